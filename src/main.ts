@@ -3,19 +3,20 @@ import cluster from 'node:cluster';
 import { GraphQLError } from 'graphql';
 import { type Logger, pino } from 'pino';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
+import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
 import { RECORDS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
 import { createGateway } from './gateway.ts';
 import { LogOutput } from './observability/log-output.ts';
 import { Metrics } from './observability/metrics.ts';
-import { addSampleData, developmentKey, sampleProgress } from './sample.ts';
+import { addSampleData, isUnused } from './sample.ts';
 import { createHttpServer, drain, listen } from './server.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { watchDatabase } from './store/watch.ts';
 
-/** How long to wait before retrying to add the sample data, in milliseconds. */
-const SAMPLE_RETRY_DELAY = 2_000;
+/** How long to wait before trying again to fill a database that was away, in milliseconds. */
+const RETRY_DELAY = 2_000;
 /** How long flushing the log may delay the exit, in milliseconds. */
 const LOG_FLUSH_TIMEOUT = 1_000;
 
@@ -64,10 +65,7 @@ async function serve(config: Config): Promise<void> {
   const key = cluster.isWorker ? null : await prepare(store, config, log);
 
   const metrics = config.METRICS ? await newMetrics(output) : undefined;
-  // The pages show the key to anyone who can open them, so it is only passed on if they are reachable from
-  // this machine alone.
-  const developmentKey = key !== null && isLocal(config) ? key : undefined;
-  const gateway = createGateway({ store, config, log, metrics, tracing, developmentKey });
+  const gateway = createGateway({ store, config, log, metrics, tracing });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
   if (!cluster.isWorker) printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
@@ -126,42 +124,34 @@ function onSignal(stop: (signal: NodeJS.Signals) => void): void {
 }
 
 /**
- * Adds sample data and a development key where configured.
+ * Adds sample data and a development key where configured. A database that is away does not prevent the start: they are
+ * added once it is there.
  *
- * @returns the key to print; null with MongoDB and in production
+ * @returns the key to print; null in production
  */
-async function prepare(store: Store, { SAMPLE_DATA, NODE_ENV }: Config, log: Logger): Promise<string | null> {
-  if (store.engine === 'mongodb') {
-    if (SAMPLE_DATA === 'on') await addSampleWhenPossible(store, log);
-    return null;
-  }
-  const isDevelopment = NODE_ENV !== 'production';
-  if (SAMPLE_DATA === 'off' && !isDevelopment) return null;
-  const begun = await sampleProgress(store);
-  if (begun && SAMPLE_DATA !== 'off') await addSampleData(store, begun);
-  return isDevelopment ? developmentKey(store, begun !== null, Date.now()) : null;
-}
-
-/**
- * An unreachable database, or one that another process is filling, does not prevent the start. The sample is
- * added once it can be.
- */
-async function addSampleWhenPossible(store: Store, log: Logger): Promise<void> {
+async function prepare(store: Store, config: Config, log: Logger): Promise<string | null> {
+  const { SAMPLE_DATA = store.engine === 'sqlite' ? 'on' : 'off', NODE_ENV, DATA_FILE } = config;
+  const file = NODE_ENV === 'production' ? undefined : keyFileOf(DATA_FILE);
+  const fill = async (): Promise<string | null> => {
+    if (SAMPLE_DATA === 'on' && (await isUnused(store))) await addSampleData(store);
+    return file === undefined ? null : await developmentKey(store, file, Date.now());
+  };
+  const fillLater = (): void => {
+    const retry = () => fill().catch((err) => (isTransient(err) ? fillLater() : log.error({ err }, 'error')));
+    setTimeout(retry, RETRY_DELAY).unref();
+  };
   try {
-    const begun = await sampleProgress(store);
-    if (begun) await addSampleData(store, begun);
+    return await fill();
   } catch (error) {
-    if (!(error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code))) throw error;
-    log.debug({ err: error }, 'adding the sample data failed; will retry');
-    setTimeout(
-      () => void addSampleWhenPossible(store, log).catch((err) => log.error({ err }, 'error')),
-      SAMPLE_RETRY_DELAY,
-    ).unref();
+    if (store.engine === 'sqlite' || !isTransient(error)) throw error;
+    fillLater();
+    return file === undefined ? null : keptKey(file);
   }
 }
 
-const isLocal = ({ HOST, TRUST_PROXY }: Config): boolean =>
-  ['127.0.0.1', '::1', 'localhost'].includes(HOST) && TRUST_PROXY === 0;
+/** Whether the database is away, or another process is filling it. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
 
 /** Whether there are any API keys, as far as can be known: the database may be away. */
 async function hasKeys(store: Store): Promise<boolean> {
@@ -172,31 +162,34 @@ async function hasKeys(store: Store): Promise<boolean> {
   }
 }
 
-/** Prints the addresses and the key, or how to get one. */
+/** Prints the addresses with the development key in their fragment, which is never sent, or how to get a key. */
 function printBanner(
   output: LogOutput,
-  { HOST, REST_BASE_PATH }: Config,
+  { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
   port: number,
   { key, hasKeys }: { key: string | null; hasKeys: boolean },
 ): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const fragment = key === null ? '' : `#key=${key}`;
   const lines = [
     `Petstore gateway on ${address}`,
-    `  REST      ${address}${REST_BASE_PATH}/pets`,
-    `  GraphQL   ${address}/graphql`,
-    `  Docs      ${address}/docs`,
+    `  Start      ${address}/${fragment}`,
+    ...(GRAPHIQL ? [`  GraphQL    ${address}/graphql${fragment}`] : []),
+    `  REST docs  ${address}/docs${fragment}`,
+    `  Console    ${address}/console${fragment}`,
   ];
-  if (key) {
+  if (key === null) {
+    const command = hasKeys ? 'list' : 'create --name NAME --plan free';
+    lines.push(`  API keys   npm run --silent keys -- ${command}`);
+  } else {
     lines.push(
-      `  API key   ${key}`,
+      `  API key    ${key}`,
+      `             for development, kept in ${keyFileOf(DATA_FILE)}`,
       '',
       'Try:',
       `  curl -H 'X-API-Key: ${key}' '${address}${REST_BASE_PATH}/pets?limit=2'`,
     );
-  } else {
-    const command = hasKeys ? 'list' : 'create --name NAME --plan free';
-    lines.push(`  API keys  npm run --silent keys -- ${command}`);
   }
   output.write(`${lines.join('\n')}\n\n`);
   output.flush();

@@ -39,7 +39,7 @@ export function createServices({ clock = systemClock, ...options }: GatewayOptio
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
   const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
   const history = new UsageHistory(store, report);
-  const access = new Access(clock, history);
+  const access = new Access(clock, history, config.NODE_ENV === 'production');
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
   const streams = new EventStreams({ store, openStreams, report });
   const deliveries = new Deliveries({

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -41,9 +41,9 @@ describe('a server', () => {
     const reply = await get(server, path!, key);
     expect(reply.status).toBe(200);
     expect(await reply.json()).toHaveLength(2);
-    // The pages have the key too, since nobody else can open them.
-    const page = await fetch(server.url, { headers: { accept: 'text/html' } });
-    expect(await page.text()).toContain(`data-development-key="${key}"`);
+    const links = [...server.output().matchAll(/http:\/\/localhost:\d+(\/\w*)#key=(\S+)/g)];
+    expect(links.map(([, page]) => page)).toEqual(['/', '/graphql', '/docs', '/console']);
+    for (const [, , inFragment] of links) expect(inFragment).toBe(key);
   });
 
   it('keeps another from its port, which exits with 1 and a one-line explanation', async () => {
@@ -136,15 +136,16 @@ describe('a server', () => {
     agent.destroy();
   }, 60_000);
 
-  it('keeps its data across a restart and prints a new key, while the previous one stays valid', async () => {
-    const first = printedKey(server);
+  it('keeps its data and its key across a restart', async () => {
+    const key = printedKey(server);
+    const file = `${settings.DATA_FILE}.key`;
+    expect([readFileSync(file, 'utf8').trim(), statSync(file).mode & 0o777]).toEqual([key, 0o600]);
     await start();
-    const second = printedKey(server);
-    expect(second).not.toBe(first);
+    expect(printedKey(server)).toBe(key);
     // The sample data is not added again.
     const names = ['Dogs', 'Cats', 'Birds', 'Fish', 'Lions'].map((name) => ({ name }));
-    for (const key of [first, second])
-      expect(await (await get(server, '/categories', key)).json()).toMatchObject(names);
+    expect(await (await get(server, '/categories')).json()).toMatchObject(names);
+    expect(JSON.parse((await runKeys(settings, 'list', '--json')).stdout)).toHaveLength(1);
   }, 60_000);
 
   it('drops no request on SIGTERM under load and exits with 0', async () => {

@@ -7,6 +7,7 @@ import type { AccessStore, ApiKey, Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
 import { AddressGuard } from './address-guard.ts';
 import { hashOf, isWellFormed, type Principal, principalOf } from './api-keys.ts';
+import { formFault, validityFault } from './key-faults.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
 import { type Counters, Session } from './session.ts';
@@ -25,10 +26,16 @@ interface CachedPrincipal {
   expiresAt: number;
 }
 
-/**
- * Access control: turns credentials into sessions and throttles callers without any. Cached keys cost no read.
- * Unknown, revoked and expired keys are indistinguishable to callers.
- */
+/** What a request says of its caller. */
+export interface Caller {
+  /** The key as sent in a header. */
+  readonly apiKey: string | undefined;
+  readonly address: string;
+  /** Of the request's URL, without its `?`. */
+  readonly query: string;
+}
+
+/** Access control: turns credentials into sessions and throttles callers without any. Cached keys cost no read. */
 export class Access {
   readonly #clock: Clock;
   /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
@@ -36,10 +43,15 @@ export class Access {
   readonly #byId = lruCache<CachedPrincipal>(MAX_CACHED);
   readonly #addressGuard: AddressGuard;
   readonly #counters: Counters;
+  readonly #isProduction: boolean;
 
-  /** @param history of what keys do */
-  constructor(clock: Clock, history: UsageHistory) {
+  /**
+   * @param history of what keys do
+   * @param isProduction whether development keys are refused
+   */
+  constructor(clock: Clock, history: UsageHistory, isProduction = false) {
     this.#clock = clock;
+    this.#isProduction = isProduction;
     this.#addressGuard = new AddressGuard(clock);
     this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history };
   }
@@ -88,13 +100,11 @@ export class Access {
     const readAt = this.#clock.monotonic();
     const known = this.#known(this.#byKey.get(key), readAt);
     if (known) return known;
-    // The format is public, so rejecting a malformed key early leaks nothing and saves a read.
+    // Saves a read.
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
     return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
-      const secret = apiKey?.secrets.find(({ hash }) => hash === keyHash);
-      const expiresAt = secret?.expiresAt ?? Number.POSITIVE_INFINITY;
-      return this.#keep(this.#byKey, key, apiKey, expiresAt, readAt);
+      return this.#keep(this.#byKey, key, apiKey, expiryOf(apiKey, keyHash), readAt);
     });
   }
 
@@ -113,11 +123,11 @@ export class Access {
     secretExpiresAt: number,
     readAt: number,
   ): Principal | null {
-    const expiresAt = Math.min(secretExpiresAt, apiKey?.expiresAt ?? Number.POSITIVE_INFINITY);
-    if (!apiKey || apiKey.revokedAt !== undefined || this.#clock.now() >= expiresAt) {
+    if (!apiKey || validityFault(apiKey, secretExpiresAt, this.#clock.now(), this.#isProduction)) {
       cache.delete(name);
       return null;
     }
+    const expiresAt = Math.min(secretExpiresAt, apiKey.expiresAt ?? Number.POSITIVE_INFINITY);
     const principal = principalOf(apiKey);
     cache.set(name, { principal, until: readAt + CACHE_TTL, expiresAt });
     return principal;
@@ -127,9 +137,14 @@ export class Access {
    * Counts a request against its address that has no valid key, or one that may not be used from there: a thief uses up
    * nothing of the key's budget.
    *
-   * @returns the error to respond with
+   * @returns the error to respond with, which says what is wrong with the key
+   * @throws UNAVAILABLE if the store cannot be read
    */
-  rejection(address: string, isKeyValid: boolean): AppError {
+  rejection(
+    { apiKey, address, query }: Caller,
+    isKeyValid: boolean,
+    store: AccessStore,
+  ): MaybePromise<AppError> {
     if (!this.#addressGuard.admit(address)) {
       const { resetAt } = this.#addressGuard.view(address);
       const retryAfter = toRetryAfter(resetAt - this.#clock.now());
@@ -137,8 +152,14 @@ export class Access {
       return new AppError('RATE_LIMITED', message, { retryAfter });
     }
     if (isKeyValid) return foreignAddress();
-    const message = 'A valid API key is required: X-API-Key: <key> or Authorization: Bearer <key>.';
-    return new AppError('UNAUTHENTICATED', message);
+    const fault = formFault(apiKey, query);
+    if (apiKey === undefined || fault !== undefined) return new AppError('UNAUTHENTICATED', fault!);
+    const keyHash = hashOf(apiKey);
+    return andThen(store.apiKeyBySecretHash(keyHash), (known) => {
+      const expiresAt = expiryOf(known, keyHash);
+      const why = validityFault(known, expiresAt, this.#clock.now(), this.#isProduction);
+      return new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
+    });
   }
 
   /** The remaining allowance of an address without a valid key. */
@@ -146,3 +167,7 @@ export class Access {
     return this.#addressGuard.view(address);
   }
 }
+
+/** When a secret of a key expires, in milliseconds since 1970. */
+const expiryOf = (apiKey: ApiKey | null, secretHash: string): number =>
+  apiKey?.secrets.find(({ hash }) => hash === secretHash)?.expiresAt ?? Number.POSITIVE_INFINITY;

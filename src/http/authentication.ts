@@ -1,6 +1,6 @@
 import type { Access } from '../access/access.ts';
 import type { ExpectedCost, Session, UsageSubject } from '../access/session.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -34,19 +34,16 @@ export class Authentication {
     subject: () => UsageSubject,
   ): MaybePromise<void> {
     const { apiKey, address } = context;
-    const begin = (session: Session | null): MaybePromise<void> => {
-      if (!session?.isAllowed) {
-        const error = this.#access.rejection(address, session !== null);
-        context.guardWindow = this.#access.addressWindow(address);
-        throw error;
-      }
-      context.session = session;
-      session.subject = subject;
-      return session.begin(expectedCost);
-    };
     const fail = (error: unknown): never => {
       context.guardWindow = this.#access.addressWindow(address);
       throw error;
+    };
+    const begin = (session: Session | null): MaybePromise<void> => {
+      if (!session?.isAllowed)
+        return andThen(this.#access.rejection(context, session !== null, this.#store), fail);
+      context.session = session;
+      session.subject = subject;
+      return session.begin(expectedCost);
     };
     const store = this.#tracing ? this.#tracing.traced(context, this.#store) : this.#store;
     let session: MaybePromise<Session | null>;

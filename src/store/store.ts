@@ -62,6 +62,8 @@ export interface ApiKey {
   limits: Limits;
   /** Milliseconds since 1970. */
   createdAt: number;
+  /** A development key is made by a server in development, and refused in production. */
+  kind?: 'development';
   revokedAt?: number;
   /** From then on the key is not valid. Never if absent. */
   expiresAt?: number;

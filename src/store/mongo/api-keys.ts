@@ -27,6 +27,7 @@ export const apiKeysCollection: CollectionDefinition = {
     plan: { enum: [...PLAN_NAMES] },
     limits: objectSchema({ perMinute: NUMBER, perDay: NUMBER }),
     createdAt: DATE,
+    'kind?': STRING,
     'revokedAt?': DATE,
     'expiresAt?': DATE,
     'scopes?': { bsonType: 'array', items: STRING },

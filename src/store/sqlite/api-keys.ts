@@ -6,7 +6,7 @@ import { rowsOf } from './rows.ts';
 const KEY = `json_patch('{}', json_object(
   'id', k.id, 'name', k.name, 'plan', k.plan,
   'limits', json_object('perMinute', k.per_minute, 'perDay', k.per_day),
-  'createdAt', k.created_at, 'revokedAt', k.revoked_at, 'expiresAt', k.expires_at,
+  'createdAt', k.created_at, 'kind', k.kind, 'revokedAt', k.revoked_at, 'expiresAt', k.expires_at,
   'scopes', json(k.scopes), 'allow', json(k.allow), 'documents', k.documents, 'lastUsedAt', k.last_used_at,
   'secrets', (
     select json_group_array(json_patch('{}', json_object('hash', hash, 'prefix', prefix, 'expiresAt', expires_at)))
@@ -15,8 +15,8 @@ const KEY = `json_patch('{}', json_object(
 ))`;
 
 const KEYS = rowsOf('api_keys', [
-  ...['id', 'name', 'plan', 'limits.perMinute', 'limits.perDay', 'createdAt', 'revokedAt', 'expiresAt'],
-  ...['scopes', 'allow', 'documents', 'lastUsedAt'],
+  ...['id', 'name', 'plan', 'limits.perMinute', 'limits.perDay', 'createdAt', 'kind', 'revokedAt'],
+  ...['expiresAt', 'scopes', 'allow', 'documents', 'lastUsedAt'],
 ]);
 const SECRETS = rowsOf('api_key_secrets', ['hash', 'apiKeyId', 'prefix', 'expiresAt']);
 

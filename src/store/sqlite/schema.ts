@@ -72,6 +72,7 @@ const MIGRATIONS: Migrations = {
   alter table api_keys add column allow text;
   alter table api_keys add column documents text;
   alter table api_keys add column last_used_at integer;
+  alter table api_keys add column kind text;
   create table usage_days (
     api_key_id text not null,
     date text not null,

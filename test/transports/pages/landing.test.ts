@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { developmentKey } from '../../../src/sample.ts';
 import { expectAccessible, expectSkipLink, openTab, withBrowser } from '../../kit/browser.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 
@@ -9,7 +8,7 @@ withBrowser('the landing page with a development key', (kit) => {
   let gateway: TestGateway;
   beforeAll(async () => {
     const { store, clock } = kit.gateway;
-    const key = (await developmentKey(store, true, Date.now()))!;
+    const key = await kit.gateway.newKey('business');
     gateway = await TestGateway.start(store, {}, clock, { developmentKey: key });
   });
   afterAll(() => gateway?.close());

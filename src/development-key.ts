@@ -1,0 +1,52 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { hashOf, isWellFormed, newApiKey, newSecret, secretOf } from './access/api-keys.ts';
+import type { ApiKey, Store } from './store/store.ts';
+
+/** The file beside a data file that keeps its development key. */
+export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;
+
+/** Reads the key that a file keeps, or makes one and keeps it, readable by its owner only. */
+export function keptKey(file: string): string {
+  try {
+    const kept = readFileSync(file, 'utf8').trim();
+    if (isWellFormed(kept)) return kept;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return renewedKey(file);
+}
+
+function renewedKey(file: string): string {
+  const { key } = newSecret();
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  return key;
+}
+
+/**
+ * Makes the key that a file keeps a development key of the store, which it stays over restarts. The store marks it as
+ * one, so that it is refused in production. One that was revoked or has expired is replaced.
+ *
+ * @param now milliseconds since 1970
+ * @returns the key
+ * @throws UNAVAILABLE
+ */
+export async function developmentKey(store: Store, file: string, now: number): Promise<string> {
+  const kept = keptKey(file);
+  const hash = hashOf(kept);
+  const known = await store.apiKeyBySecretHash(hash);
+  const isReplaced = known?.secrets.some((secret) => secret.hash === hash && secret.expiresAt !== undefined);
+  if (known && isUsable(known, now) && !isReplaced) return kept;
+  const key = known ? renewedKey(file) : kept;
+  const name = `development on ${hostname()}`;
+  // Whose file was lost: it stays one key.
+  const lost = (await store.apiKeys()).find((each) => each.name === name && isUsable(each, now));
+  if (lost) await store.rotateApiKey(lost.id, secretOf(key), now);
+  else await store.createApiKey(newApiKey({ name, plan: 'business', kind: 'development', now }, key).apiKey);
+  return key;
+}
+
+const isUsable = ({ kind, revokedAt, expiresAt = Number.POSITIVE_INFINITY }: ApiKey, now: number): boolean =>
+  kind === 'development' && revokedAt === undefined && now < expiresAt;
