@@ -25,8 +25,6 @@ export interface GatewayOptions {
   log: Logger;
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
-  /** Filled in on the pages for trying things out; development only. */
-  developmentKey?: string | undefined;
   /** Replaced in tests. */
   clock?: Clock;
   /** The REST operations. Tests pass their own. */

@@ -29,6 +29,3 @@ export function customerNetwork(text: string): string {
     ? address.toString()
     : `${Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')}/64`;
 }
-
-/** Whether an address is this machine's own. */
-export const isLoopback = (text: string): boolean => parseAddress(text)?.range() === 'loopback';

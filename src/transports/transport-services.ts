@@ -24,8 +24,6 @@ export interface TransportServices {
   report: (error: unknown, requestId?: string) => void;
   /** Served to scrapers if present. */
   metrics?: { readonly contentType: string; text(): Promise<string> } | undefined;
-  /** Filled in on the pages for users on this machine; development only. */
-  developmentKey?: string | undefined;
   /** The REST operations. */
   routes: readonly Route[];
 }

@@ -22,8 +22,8 @@ const POLICY = [
 ].join('; ');
 
 /**
- * The headers of every page. Framing is forbidden, and URLs are not leaked. Pages are private, because they may
- * contain a key and because their paths serve data to programs with one.
+ * The headers of every page. Framing is forbidden, and URLs are not leaked. Pages are private, because the paths of some
+ * serve data to programs with a key.
  */
 export const HTML_HEADERS: Headers = [
   'Cache-Control',
@@ -67,13 +67,11 @@ export interface HtmlPageOptions {
   bundle: Bundle;
   /** Whether GraphiQL is available. */
   graphiql: boolean;
-  /** Fills in the key form; development only. */
-  developmentKey: string | undefined;
 }
 
 /** Renders a page with the common header, which has navigation and the API key form. */
 export function htmlPage(options: HtmlPageOptions): string {
-  const { title, description, name, path, body, bundle, graphiql, developmentKey } = options;
+  const { title, description, name, path, body, bundle, graphiql } = options;
   const { script, style, modules, scripts } = bundle.page(name);
   // Named here, they load while the page's own script is on its way. Those of others are large, so they come after all else.
   const early = [
@@ -82,7 +80,6 @@ export function htmlPage(options: HtmlPageOptions): string {
   ];
   const link = (to: string, text: string) =>
     `<a href="${to}"${to === path ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a>`;
-  const key = developmentKey === undefined ? '' : ` data-development-key="${escapeHtml(developmentKey)}"`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -97,7 +94,7 @@ export function htmlPage(options: HtmlPageOptions): string {
 <script type="module" src="${script}"></script>
 ${early.join('\n')}
 </head>
-<body data-graphiql="${graphiql ? 'on' : 'off'}"${key}>
+<body data-graphiql="${graphiql ? 'on' : 'off'}">
 <a class="skip" href="#main">Skip to the content</a>
 <header class="site-header">
 <a class="brand" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24">Petstore</a>

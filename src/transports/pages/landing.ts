@@ -11,8 +11,6 @@ export interface LandingOptions {
   metrics: boolean;
   /** Whether the schema is public. */
   introspection: boolean;
-  /** Shown in the examples; development only. */
-  apiKey: string | undefined;
   /** The origin used by the browser. */
   origin: string;
 }
@@ -69,13 +67,13 @@ const EXAMPLE = {
 
 /** The landing page for browsers: the first call, what this is in three live examples, and where to find what. */
 export function landingBody(options: LandingOptions): string {
-  const { basePath, graphiql, mcp, metrics, introspection, apiKey, origin } = options;
+  const { basePath, graphiql, mcp, metrics, introspection, origin } = options;
   const link = (path: string, text: string, more = '') =>
     `<a href="${escapeHtml(path)}"${more}>${escapeHtml(text)}</a>`;
   const code = (id: string, text: string, label: string) =>
     `<div class="code"><pre id="${id}" tabindex="0"><code>${escapeHtml(text)}</code></pre>
 <button type="button" data-copy="${id}" aria-label="Copy ${label}">Copy</button></div>`;
-  const curl = `curl -H 'X-API-Key: ${apiKey ?? 'YOUR_KEY'}' \\
+  const curl = `curl -H 'X-API-Key: YOUR_KEY' \\
   '${origin}${basePath}/pets?limit=2'`;
   const rows: ([where: string, what: string] | false)[] = [
     [link(DOCS_PATH, DOCS_PATH), 'REST API reference, which sends requests'],
@@ -114,11 +112,8 @@ retries, and every change as an event.</p>
 </div>
 <div class="card first">
 <h2>Your first call</h2>
-${
-  apiKey === undefined
-    ? '<p>The operator of this server creates keys with <code>npm run keys</code>. Enter yours above; it is kept until you close the browser, and the copied command has it.</p>'
-    : `<p>A development key has been created and filled in above:</p>\n${code('first-key', apiKey, 'the key')}`
-}
+<p>Enter your key above, or open the link that the start of a development server prints. It is kept until you close this
+tab, and the copied command has it.</p>
 ${code('first-curl', curl, 'the command')}
 <h3>Answer</h3>
 <pre id="first-answer" tabindex="0"><code>${escapeHtml(FIRST_ANSWER)}</code></pre>

@@ -3,7 +3,6 @@ import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { coalesced } from '../../http/coalesced.ts';
 import { etagOf } from '../../http/etag.ts';
-import { isLocalRequest } from '../../http/local-request.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -70,7 +69,7 @@ export class Pages implements Transport {
   readonly #bundle = new Bundle();
   readonly #file: Entry = { page: sameOrigin((context) => this.#bundle.handle(context)) };
 
-  constructor({ config, store, metrics, schema, routes, developmentKey }: TransportServices) {
+  constructor({ config, store, metrics, schema, routes }: TransportServices) {
     const { REST_BASE_PATH: basePath, GRAPHIQL, INTROSPECTION, MCP, TRUST_PROXY } = config;
     const add = (path: string, page: Page, isFor?: Entry['isFor']) =>
       this.#entries.set(path, { page, ...(isFor && { isFor }) });
@@ -91,10 +90,11 @@ export class Pages implements Transport {
       '/robots.txt',
       asset(TEXT_TYPE, () => ROBOTS),
     );
-    add(
-      OPERATIONS_PATH,
-      asset('application/json', () => JSON.stringify(restOperations(routes, basePath))),
-    );
+    if (GRAPHIQL && INTROSPECTION)
+      add(
+        OPERATIONS_PATH,
+        asset('application/json', () => JSON.stringify(restOperations(routes, basePath))),
+      );
     for (const { path, contentType, content } of ICONS) add(path, sameOrigin(asset(contentType, content)));
     if (INTROSPECTION)
       add(
@@ -102,17 +102,23 @@ export class Pages implements Transport {
         asset(TEXT_TYPE, () => `${printSchema(lexicographicSortSchema(schema))}\n`),
       );
 
-    const keyFor = ({ request }: RequestContext) => (isLocalRequest(request) ? developmentKey : undefined);
-    const render = (page: HtmlPage, key: string | undefined) =>
-      htmlPage({ ...page, bundle: this.#bundle, graphiql: GRAPHIQL, developmentKey: key });
+    const render = (page: HtmlPage) => htmlPage({ ...page, bundle: this.#bundle, graphiql: GRAPHIQL });
     const addPage = (
       path: string,
       page: Omit<HtmlPage, 'path' | 'body'>,
       body: () => string,
       isFor?: Entry['isFor'],
     ) => {
-      const html = htmlAssets(keyFor, (key) => render({ path, ...page, body: body() }, key));
-      add(path, sameOrigin(html), isFor);
+      const html = new Asset({
+        contentType: HTML_TYPE,
+        content: () => render({ path, ...page, body: body() }),
+        headers: HTML_HEADERS,
+      });
+      add(
+        path,
+        sameOrigin((context) => html.handle(context)),
+        isFor,
+      );
       add(`${path}/`, redirectTo(path), isRead);
     };
     addPage(
@@ -145,21 +151,17 @@ export class Pages implements Transport {
         isNavigation,
       );
     const landing = (context: RequestContext): HttpResponse => {
-      const apiKey = keyFor(context);
       const hasMetrics = metrics !== undefined && config.METRICS;
       const origin = originOf(context, TRUST_PROXY);
       const features = { graphiql: GRAPHIQL, mcp: MCP, metrics: hasMetrics, introspection: INTROSPECTION };
-      const html = render(
-        {
-          title: 'Petstore',
-          name: 'landing',
-          description:
-            'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
-          path: '/',
-          body: landingBody({ basePath, ...features, apiKey, origin }),
-        },
-        apiKey,
-      );
+      const html = render({
+        title: 'Petstore',
+        name: 'landing',
+        description:
+          'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
+        path: '/',
+        body: landingBody({ basePath, ...features, origin }),
+      });
       // It differs between requests.
       return {
         status: 200,
@@ -200,26 +202,10 @@ export class Pages implements Transport {
   }
 }
 
-type HtmlPage = Omit<HtmlPageOptions, 'bundle' | 'graphiql' | 'developmentKey'>;
+type HtmlPage = Omit<HtmlPageOptions, 'bundle' | 'graphiql'>;
 
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const METHODS = 'GET, HEAD, OPTIONS';
-
-/** A page that is rendered at most twice: with the development key and without. */
-function htmlAssets(
-  keyFor: (context: RequestContext) => string | undefined,
-  render: (developmentKey: string | undefined) => string,
-): Page {
-  const assets = new Map<string | undefined, Asset>();
-  return (context) => {
-    const key = keyFor(context);
-    const asset =
-      assets.get(key) ??
-      new Asset({ contentType: HTML_TYPE, content: () => render(key), headers: HTML_HEADERS });
-    assets.set(key, asset);
-    return asset.handle(context);
-  };
-}
 
 /** Content that is the same for everyone. */
 function asset(contentType: string, content: () => string | Buffer): Page {
@@ -235,7 +221,7 @@ const redirectTo =
     headers: ['Location', query === '' ? path : `${path}?${query}`],
   });
 
-/** Keeps scripts of other origins from reading a page that may contain a key. */
+/** Keeps scripts of other origins from reading a page that its reader's key acts in. */
 const sameOrigin =
   (page: Page): Page =>
   async (context) => ({ ...(await page(context)), sameOriginOnly: true });

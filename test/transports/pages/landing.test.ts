@@ -1,21 +1,24 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { expectAccessible, expectSkipLink, openTab, withBrowser } from '../../kit/browser.ts';
-import { TestGateway } from '../../kit/gateway.ts';
+import { expect, it } from 'vitest';
+import { expectAccessible, expectSkipLink, withBrowser } from '../../kit/browser.ts';
 
-withBrowser('the landing page with a development key', (kit) => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    const { store, clock } = kit.gateway;
-    const key = await kit.gateway.newKey('business');
-    gateway = await TestGateway.start(store, {}, clock, { developmentKey: key });
-  });
-  afterAll(() => gateway?.close());
-
-  it('leads to a first call, a nested query, live events and both explorers without entering a key', async () => {
-    const tab = await openTab(kit.browser, gateway.url, '/');
+withBrowser('the landing page by the link of a development server', (kit) => {
+  it('leads to a first call, a nested query, live events and both explorers without entering a key, and takes it out of the address', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('business');
+    const sent: string[] = [];
+    const tab = await kit.open('/docs');
     const { page } = tab;
+    page.on('request', (request) => sent.push(request.url()));
+    await page.goto(`${gateway.url}/#key=${key}`);
+    expect(page.url()).toBe(`${gateway.url}/`);
+    expect(await page.content()).not.toContain(key);
+    await page.goBack();
+    expect(page.url()).toContain(`${gateway.url}/docs`);
+    await page.goForward();
+    expect(page.url()).toBe(`${gateway.url}/`);
+    expect(sent.filter((url) => url.includes(key))).toEqual([]);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await tab.see('Business: ', '#key-status');
     await page.getByRole('button', { name: 'Copy the command' }).click();

@@ -2,13 +2,9 @@ import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { getVariableValues, type OperationDefinitionNode, parse, validate } from 'graphql';
-import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '../../../src/config.ts';
+import { describe, expect, it } from 'vitest';
 import { ROUTES, STREAMS } from '../../../src/domains/routes.ts';
-import { createGateway } from '../../../src/gateway.ts';
 import { schema } from '../../../src/schema.ts';
-import { createHttpServer, listen } from '../../../src/server.ts';
 import { type Sent, send, sqlite, useGateway } from '../../kit/petstore.ts';
 import { exchangeRaw } from '../../kit/raw.ts';
 
@@ -113,7 +109,6 @@ describe('pages', () => {
       'One budget for both',
       'Endpoints',
     ]);
-    expect(text).toContain('npm run keys');
     expect(text).toContain(
       `curl -H &#39;X-API-Key: YOUR_KEY&#39; \\\n  &#39;${kit.gateway.url}/pets?limit=2&#39;`,
     );
@@ -363,9 +358,8 @@ describe('pages with non-default settings', () => {
     expect((await send(kit.gateway, '/', browse)).text).not.toContain('/schema.graphql');
   });
 
-  it('lists REST operations below REST_BASE_PATH', async () => {
-    const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
-    expect(json[0]).toMatchObject({ operationId: 'listPets', method: 'GET', path: '/api/v1/pets' });
+  it('lists no GraphQL operations with INTROSPECTION=off', async () => {
+    expect((await send(kit.gateway, '/explorer/operations.json', { key: null })).status).toBe(401);
   });
 
   it('shows the public origin, the base path and only the enabled endpoints', async () => {
@@ -409,36 +403,6 @@ describe('pages with non-default settings', () => {
     // More addresses than are kept compressed.
     for (let n = 0; n < 10; n++) expect(await serverAt({ host: `h${n}` })).toBe(`http://h${n}/api/v1`);
     expect(await serverAt(proxied)).toBe('https://pets.example/api/v1');
-  });
-});
-
-describe('pages of a development server', () => {
-  const kit = useGateway(sqlite);
-  const key = `petstore_${'k'.repeat(43)}`;
-  const server = createHttpServer((request, response) => handler(request, response));
-  let handler: ReturnType<typeof createGateway>;
-  let url: string;
-  beforeAll(async () => {
-    handler = createGateway({
-      store: kit.opened.store,
-      config: readConfig({}),
-      log: pino({ level: 'silent' }),
-      developmentKey: key,
-    });
-    url = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}`;
-  });
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-
-  it.each(PAGES)('fills in the development key on %s', async (path) => {
-    const text = (await raw(url + path, BROWSER)).body.toString();
-    expect(text).toContain(`<body data-graphiql="on" data-development-key="${key}">`);
-    if (path !== '/') return;
-    expect(text).toContain(`<pre id="first-key" tabindex="0"><code>${key}</code></pre>`);
-    expect(text).toContain(`X-API-Key: ${key}&#39;`);
-    expect(text).not.toContain('npm run keys');
   });
 });
 

@@ -1,3 +1,4 @@
+import { STORAGE_NAME, takeKey } from './key-link.ts';
 import { Observable } from './observable.ts';
 import { type Budget, budgetIn, budgetOf, describeFailure, UNREACHABLE } from './server.ts';
 
@@ -12,9 +13,6 @@ export type KeyState =
       bannedUntil?: number;
     };
 
-/** In session storage, which is gone when the browser closes and never written to disk or put in a URL. */
-const STORAGE_NAME = 'petstore.key';
-
 /** A query that costs nothing. */
 const RATE_LIMIT_QUERY =
   '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } refusalsUntilBan } }';
@@ -26,9 +24,17 @@ class ApiKey extends Observable {
   /** The key checked last, whose state stays while it is checked again. */
   #checked: string | undefined;
 
-  /** The key, or an empty string. In development, a key is provided by default. */
+  constructor() {
+    super();
+    // A link to the page that is open leads here without loading it anew.
+    addEventListener('hashchange', () => {
+      if (takeKey()) void this.check();
+    });
+  }
+
+  /** The key, or an empty string. */
   get value(): string {
-    return sessionStorage.getItem(STORAGE_NAME) ?? document.body.dataset.developmentKey ?? '';
+    return sessionStorage.getItem(STORAGE_NAME) ?? '';
   }
 
   get state(): KeyState {
