@@ -17,7 +17,7 @@ const MANIFEST = join(OUTPUT, 'manifest.json');
 const PUBLIC_PATH = '/explorer';
 
 /** The programs, by their files below src and dist. */
-const PROGRAMS = ['main', 'cli/data', 'cli/documents', 'cli/keys', 'store/sqlite/integrity'];
+const PROGRAMS = ['petstore', 'main', 'cli/keys', 'store/sqlite/integrity'];
 
 /** What every file of a program begins with: `require` for libraries that are CommonJS, and the folder of all of them. */
 const HEAD = `import { createRequire as $createRequire } from 'node:module';

@@ -122,8 +122,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ),
   );
   const parsed = VARIABLES.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const errors = new Map(parsed.error.issues.map(({ path, message }) => [String(path[0]), message]));
+  const errors = new Map(parsed.error?.issues.map(({ path, message }) => [String(path[0]), message]));
+  if (given.MONGODB_URI !== undefined && given.DATA_FILE !== undefined)
+    errors.set('DATA_FILE', 'must not be set beside MONGODB_URI: it is the file of the embedded store');
+  if (parsed.success && errors.size === 0) return parsed.data;
   const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);
   throw new Error(`Invalid configuration:\n${lines.join('\n')}`);
 }

@@ -67,7 +67,7 @@ const VARIABLES: Record<string, { valid: Valid; invalid: string[] }> = {
       ['12h', 43_200_000],
       ['30d', 2_592_000_000],
     ],
-    invalid: ['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1w', 'forever'],
+    invalid: ['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1y', 'forever'],
   },
   SAMPLE_DATA: { valid: unchanged('on', 'off'), invalid: ['yes', 'ON', 'true', '1'] },
   REST_BASE_PATH: {
@@ -187,6 +187,13 @@ describe('readConfig', () => {
       .split('\n')
       .slice(1);
     expect(lines.map((line) => line.trim().split(' ')[0]).sort()).toEqual(Object.keys(environment).sort());
+  });
+
+  it('refuses DATA_FILE beside MONGODB_URI', () => {
+    const both = { DATA_FILE: 'x.db', MONGODB_URI: 'mongodb://db/petstore', PORT: 'x' };
+    expect(() => readConfig(both)).toThrow(
+      /\n {2}PORT must .*\n {2}DATA_FILE must not be set beside MONGODB_URI/,
+    );
   });
 
   it('allows several workers with MongoDB only', () => {

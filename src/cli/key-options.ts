@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { bindingOf } from '../access/api-keys.ts';
 import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
@@ -6,7 +7,7 @@ import { parseDuration } from '../foundation/duration.ts';
 import { MAX_INT32 } from '../foundation/integers.ts';
 import { name as nameRule } from '../foundation/validation.ts';
 import { type ApiKeyChanges, type Limits, PLAN_NAMES, type PlanName } from '../store/store.ts';
-import { type Options, refuse } from './tool.ts';
+import { type Options, refuse, several } from './command.ts';
 
 /** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59Z');
@@ -14,18 +15,28 @@ const LIST_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** What clears a restriction. */
 const ANY = 'any';
 
-/** The options of `create` and `update`, as usage. */
-export const KEY_USAGE = `[--per-minute N --per-day N] [--scope S,…] [--expires 90d|12h|2027-01-31|never] [--allow CIDR,…] [--documents NAME|report:NAME|any] [--json]`;
-
-export const KEY_HELP = `  --name        the owner, 1 to 200 characters
-  --plan        the plan, which sets its limits
-  --per-minute  requests per minute, with --plan enterprise
-  --per-day     requests per day, with --plan enterprise
-  --scope       what the key may do, separated by commas; everything by default, as with any:
-                ${SCOPES.join(', ')}; write includes read
-  --expires     for how long it is valid: 90s, 30m, 12h, 90d; until the start of a day in UTC: 2027-01-31; or never
-  --allow       the networks it may be used from, at most ${MAX_NETWORKS}, separated by commas: 10.0.0.0/8,2001:db8::/32; or any
-  --documents   the list of GraphQL documents it may run; with report:, others are only counted; or any`;
+/** Adds the options of `create` and `update`. */
+export const addKeyOptions = (command: Command): Command =>
+  command
+    .option('--name <name>', 'the owner, 1 to 200 characters')
+    .option('--plan <plan>', `its limits: ${PLAN_NAMES.join(', ')}`)
+    .option('--per-minute <n>', 'requests per minute, with --plan enterprise')
+    .option('--per-day <n>', 'requests per day, with --plan enterprise')
+    .option(
+      '--scope <scopes>',
+      `what the key may do, separated by commas; everything by default, as with any: ${SCOPES.join(', ')}; write includes read`,
+      several,
+    )
+    .option('--expires <when>', 'for how long it is valid: 12h, 90d, 1w; a date in UTC: 2027-01-31; or never')
+    .option(
+      '--allow <networks>',
+      `the networks it may be used from, at most ${MAX_NETWORKS}, separated by commas: 10.0.0.0/8,2001:db8::/32; or any`,
+      several,
+    )
+    .option(
+      '--documents <list>',
+      'the list of GraphQL documents it may run; with report:LIST others are only counted; or any',
+    );
 
 /** Whether a text can be the name of a list of documents. */
 export const isListName = (text: string): boolean => LIST_NAME.test(text) && text !== ANY;
@@ -72,7 +83,7 @@ export function readKeyOptions(options: Options, now: number): ApiKeyChanges {
 }
 
 function readLimits(plan: PlanName | undefined, options: Options, faults: string[]): Limits | undefined {
-  const given = [options['per-minute'], options['per-day']];
+  const given = [options.perMinute, options.perDay];
   if (plan !== 'enterprise') {
     if (given.some((value) => value !== undefined))
       faults.push('--per-minute and --per-day require --plan enterprise.');
@@ -94,7 +105,7 @@ function readExpiry(text: string, now: number, faults: string[]): number | null 
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   const isDate = !Number.isNaN(date) && new Date(date).toISOString().startsWith(text);
   if (duration === null && !isDate)
-    faults.push('--expires must be a duration such as 90d or 12h, a date such as 2027-01-31, or never.');
+    faults.push('--expires must be a duration such as 90d, 12h or 1w, a date such as 2027-01-31, or never.');
   const expiresAt = duration === null ? date : now + duration;
   if (expiresAt <= now) faults.push('--expires must be in the future.');
   if (expiresAt > LAST_MOMENT) faults.push('--expires must be before the year 10000.');

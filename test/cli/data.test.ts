@@ -469,7 +469,7 @@ describe('the data command', () => {
       for (const [file, lines, reached] of atLength ? points : points.slice(0, 1)) {
         const child = spawn(
           process.execPath,
-          ['--import', './test/kit/held-file.mjs', 'dist/cli/data.js', 'import', directory],
+          ['--import', './test/kit/held-file.mjs', 'dist/petstore.js', 'data', 'import', directory],
           {
             env: { ...settings(target), HELD_FILE: `${file}.jsonl`, HELD_LINES: String(lines) },
             stdio: 'ignore',
@@ -497,7 +497,7 @@ describe('the data command', () => {
     const target = embedded();
     const child = spawn(
       'bash',
-      ['-c', `ulimit -f 600; exec "${process.execPath}" dist/cli/data.js import "${directory}"`],
+      ['-c', `ulimit -f 600; exec "${process.execPath}" dist/petstore.js data import "${directory}"`],
       {
         env: settings(target),
         stdio: ['ignore', 'ignore', 'pipe'],
@@ -507,23 +507,5 @@ describe('the data command', () => {
     await expect(open(target)).rejects.toThrow(/unfinished import/);
     await importFrom(directory, target);
     expect((await seen(target, key)).ids[1]).toBe(String(PETS + pairs + 1));
-  });
-
-  it('explains itself', async () => {
-    const cases: [args: string[], code: number, message: RegExp][] = [
-      [[], 0, /Usage: npm run --silent data -- COMMAND\n\n {2}export DIR/],
-      [['--help'], 0, /Usage/],
-      [['export'], 2, /export needs DIR\. Try: npm run --silent data -- export --help/],
-      [['move', 'x'], 2, /Unknown command move/],
-      [['export', 'a', 'b'], 2, /export does not accept the argument b/],
-      [['export', '--force', 'a'], 2, /Unknown option '--force'/],
-    ];
-    for (const [args, code, message] of cases) {
-      const { code: ended, stdout, stderr } = await data(embedded(), ...args);
-      expect([ended, code === 0 ? stdout : stderr], args.join(' ')).toEqual([
-        code,
-        expect.stringMatching(message),
-      ]);
-    }
   });
 });

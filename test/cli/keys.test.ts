@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
 import { runKeys, startCommand, useServer } from '../kit/process.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-keys-'));
@@ -56,29 +56,11 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (_nam
     expect((await keys('list')).stdout).not.toContain(key);
 
     const { stdout } = await keys('list');
-    const lines = stdout.split('\n');
-    const row = lines.find((line) => line.startsWith(id))!;
-    // Each cell starts where its column does.
-    const columns = [
-      ...['PLAN', 'USED TODAY', 'PER MINUTE', 'CREATED', 'LAST USED', 'EXPIRES', 'SECRET'],
-      ...['RESTRICTED TO', 'NAME'],
-    ].map((name) => lines[0]!.indexOf(name));
-    const cells = columns.map((start, i) => row.slice(start, columns[i + 1]).trim());
-    expect(cells).toEqual([
-      'free',
-      '2 of 1000',
-      '60',
-      expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
-      expect.stringMatching(/^(\d{4}-\d\d-\d\dT[\d:]{8}Z)?$/),
-      '',
-      expect.stringContaining(`${key.slice(0, 15)}… until `),
-      '',
-      'test',
-    ]);
-    const [, expiry] = / until (\S+)/.exec(row)!;
+    const day = new Date().toISOString().slice(0, 10);
+    const cells = `${id} free 2 of 1000 (${day}|never) ${rotated.key.slice(9, 15)}… test`;
+    expect(stdout).toMatch(new RegExp(`^${cells.replaceAll(' ', ' +')}$`, 'm'));
+    const [, expiry] = new RegExp(`^${id}\n  secret ${key.slice(0, 15)}… until (\\S+)$`, 'm').exec(stdout)!;
     expect(Math.abs(Date.parse(expiry!) - Date.now() - 3_600_000)).toBeLessThan(60_000);
-    // The new secret has its own line.
-    expect(lines[lines.indexOf(row) + 1]!.trim()).toBe(`${rotated.key.slice(0, 15)}…`);
 
     const revokedAt = Date.now();
     expect((await keys('revoke', id)).code).toBe(0);
@@ -86,7 +68,7 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (_nam
       expect(Date.now() - revokedAt).toBeLessThan(8_000);
       await sleep(100);
     }
-    expect((await keys('rotate', id)).code).toBe(2);
+    expect((await keys('rotate', id)).code).toBe(1);
   }, 60_000);
 
   it('changes what a key may do, within 5 seconds, and clears it again', async () => {
@@ -113,6 +95,16 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (_nam
     };
     await change(200, '--scope', 'pets:read');
     await change(403, '--allow', '192.0.2.0/24');
+    expect((await keys('update', id, '--name', 'Old')).stdout).toBe(
+      `${id} now is:
+  name       Old
+  plan       pro, 300 requests per minute, 10000 per day
+  scopes     pets:read
+  expires    ${created.expiresAt}
+  addresses  192.0.2.0/24
+  documents  any
+`,
+    );
     const { key: rotated } = JSON.parse((await keys('rotate', id, '--json')).stdout);
     expect(await status(rotated)).toBe(403);
     await change(200, '--allow', 'any', '--scope', 'any', '--name', 'Neu', '--expires', 'never');
@@ -141,18 +133,13 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (_nam
   }, 30_000);
 });
 
-const PROPERTIES = '--name --plan --per-minute --per-day --scope --expires --allow --documents'.split(' ');
-const KEY_USAGE =
-  '[--per-minute N --per-day N] [--scope S,…] [--expires 90d|12h|2027-01-31|never] [--allow CIDR,…] [--documents NAME|report:NAME|any] [--json]';
 const MANY_NETWORKS = Array.from({ length: 21 }, (_, i) => `10.0.${i}.0/24`).join();
 
 describe('the keys command', () => {
-  it('exits with 2 and one line of explanation for what it cannot carry out', async () => {
+  it('explains what it cannot carry out: exits with 2 if it is malformed, else with 1', async () => {
     const refused: [call: string, message: RegExp][] = [
       ['create --plan free', /^--name must have 1 to 200 characters\./],
       ['create --name a\nb --plan free', /^--name must not contain control characters\./],
-      ['create --name x --plan gold', /^--plan must be one of free, pro, business, enterprise\./],
-      ['create --name x --plan enterprise', /--per-minute/],
       [`create --name ${'😀'.repeat(201)} --plan pro`, /^--name must have 1 to 200 characters\./],
       [
         'create --name= --plan x --scope pets:read,x --expires x --allow 1.2/3 --documents a/b',
@@ -164,43 +151,49 @@ describe('the keys command', () => {
       ['create --name x --plan pro --scope events:write', /not "events:write"\./],
       ['create --name x --plan pro --scope pets:read --scope x', /not "x"\./],
       [`create --name x --plan pro --allow ${MANY_NETWORKS}`, /^--allow must have at most 20 /],
-      ['update key_none --name x', /^There is no active key key_none\.$/],
-      ['usage key_none', /^There is no key key_none\.$/],
       ['usage key_none --days 93', /^--days must be an integer from 1 to 92\./],
-      ['update key_none', /^update needs an option that says what to change\./],
+      ['update key_none', /^Nothing to change: name an option\./],
       ['update key_none --per-day 5', /^--per-minute and --per-day require --plan enterprise\./],
-      ['create --name x --plan free --per-day 5', /enterprise/],
       ['create --name x --plan enterprise --per-minute 0 --per-day 5', /from 1 to/],
-      ['create --name x --plan free --grace 1h', /^create does not accept --grace\./],
-      ['create x', /^create does not accept the argument x\./],
-      ['create --name', /^Option '--name <value>' argument missing\./],
-      ['revoke', /^revoke needs ID\. Try: npm run --silent keys -- revoke --help$/],
-      ['revoke key_none', /^There is no active key key_none\.$/],
+      ['create --name x --plan free --grace 1h', /unknown option '--grace'/],
+      ['create x', /too many arguments/],
+      ['create --nmae', /Did you mean --name\?/],
+      ['revoke', /missing required argument 'id'/],
       ['rotate key_none --grace soon', /^--grace must be/],
-      ['frobnicate', /^Unknown command frobnicate\./],
-      ['list --colour', /^Unknown option '--colour'\./],
-      ['list --plan free', /^list does not accept --plan\./],
-      ['--json', /^--json needs a command\./],
+      ['lst', /Did you mean list\?/],
     ];
     for (const [call, message] of refused) {
       const { code, stderr, stdout } = await runKeys(stores[0]![1], ...call.split(' '));
       expect({ code, stdout }, call).toEqual({ code: 2, stdout: '' });
-      expect(stderr.trimEnd(), call).toMatch(message);
-      expect(stderr.match(/\n/g), call).toHaveLength(1);
+      expect(stderr, call).toMatch(message);
     }
+    for (const call of ['update key_none --name x', 'rotate key_none', 'revoke key_none', 'usage key_none'])
+      expect(await runKeys(stores[0]![1], ...call.split(' ')), call).toEqual({
+        ...{ code: 1, stdout: '' },
+        stderr: expect.stringMatching(/^There is no (active )?key key_none\.\n$/),
+      });
   });
 
-  it.each([['list'], ['revoke', 'key_none'], ['rotate', 'key_none'], ['update', 'key_none', '--name', 'x']])(
-    '%s exits with 2 and creates no data file if there is none',
-    async (...args) => {
-      const file = join(home, 'misspelt', 'petstore.db');
-      const { code, stderr, stdout } = await runKeys({ DATA_FILE: file }, ...args);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toBe(`The data file ${file} does not exist. Is DATA_FILE set as for the server?\n`);
-      expect(existsSync(dirname(file))).toBe(false);
-    },
-    30_000,
-  );
+  it('creates no data file by reading', async () => {
+    const file = join(home, 'misspelt', 'petstore.db');
+    for (const args of [['list'], ['revoke', 'key_none'], ['update', 'key_none', '--name', 'x']]) {
+      expect(await runKeys({ DATA_FILE: file }, ...args)).toEqual({
+        ...{ code: 2, stdout: '' },
+        stderr: `The data file ${file} does not exist. Is DATA_FILE set as for the server?\n`,
+      });
+    }
+    expect(existsSync(dirname(file))).toBe(false);
+  });
+
+  it('names the host and the variable, but no password, if the database is away', async () => {
+    const port = await freePort();
+    const uri = `mongodb://user:secret@127.0.0.1:${port}/petstore?serverSelectionTimeoutMS=300`;
+    const { code, stderr } = await runKeys({ MONGODB_URI: uri }, 'list');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`The database at 127.0.0.1:${port} (MONGODB_URI) cannot be used: `);
+    expect(stderr).toContain('ECONNREFUSED');
+    expect(stderr).not.toContain('secret');
+  }, 30_000);
 
   it('creates a key before the first start of the server', async () => {
     const settings = { DATA_FILE: join(home, 'data', 'petstore.db') };
@@ -208,43 +201,16 @@ describe('the keys command', () => {
     const { stdout } = await startCommand('keys', settings, ...create);
     const [listed] = JSON.parse((await runKeys(settings, 'list', '--json')).stdout);
     expect(listed).toMatchObject({ id: JSON.parse(stdout).id, name: 'first', plan: 'pro' });
-    expect((await runKeys(settings, 'revoke', 'key_none')).code).toBe(2);
   }, 30_000);
 
-  it('lists its commands without arguments', async () => {
-    const { code, stdout } = await runKeys({});
+  it('lists its commands, and fits 80 columns', async () => {
+    for (const args of [[], ['--help'], ['create', '--help'], ['list']]) {
+      const { stdout, stderr } = await runKeys(stores[0]![1], ...args);
+      for (const line of `${stdout}${stderr}`.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    }
+    const { code, stdout } = await runKeys({}, '--help');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Usage: npm run --silent keys -- COMMAND\n/);
-    const listed = [...stdout.matchAll(/^ {2}(\w+) /gm)].map(([, command]) => command);
-    expect(listed).toEqual(['create', 'update', 'list', 'usage', 'revoke', 'rotate']);
+    const listed = [...stdout.matchAll(/^ {2}(\w+) \[/gm)].map(([, command]) => command);
+    expect(listed).toEqual(['create', 'update', 'list', 'usage', 'webhooks', 'revoke', 'rotate', 'help']);
   }, 30_000);
-
-  it.each([
-    [
-      'create',
-      `--name NAME --plan free|pro|business|enterprise ${KEY_USAGE}`,
-      'Creates a key and prints it.',
-      PROPERTIES,
-    ],
-    [
-      'update',
-      `ID [--name NAME] [--plan free|pro|business|enterprise] ${KEY_USAGE}`,
-      'Changes a key, within 5 seconds on every instance.',
-      PROPERTIES,
-    ],
-    ['list', '[--json]', 'Lists all keys with their usage today and what they may do.', []],
-    ['usage', 'ID [--days 30] [--json]', 'Shows what a key did, by day and operation.', ['--days']],
-    ['revoke', 'ID [--json]', 'Revokes a key permanently, within 5 seconds on every instance.', []],
-    ['rotate', 'ID [--grace 24h] [--json]', 'Gives a key a new secret and prints it.', ['--grace']],
-  ])(
-    'explains %s and its options with --help and -h',
-    async (command, usage, purpose, options) => {
-      const { code, stdout } = await runKeys({}, command, '--help');
-      expect(code).toBe(0);
-      expect(stdout).toContain(`Usage: npm run --silent keys -- ${command} ${usage}\n\n${purpose}`);
-      expect([...stdout.matchAll(/^ {2}(--[\w-]+) +\S/gm)].map(([, option]) => option)).toEqual(options);
-      expect(await runKeys({}, command, '-h')).toEqual({ code, stdout, stderr: '' });
-    },
-    30_000,
-  );
 });

@@ -1,15 +1,19 @@
 import { expect, it } from 'vitest';
 import { formatTable } from '../../src/cli/table.ts';
 
-it('aligns columns and replaces control characters and line separators', () => {
-  expect(
-    formatTable(
-      ['ID', 'NAME'],
-      [
-        ['key_1', 'A\u001b[2Jname'],
-        ['k', 'two\nlines\u2028'],
-        ['', ''],
-      ],
-    ),
-  ).toEqual(['ID     NAME', 'key_1  A\ufffd[2Jname', 'k      two\ufffdlines\ufffd', '']);
+it('aligns columns, fits 80 characters and shows no control characters', () => {
+  const long = 'a name, and another one '.repeat(4).trim();
+  const lines = formatTable(
+    ['ID', 'NAME'],
+    [
+      ['1', 'x\u001b[31m'],
+      ['k'.repeat(30), long],
+    ],
+  );
+  expect(lines.slice(0, 2)).toEqual([
+    'ID                              NAME',
+    `1${' '.repeat(31)}x\ufffd[31m`,
+  ]);
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
+  expect(lines.slice(2).join(' ').replaceAll(/ +/g, ' ')).toBe(`${'k'.repeat(30)} ${long}`);
 });

@@ -1,15 +1,14 @@
-// Runs commands of the built tools one after the other in this process, as its parent sends them: starting a process
-// takes far longer than most commands do. Each message `{tool, args, settings}` is answered with an exit code and output.
-import { pathToFileURL } from 'node:url';
+// Runs commands of the built program one after the other in this process, as its parent sends them: starting a process
+// takes far longer than most commands do. Each message `{args, settings}` is answered with an exit code and output.
+import { run } from '../../dist/petstore.js';
 
-const { argv, channel, env } = process;
+const { channel, env } = process;
 const send = process.send.bind(process);
-let commands = 0;
 
-process.on('message', ({ tool, args, settings }) => {
+process.on('message', ({ args, settings }) => {
   const outcome = { code: 0, stdout: '', stderr: '' };
-  process.argv = [argv[0], tool, ...args];
   process.env = { ...env, ...settings };
+  process.exitCode = 0;
   for (const name of ['stdout', 'stderr']) {
     process[name].write = (text) => {
       outcome[name] += text;
@@ -23,10 +22,10 @@ process.on('message', ({ tool, args, settings }) => {
   channel.unref();
   process.once('beforeExit', () => {
     channel.ref();
+    outcome.code ||= process.exitCode;
     // libsql keeps data files open until its statements are garbage collected.
     gc();
     setImmediate(() => send(outcome));
   });
-  // Another address evaluates the tool again.
-  import(`${pathToFileURL(tool).href}?${++commands}`);
+  void run(...args);
 });

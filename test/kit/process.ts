@@ -149,7 +149,7 @@ export function runCommand(
     }
     const ended = new AbortController();
     const { signal } = ended;
-    runner.send({ tool: `dist/cli/${name}.js`, args, settings });
+    runner.send({ args: [name, ...args], settings });
     try {
       return await Promise.race([
         once(runner, 'message', { signal }).then(([message]) => message as Outcome),
@@ -174,7 +174,7 @@ export async function startCommand(
   return new Promise((resolve) => {
     execFile(
       node,
-      [`dist/cli/${name}.js`, ...args],
+      ['dist/petstore.js', name, ...args],
       { cwd: root, env: environmentOf(settings) },
       (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     );

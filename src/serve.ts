@@ -1,0 +1,222 @@
+import './heap.ts';
+import cluster from 'node:cluster';
+import type { Command } from 'commander';
+import { GraphQLError } from 'graphql';
+import { type Logger, pino } from 'pino';
+import { located } from './cli/command.ts';
+import { type Config, isTracingConfigured, readConfig } from './config.ts';
+import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
+import { RECORDS } from './domains/index.ts';
+import { AppError } from './foundation/errors.ts';
+import { createGateway } from './gateway.ts';
+import { LogOutput } from './observability/log-output.ts';
+import { Metrics } from './observability/metrics.ts';
+import { addSampleData, isUnused } from './sample.ts';
+import { createHttpServer, drain, listen } from './server.ts';
+import { openStore } from './store/open.ts';
+import type { Store } from './store/store.ts';
+import { watchDatabase } from './store/watch.ts';
+
+/** How long to wait before trying again to fill a database that was away, in milliseconds. */
+const RETRY_DELAY = 2_000;
+/** How long flushing the log may delay the exit, in milliseconds. */
+const LOG_FLUSH_TIMEOUT = 1_000;
+
+/**
+ * When one entry of a list fails at once, graphql-js responds without waiting for the others. If another one
+ * fails later, that rejection is unhandled. The response already reports the error, so it must not end the
+ * process.
+ */
+function ignoreErrorsOfAbandonedFields(): void {
+  process.on('unhandledRejection', (error) => {
+    if (!(error instanceof GraphQLError)) throw error;
+  });
+}
+
+/** The command `petstore serve`. */
+export function serveCommand(command: Command): void {
+  command
+    .option('-p, --port <port>', 'the port to listen on, instead of PORT')
+    .addHelpText(
+      'after',
+      `
+Everything else is set by environment variables, which docs/operating.md lists:
+PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
+    )
+    .action(async ({ port }: { port?: string }) => {
+      const config = readConfig({ ...process.env, ...(port !== undefined && { PORT: port }) });
+      try {
+        if (config.WORKERS > 1 && cluster.isPrimary) await supervise(config);
+        else await serve(config);
+      } catch (error) {
+        throw located(error, config, true);
+      }
+    });
+}
+
+/** Runs WORKERS copies of this program on one port and supervises them. */
+async function supervise(config: Config): Promise<void> {
+  const { runWorkers } = await import('./workers.ts');
+  const { log, output } = logger(config);
+  const store = await open(config, log);
+  watchDatabase(store, config.MONGODB_URI, log);
+  await prepare(store, config, log);
+  const workers = runWorkers(config.WORKERS, log);
+  onSignal((signal) => workers.stop(signal));
+  void workers.ended.then(() => exit(output));
+  printBanner(output, config, await workers.listening, { key: null, hasKeys: await hasKeys(store) });
+}
+
+async function serve(config: Config): Promise<void> {
+  ignoreErrorsOfAbandonedFields();
+  const { log, output } = logger(config);
+  const tracing = isTracingConfigured(config)
+    ? await (await import('./observability/tracing.ts')).Tracing.start(config, {
+        warn: (message) => log.warn({ message }, 'traces'),
+        error: (message) => log.error({ message }, 'traces'),
+      })
+    : undefined;
+
+  const store = await open(config, log);
+  if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
+  const key = cluster.isWorker ? null : await prepare(store, config, log);
+
+  const metrics = config.METRICS ? await newMetrics(output) : undefined;
+  const gateway = createGateway({ store, config, log, metrics, tracing });
+  const server = createHttpServer(gateway);
+  const port = await listen(server, config.PORT, config.HOST);
+  if (!cluster.isWorker) printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
+
+  let stopping = false;
+  const stop = async (signal: NodeJS.Signals) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ signal }, 'stopping');
+    gateway.endStreams();
+    await Promise.all([drain(server), gateway.endDeliveries()]);
+    // If the database is away, the exit must not wait for it to come back.
+    await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
+    await store.close();
+    await tracing?.close();
+    await exit(output);
+  };
+  onSignal((signal) => void stop(signal));
+  gateway.deliver();
+  await gateway.load();
+}
+
+function logger(config: Config): { log: Logger; output: LogOutput } {
+  const output = new LogOutput({
+    isShared: config.WORKERS > 1,
+    onGap: (lines) => log.warn({ lines }, 'log lines were dropped'),
+  });
+  const log = pino(
+    { level: config.LOG_LEVEL, base: cluster.worker ? { worker: cluster.worker.id } : null },
+    output,
+  );
+  return { log, output };
+}
+
+/** Opens the store. Errors name the variable that leads to it. */
+async function open(config: Config, log: Logger): Promise<Store> {
+  try {
+    return await openStore(config, RECORDS, 'server', migrationLogged(log));
+  } catch (error) {
+    throw located(error, config, false);
+  }
+}
+
+const migrationLogged = (log: Logger) => ({
+  onMigrated: (versions: { from: number; to: number }) => log.warn(versions, 'data migrated'),
+});
+
+/** Exits after flushing the log if possible. */
+async function exit(output: LogOutput): Promise<void> {
+  await output.end(LOG_FLUSH_TIMEOUT);
+  // An orderly exit would wait for the writing thread.
+  if (output.isStuck) process.kill(process.pid, 'SIGKILL');
+  process.exit(0);
+}
+
+async function newMetrics(output: LogOutput): Promise<Metrics> {
+  const linesDropped = () => output.dropped;
+  if (!cluster.isWorker) return new Metrics({ linesDropped });
+  const { WorkerMetrics } = await import('./observability/worker-metrics.ts');
+  return new WorkerMetrics({ linesDropped });
+}
+
+function onSignal(stop: (signal: NodeJS.Signals) => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
+}
+
+/**
+ * Adds sample data and a development key where configured. A database that is away does not prevent the start: they are
+ * added once it is there.
+ *
+ * @returns the key to print; null in production
+ */
+async function prepare(store: Store, config: Config, log: Logger): Promise<string | null> {
+  const { SAMPLE_DATA = store.engine === 'sqlite' ? 'on' : 'off', NODE_ENV, DATA_FILE } = config;
+  const file = NODE_ENV === 'production' ? undefined : keyFileOf(DATA_FILE);
+  const fill = async (): Promise<string | null> => {
+    if (SAMPLE_DATA === 'on' && (await isUnused(store))) await addSampleData(store);
+    return file === undefined ? null : await developmentKey(store, file, Date.now());
+  };
+  const fillLater = (): void => {
+    const retry = () => fill().catch((err) => (isTransient(err) ? fillLater() : log.error({ err }, 'error')));
+    setTimeout(retry, RETRY_DELAY).unref();
+  };
+  try {
+    return await fill();
+  } catch (error) {
+    if (store.engine === 'sqlite' || !isTransient(error)) throw error;
+    fillLater();
+    return file === undefined ? null : keptKey(file);
+  }
+}
+
+/** Whether the database is away, or another process is filling it. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
+
+/** Whether there are any API keys, as far as can be known: the database may be away. */
+async function hasKeys(store: Store): Promise<boolean> {
+  try {
+    return (await store.apiKeys()).length > 0;
+  } catch {
+    return true;
+  }
+}
+
+/** Prints the addresses with the development key in their fragment, which is never sent, or how to get a key. */
+function printBanner(
+  output: LogOutput,
+  { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
+  port: number,
+  { key, hasKeys }: { key: string | null; hasKeys: boolean },
+): void {
+  const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
+  const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const fragment = key === null ? '' : `#key=${key}`;
+  const lines = [
+    `Petstore gateway on ${address}`,
+    `  Start      ${address}/${fragment}`,
+    ...(GRAPHIQL ? [`  GraphQL    ${address}/graphql${fragment}`] : []),
+    `  REST docs  ${address}/docs${fragment}`,
+    `  Console    ${address}/console${fragment}`,
+  ];
+  if (key === null) {
+    const command = hasKeys ? 'list' : 'create --name NAME --plan free';
+    lines.push(`  API keys   npm run --silent keys -- ${command}`);
+  } else {
+    lines.push(
+      `  API key    ${key}`,
+      `             for development, kept in ${keyFileOf(DATA_FILE)}`,
+      '',
+      'Try:',
+      `  curl -H 'X-API-Key: ${key}' '${address}${REST_BASE_PATH}/pets?limit=2'`,
+    );
+  }
+  output.write(`${lines.join('\n')}\n\n`);
+  output.flush();
+}
