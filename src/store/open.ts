@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import type { Dump } from './dump.ts';
 import type { OnMigrated, Store } from './store.ts';
 
 /**
@@ -34,17 +33,18 @@ export async function openStore(
   });
 }
 
-/**
- * Opens the configured store to be exported, or to be filled.
- *
- * @throws Error if it is to be filled and a server uses it, or if its file does not exist
- */
-export async function openDump(
-  { MONGODB_URI, DATA_FILE }: Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>,
-  records: readonly AnyRecord[],
-  mode: 'export' | 'import',
-): Promise<Dump> {
+type Place = Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>;
+
+/** Opens the configured store to be exported, beside its server if there is one. */
+export async function openDumpSource({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {
   if (MONGODB_URI === undefined)
-    return (await import('./sqlite/dump.ts')).openSqliteDump(DATA_FILE, records, mode);
-  return (await import('./mongo/dump.ts')).openMongoDump({ uri: MONGODB_URI, records, minPoolSize: 0 }, mode);
+    return (await import('./sqlite/dump.ts')).openSqliteSource(DATA_FILE, records);
+  return (await import('./mongo/dump.ts')).openMongoSource({ uri: MONGODB_URI, records, minPoolSize: 0 });
+}
+
+/** Opens the configured store to be filled. @throws Error if it is not empty, or an embedded one is in use */
+export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {
+  if (MONGODB_URI === undefined)
+    return (await import('./sqlite/dump.ts')).openSqliteTarget(DATA_FILE, records);
+  return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records, minPoolSize: 0 });
 }

@@ -1,196 +1,122 @@
-import type { Document, Filter } from 'mongodb';
+import type { Document } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import { BATCH_SIZE, type Dump, type DumpRow, type DumpRows, partsOf } from '../dump.ts';
-import type { UsageRow } from '../store.ts';
+import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
+import type { Store } from '../store.ts';
 import { DAY } from '../usage.ts';
-import { mongoApiKeys } from './api-keys.ts';
-import { createAttempts } from './attempts.ts';
 import { IMPORTED_VERSION, toKey } from './collection.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { DocumentCodec } from './documents.ts';
-import { ignoreDuplicate } from './errors.ts';
-import { mongoEvents } from './events.ts';
-import { createFolding } from './folding.ts';
-import { type CounterDocument, countersCollection, prepareIds, reservationOf } from './ids.ts';
-import { importsOf, prepareLayout, refuseUnfinishedImport } from './layout.ts';
-import { mongoDocuments } from './trusted-documents.ts';
-import { toUsage, type UsageDocument, usageCollection } from './usage.ts';
-import { mongoUsageHistory, rowsOf, type UsageDayDocument, usageHistoryCollection } from './usage-history.ts';
-import { mongoWebhooks } from './webhooks.ts';
+import { type CounterDocument, countersCollection } from './ids.ts';
+import { importsOf } from './layout.ts';
+import { openMongoStore } from './mongo-store.ts';
+import { usageCollection } from './usage.ts';
 
 /** How long imported usage is kept if its key is not used, in milliseconds: longer than any window or ban lasts. */
 const USAGE_KEPT = 3 * DAY;
 
-/**
- * Opens a database to be exported or filled.
- *
- * @throws UNAVAILABLE if it is away; Error if it is to be exported and has an unfinished import
- */
-export async function openMongoDump(settings: MongoOptions, mode: 'export' | 'import'): Promise<Dump> {
-  const database: Database = connectTo(settings, async (hello) => {
-    const changed = await prepareLayout(database, settings.records, hello, () => {});
-    await prepareIds(database, settings.records);
-    // Records that are imported come with their names folded.
-    if (mode === 'import') await names.prepare();
-    return changed;
-  });
-  const names = createFolding(database, settings.records);
+/** Opens a database beside the port. */
+async function connect(settings: MongoOptions): Promise<Database> {
+  const database = connectTo(settings, async () => false);
   try {
-    await database.execute(async () => {
-      if (mode === 'export') await refuseUnfinishedImport(database);
-    });
+    await database.execute(async () => {});
+    return database;
   } catch (error) {
     await database.client.close();
     throw error;
   }
-  return dumpOf(database, settings.records);
 }
 
-function dumpOf(database: Database, records: readonly AnyRecord[]): Dump {
+/** Opens a database to be exported. What is written meanwhile is exported or not. */
+export async function openMongoSource(settings: MongoOptions): Promise<DumpSource> {
+  const store = await openMongoStore(settings);
+  const database = await connect(settings);
   const { db, options } = database;
-  const progress = importsOf(database);
-
-  /** Rows of a collection in the order of their ids. */
-  async function* batches<D extends Document>(
-    name: string,
-    toRows: (document: D) => DumpRow | readonly DumpRow[],
-    where: Document = {},
-  ): AsyncGenerator<readonly DumpRow[]> {
-    const collection = db.collection<Document>(name);
-    for (let last: unknown; ; ) {
-      const range = last === undefined ? where : { $and: [where, { _id: { $gt: last } }] };
-      const documents = await collection
-        .find(range as Filter<Document>, {
-          ...options,
-          sort: { _id: 1 },
-          limit: BATCH_SIZE,
-          batchSize: BATCH_SIZE + 1,
-        })
-        .toArray();
-      if (documents.length === 0) return;
-      yield documents.flatMap((document) => toRows(document as unknown as D));
-      last = documents.at(-1)!._id;
-    }
-  }
-
-  /** Those that are there already were added before the import was interrupted. */
-  async function insert(name: string, documents: readonly Document[]): Promise<void> {
-    if (documents.length === 0) return;
-    await db
-      .collection<Document>(name)
-      .insertMany(documents as Document[], { ...options, ordered: false })
-      .catch(ignoreDuplicate);
-  }
-
-  const rowsOfRecord = (record: AnyRecord): DumpRows => {
-    const codec = new DocumentCodec(record);
-    return {
-      batches: () => batches(record.plural, codec.toRecord),
-      add: (rows) =>
-        insert(
-          record.plural,
-          rows.map((row) => ({ ...codec.newDocument(toKey(row.id as Id), row), version: IMPORTED_VERSION })),
-        ),
-    };
-  };
-
-  const counters: DumpRows = {
-    async *batches() {
-      const documents = await db
+  return {
+    store,
+    async lastIds() {
+      const counters = await db
         .collection<CounterDocument>(countersCollection.name)
-        .find({ _id: { $in: records.map(({ plural }) => plural) } }, options)
+        .find({ _id: { $in: settings.records.map(({ plural }) => plural) } }, options)
         .toArray();
-      const sequences = records.map(({ plural }) => ({
-        name: plural,
-        last: documents.find(({ _id }) => _id === plural)?.value ?? 0n,
-      }));
-      yield sequences.map(({ name, last }) => ({ records: name, last: String(last) }));
-      for (const { name, last } of sequences) {
-        const reserved = { _id: { $gt: reservationOf(name, last), $lt: `${name}0` } };
-        yield* batches<CounterDocument>(
-          countersCollection.name,
-          ({ _id }) => ({ records: name, chosen: String(BigInt(_id.slice(name.length + 1))) }),
-          reserved,
-        );
-      }
+      return Object.fromEntries(counters.map(({ _id, value }) => [_id, String(value ?? 0) as Id]));
     },
-    async add(rows) {
-      const collection = db.collection<CounterDocument>(countersCollection.name);
-      const all = rows as unknown as readonly { records: string; last?: string; chosen?: string }[];
-      for (const { records: name, last } of all) {
-        if (last !== undefined)
-          await collection.updateOne(
-            { _id: name },
-            { $max: { value: BigInt(last) } },
-            { ...options, upsert: true },
-          );
-      }
-      const chosen = all.filter((row) => row.chosen !== undefined);
+    async close() {
+      await database.client.close();
+      await store.close();
+    },
+  };
+}
+
+/**
+ * Opens an empty database to be filled. A marker keeps instances from serving it before that is finished; what an
+ * interrupted import has left behind the marker is removed.
+ *
+ * @throws Error if it holds anything else
+ */
+export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarget> {
+  const { records } = settings;
+  const database = await connect(settings);
+  const { db, options } = database;
+  const marker = importsOf(database);
+  const clear = async () => {
+    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray())
+      if (!KEPT.has(name) && !name.startsWith('system.')) await db.collection(name).deleteMany({});
+    await marker.deleteOne({ _id: 'unfinished' }, options);
+  };
+  const insert = async (name: string, documents: Document[]): Promise<void> => {
+    if (documents.length > 0) await db.collection(name).insertMany(documents, { ...options, ordered: false });
+  };
+  let isBegun = false;
+  let store!: Store;
+  const close = async () => {
+    await store?.close();
+    await database.client.close();
+  };
+  try {
+    if (await marker.findOne({ _id: 'unfinished' }, options)) await clear();
+    store = await openMongoStore(settings);
+    await refuseUnlessEmpty(store, records);
+    await marker.insertOne({ _id: 'unfinished' }, options);
+    isBegun = true;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    store,
+    async setLastIds(lastIds) {
+      const counters = db.collection<CounterDocument>(countersCollection.name);
+      for (const [_id, last] of Object.entries(lastIds))
+        await counters.updateOne({ _id }, { $max: { value: BigInt(last) } }, { ...options, upsert: true });
+    },
+    async addRecords(record: AnyRecord, rows) {
+      const codec = new DocumentCodec(record);
       await insert(
-        countersCollection.name,
-        chosen.map(({ records: name, chosen }) => ({ _id: reservationOf(name, BigInt(chosen!)) })),
+        record.plural,
+        rows.map((row) => ({ ...codec.newDocument(toKey(row.id), row), version: IMPORTED_VERSION })),
       );
     },
-  };
-
-  const usage: DumpRows = {
-    batches: () =>
-      batches<UsageDocument>(usageCollection.name, (document) => ({
-        apiKeyId: document._id,
-        ...toUsage(document),
-      })),
-    add: (rows) =>
+    addUsage: (rows) =>
       insert(
         usageCollection.name,
         rows.map(({ apiKeyId, ...state }) => ({
-          _id: apiKeyId,
+          _id: apiKeyId as never,
           ...state,
           forgetAt: new Date(Date.now() + USAGE_KEPT),
         })),
       ),
-  };
-
-  const history = mongoUsageHistory(database);
-  const usageHistory: DumpRows = {
-    batches: () => batches<UsageDayDocument>(usageHistoryCollection.name, rowsOf),
-    add: (rows) => history.importUsage(rows as unknown as readonly UsageRow[]),
-  };
-
-  const events = mongoEvents(database, records);
-  const webhooks = mongoWebhooks(database, () => {});
-  // A standalone server has no log, and delivers nothing.
-  const beginning = () => (database.transactions ? events.endOfEvents() : '');
-
-  return {
-    engine: 'mongodb',
-    parts: partsOf(
-      records,
-      { counters, rowsOf: rowsOfRecord, usage, usageHistory },
-      {
-        ...mongoDocuments(database),
-        ...webhooks.reads,
-        ...webhooks.writes(createAttempts(database).run),
-        ...mongoApiKeys(database),
-      },
-      beginning,
-    ),
-    async progress() {
-      const state = await progress.findOne({ _id: 'unfinished' }, options);
-      if (!state) return null;
-      const rows = Object.entries(state.rows).map(([name, count]) => [name, Number(count)]);
-      return { manifest: state.manifest, rows: Object.fromEntries(rows) as Record<string, number> };
-    },
-    async begin(first) {
-      await progress.insertOne({ _id: 'unfinished', ...first }, options);
-    },
-    async add(part, rows, { rows: done }) {
-      await part.add(rows);
-      await progress.updateOne({ _id: 'unfinished' }, { $set: { rows: done } }, options);
-    },
     async finish() {
-      await progress.deleteOne({ _id: 'unfinished' }, options);
+      await marker.deleteOne({ _id: 'unfinished' }, options);
+      isBegun = false;
+      await close();
     },
-    close: () => database.client.close(),
+    async close() {
+      if (isBegun) await clear();
+      await close();
+    },
   };
 }
+
+/** The collections that an interrupted import leaves as they are. */
+const KEPT = new Set(['layout', 'imports']);

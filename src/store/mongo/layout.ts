@@ -1,6 +1,5 @@
 import type { CreateIndexesOptions, Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
-import { type ImportProgress, unfinishedImport } from '../dump.ts';
 import type { OnMigrated } from '../store.ts';
 import { apiKeysCollection } from './api-keys.ts';
 import { type CollectionDefinition, INTEGER, LAYOUT_COLLECTION, objectSchema, STRING } from './collection.ts';
@@ -38,21 +37,16 @@ const layoutCollection: CollectionDefinition = {
 /** Has a document while an import is unfinished. */
 const importsCollection: CollectionDefinition = {
   name: 'imports',
-  schema: objectSchema({
-    _id: STRING,
-    manifest: STRING,
-    rows: { bsonType: 'object', additionalProperties: INTEGER },
-  }),
+  schema: objectSchema({ _id: STRING }),
   indexes: [],
 };
 
-export const importsOf = ({ db }: Database) =>
-  db.collection<ImportProgress & { _id: 'unfinished' }>(importsCollection.name);
+export const importsOf = ({ db }: Database) => db.collection<{ _id: 'unfinished' }>(importsCollection.name);
 
 /** @throws Error if the database has an unfinished import */
 export async function refuseUnfinishedImport(database: Database): Promise<void> {
   if (await importsOf(database).findOne({ _id: 'unfinished' }, database.options))
-    throw unfinishedImport('The database in MONGODB_URI');
+    throw new Error('It has an unfinished import. Begin it again: petstore data import DIR.');
 }
 
 const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefinition[] => [

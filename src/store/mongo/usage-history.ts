@@ -1,5 +1,4 @@
 import { formatDate } from '../../foundation/instant.ts';
-import type { DumpRow } from '../dump.ts';
 import type { UsageHistoryStore, UsageOperation, UsageRow, UsageTransport } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import { apiKeysCollection } from './api-keys.ts';
@@ -41,8 +40,7 @@ export function mongoUsageHistory({ db, options }: Database) {
   const history = db.collection<UsageDayDocument>(usageHistoryCollection.name);
   const apiKeys = db.collection<StoredDocument>(apiKeysCollection.name);
 
-  /** @param operator what to do with the counts of each operation */
-  async function write(operator: '$inc' | '$set', rows: readonly UsageRow[]): Promise<void> {
+  async function add(rows: readonly UsageRow[]): Promise<void> {
     const days = new Map<string, Record<string, number>>();
     for (const { apiKeyId, date, operation, transport, ...counts } of rows) {
       const _id = keyOf(date, apiKeyId);
@@ -56,7 +54,7 @@ export function mongoUsageHistory({ db, options }: Database) {
       [...days].map(([_id, values]) => ({
         updateOne: {
           filter: { _id },
-          update: { [operator]: values, $setOnInsert: { forgetAt: forgetAt(dateIn(_id)) } } as object,
+          update: { $inc: values, $setOnInsert: { forgetAt: forgetAt(dateIn(_id)) } } as object,
           upsert: true,
         },
       })),
@@ -68,11 +66,8 @@ export function mongoUsageHistory({ db, options }: Database) {
     async addUsage(rows, uses) {
       // First what may be done twice: if the increments fail, all of it is tried again.
       await touch(apiKeys, Object.entries(uses), options);
-      await write('$inc', rows);
+      await add(rows);
     },
-
-    /** Stores rows as they are, replacing those that are there. */
-    importUsage: (rows: readonly UsageRow[]): Promise<void> => write('$set', rows),
 
     async usageDays(apiKeyId, from, to) {
       const days = await history
@@ -105,7 +100,7 @@ export function mongoUsageHistory({ db, options }: Database) {
         ...(plain(counts) as Record<keyof Counts, number>),
       }));
     },
-  } satisfies UsageHistoryStore & Record<string, unknown>;
+  } satisfies UsageHistoryStore;
 }
 
 /** The documents of a key for the days of a range. */
@@ -124,9 +119,3 @@ const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>
       ...(plain(counts) as Record<keyof Counts, number>),
     })),
   );
-
-/** A document as the rows that an export has. */
-export function rowsOf(document: UsageDayDocument): (UsageRow & DumpRow)[] {
-  const [date, apiKeyId] = document._id.split(' ') as [string, string];
-  return operationsOf(document).map((operation) => ({ apiKeyId, date, ...operation }));
-}

@@ -125,12 +125,6 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): string[] 
   return statements;
 }
 
-/** Drops the indexes that only searches need: to fill a table and then create them takes half the time. */
-export function dropIndexes(db: SqliteConnection, records: readonly AnyRecord[]): void {
-  for (const { name, sql } of records.flatMap(indexStatements))
-    if (!sql.startsWith('create unique')) db.exec(`drop index if exists ${name}`);
-}
-
 /**
  * Creates the tables, columns, indexes and triggers of records that a data file does not have yet. Nothing that
  * holds data is ever removed or changed.

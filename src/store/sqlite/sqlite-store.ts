@@ -12,7 +12,6 @@ import { type Append, eventLog } from './event-log.ts';
 import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
 import { assignIdsOf } from './ids.ts';
-import { refuseUnfinishedImport } from './import-progress.ts';
 import { OwnTransactions } from './own-transactions.ts';
 import { lockDataFile, type Ownership } from './ownership.ts';
 import { prepareRecords } from './record-schema.ts';
@@ -66,7 +65,6 @@ export function openSqliteStore(options: SqliteOptions) {
     ownership?.confirm((sql) => db!.value(sql));
     const from = migrate(db);
     if (from > 0 && from < LATEST) options.onMigrated?.({ from, to: LATEST });
-    refuseUnfinishedImport(db, options.file);
     prepareRecords(db, records);
   } catch (error) {
     db?.close();
