@@ -22,8 +22,16 @@ export const lifecycleOf = (config: {
   sunsetEnforced: config.SUNSET_ENFORCED,
 });
 
-/** Refuses a deprecated operation past its sunset date. */
-export function gone({ replacement }: NonNullable<Route['deprecation']>, sunsetDate: number): AppError {
-  const date = formatDate(sunsetDate);
-  return new AppError('GONE', `This operation ended on ${date}. Use ${replacement} instead.`);
+/** Whether an operation no longer works, which is so after its sunset date where that is enforced. */
+export const isPastSunset = (
+  { deprecation }: Pick<Route, 'deprecation'>,
+  { sunsetDate, sunsetEnforced }: Lifecycle,
+  now: number,
+): boolean => deprecation !== undefined && sunsetEnforced && now >= sunsetDate;
+
+/** @throws GONE if an operation is past its sunset date */
+export function refuseAfterSunset(row: Pick<Route, 'deprecation'>, lifecycle: Lifecycle, now: number): void {
+  if (!isPastSunset(row, lifecycle, now)) return;
+  const date = formatDate(lifecycle.sunsetDate);
+  throw new AppError('GONE', `This operation ended on ${date}. Use ${row.deprecation!.replacement} instead.`);
 }

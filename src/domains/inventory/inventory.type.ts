@@ -39,9 +39,9 @@ const InventorySort = builder.enumType('InventorySort', sortEnum(Pet, 'inventory
 
 const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',
-  ...checkedBy(inventoryUpdate()),
+  ...checkedBy(inventoryUpdate().partial()),
   fields: (t) => ({
-    quantity: t.int({ required: true, description: `The new stock count, ${quantity.limits}.` }),
+    quantity: t.int({ description: `The new stock count, ${quantity.limits}.` }),
   }),
 });
 
@@ -78,7 +78,9 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
     },
     resolve: write((tables, { petId, input }, context) =>
-      tables.table(Pet).update(petId, { quantity: input.quantity }, unchanged('InventoryItem', context)),
+      tables
+        .table(Pet)
+        .update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
     ),
   }),
 }));

@@ -1,5 +1,5 @@
 import { lexicographicSortSchema, printSchema } from 'graphql';
-import type { Principal } from '../../access/api-keys.ts';
+import { isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import type { EventStreams } from '../../events/streams.ts';
@@ -23,11 +23,13 @@ import {
   recordOf,
   throwErrorOf,
 } from '../../operations/route-operation.ts';
-import { readTexts } from '../../rows/parameter.ts';
+import { isPastSunset, type Lifecycle, lifecycleOf, refuseAfterSunset } from '../../rows/lifecycle.ts';
+import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import type { Route } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
+import type { Tool as Definition } from './protocol.ts';
 import {
   GRAPHQL_INPUT,
   GRAPHQL_OUTPUT,
@@ -37,29 +39,17 @@ import {
   SCHEMA_OUTPUT,
 } from './schemas.ts';
 
-/** Results up to this cost are held as a whole: as a value, as text, and as text within text. */
-const MAX_HELD_COST = 2;
-
-/** A result that is written in pieces. */
-export class LargeResult {
-  readonly value: object;
-  /** In units. */
-  readonly cost: number;
-
-  constructor(value: object, cost: number) {
-    this.value = value;
-    this.cost = cost;
-  }
-}
+/** Characters in the result of a tool, which is sent twice, as text and as it is. More is more than an agent reads. */
+const MAX_RESULT = 2_000_000;
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
 /** What an agent can call. */
 export interface Tool {
-  name: string;
-  /** Its entry in `tools/list` as JSON. */
-  definition: string;
-  isPermitted(principal: Principal): boolean;
+  /** Its entry in `tools/list`. */
+  definition: Definition;
+  /** Whether a caller sees it. */
+  isOffered(session: Session): boolean;
   /**
    * Charges a call and runs it.
    *
@@ -67,23 +57,21 @@ export interface Tool {
    * @returns its result as JSON
    * @throws AppError
    */
-  call(
-    context: RequestContext,
-    session: Session,
-    given: Arguments,
-    bytes: number,
-  ): Promise<string | LargeResult>;
+  call(context: RequestContext, session: Session, given: Arguments, bytes: number): Promise<string>;
 }
 
-export type ToolServices = Pick<TransportServices, 'operations' | 'streams' | 'schema' | 'trusted'>;
+export type ToolServices = Pick<
+  TransportServices,
+  'config' | 'operations' | 'streams' | 'schema' | 'trusted'
+>;
 
 /** All tools in alphabetical order: one for each row but replacements, and two for GraphQL. */
 export const toolsOf = (routes: readonly Route[], services: ToolServices): readonly Tool[] =>
   [
     ...routes.filter(({ method }) => method !== 'PUT').map((route) => new RouteTool(route, services)),
     graphqlTool(services),
-    schemaTool(services),
-  ].sort((a, b) => (a.name < b.name ? -1 : 1));
+    ...(services.config.INTROSPECTION ? [schemaTool(services)] : []),
+  ].sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
 
 const definitionOf = (
   name: string,
@@ -91,14 +79,14 @@ const definitionOf = (
   inputSchema: JsonSchema,
   outputSchema: JsonSchema,
   annotations: object,
-): string =>
-  toJson({
+): Definition =>
+  ({
     name,
     description,
     inputSchema,
     outputSchema,
     annotations: { ...annotations, openWorldHint: false },
-  });
+  }) as Definition;
 
 const READ_ONLY = { readOnlyHint: true };
 const ANNOTATIONS: Readonly<Record<Route['method'], object>> = {
@@ -109,27 +97,20 @@ const ANNOTATIONS: Readonly<Record<Route['method'], object>> = {
   DELETE: { destructiveHint: true, idempotentHint: true },
 };
 
-/** What an agent can do about an error. */
-export const ADVICE: Partial<Record<ErrorCode, string>> = {
-  NOT_FOUND: 'A list tool finds the ids that exist.',
-  UNKNOWN_REFERENCE: 'A list tool finds the ids that exist.',
-  VALIDATION_FAILED: 'Correct the arguments and call again.',
-};
-
 /** Runs the document of a row. */
 class RouteTool implements Tool {
-  readonly name: string;
-  readonly definition: string;
+  readonly definition: Definition;
   readonly #route: Route;
   readonly #operation: RouteOperation;
   readonly #streams: EventStreams;
+  readonly #lifecycle: Lifecycle;
 
-  constructor(route: Route, { operations, streams }: ToolServices) {
+  constructor(route: Route, { config, operations, streams }: ToolServices) {
     const { operationId, method, summary, description, list } = route;
-    this.name = operationId;
     this.#route = route;
     this.#operation = new RouteOperation(route, operations);
     this.#streams = streams;
+    this.#lifecycle = lifecycleOf(config);
     const about = [
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
@@ -145,31 +126,26 @@ class RouteTool implements Tool {
     );
   }
 
-  isPermitted(principal: Principal): boolean {
-    return this.#operation.scopes.every((scope) => permits(principal, scope));
+  isOffered({ principal, now }: Session): boolean {
+    return (
+      !isPastSunset(this.#route, this.#lifecycle, now()) &&
+      this.#operation.scopes.every((scope) => permits(principal, scope))
+    );
   }
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
     const route = this.#route;
     session.subject = { transport: 'mcp', operations: this.#operation.charges };
-    const { pathParameter = '' } = route;
-    // In one go, since a copy without thousands of unknown fields takes as long as to parse them.
-    const { idempotencyKey, [pathParameter]: id, ...fields } = given;
-    const { variables, issues } = readArguments(route, id, fields);
-    const key =
-      route.method === 'GET' || idempotencyKey == null ? undefined : parseIdempotencyKey(idempotencyKey);
-    if (key === null) issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
+    refuseAfterSunset(route, this.#lifecycle, session.now());
+    const { variables, issues, idempotencyKey } = readArguments(route, given);
+    if (issues.length > 0) throw validationFailed(issues);
     const call = () =>
       newContext(session, {
         cost: ROUTE_COST,
         requestId: context.requestId,
         client: context.response,
-        idempotency: key ? idempotencyWith(context, key, 0) : undefined,
+        idempotency: idempotencyKey ? idempotencyWith(context, idempotencyKey, 0) : undefined,
       });
-    if (issues.length > 0) {
-      const input = id === undefined ? fields : { ...fields, [pathParameter]: id };
-      return this.#operation.refuse(session, input, call(), validationFailed(issues));
-    }
     if (variables.wait === undefined)
       return this.#write(variables, await this.#operation.run(session, variables, call()));
     await this.#operation.admit(session);
@@ -192,35 +168,40 @@ class RouteTool implements Tool {
   }
 }
 
-/**
- * Reads arguments, which are flat, into the variables of a document, and collects the issues with them.
- *
- * @param id of the path
- */
-function readArguments(route: Route, id: unknown, others: Arguments): Input {
-  const { pathParameter, query = [], body, shape } = route;
+/** Reads arguments, which are flat, into the variables of a document, and collects the issues with them. */
+function readArguments(route: Route, given: Arguments): Input & { idempotencyKey?: string | null } {
+  const { method, pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
-  const texts = body ? [] : Object.entries(others);
-  const notText = texts.find(([, value]) => !valuesOf(value).every(isText));
-  if (notText) issues.push({ path: notText[0], message: 'must be text or a number' });
-  const isKnown = (name: string) => query.some((parameter) => parameter.name === name);
-  const variables = readTexts(
-    new Map(texts.map(([name, value]) => [name, isKnown(name) ? valuesOf(value).map(String) : []])),
-    query,
-    issues,
-    'argument',
-  );
+  const others: Record<string, unknown> = { ...given };
+  let idempotencyKey: string | null | undefined;
+  if (method !== 'GET') {
+    if (given.idempotencyKey != null) idempotencyKey = parseIdempotencyKey(given.idempotencyKey);
+    if (idempotencyKey === null) issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
+    delete others.idempotencyKey;
+  }
+  if (pathParameter !== undefined) delete others[pathParameter];
+  const variables = body ? {} : readTexts(textsOf(others, query, issues), query, issues, 'argument');
   if (pathParameter !== undefined) {
+    const { [pathParameter]: id } = given;
     // What is no text breaks the rule.
     const text = isText(id) ? String(id) : '';
     readPathParameter(route, id === undefined ? undefined : text, variables, issues);
   }
   if (body) readFields(route, withIntegerIds(shape!, others), [], variables, issues);
-  return { variables, issues };
+  return { variables, issues, ...(idempotencyKey !== undefined && { idempotencyKey }) };
 }
 
-/** The values of a parameter that may be repeated. */
-const valuesOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value]);
+/** Arguments for query parameters, as texts. */
+function textsOf(given: Arguments, query: NonNullable<Route['query']>, issues: Issue[]): GivenTexts {
+  const texts = new Map<string, readonly string[]>();
+  for (const [name, value] of Object.entries(given)) {
+    const parameter = query.find((known) => known.name === name);
+    const values = Array.isArray(value) && parameter?.repeatable ? value : [value];
+    if (!parameter || values.every(isText)) texts.set(name, parameter ? values.map(String) : []);
+    else issues.push({ path: name, message: 'must be text or a number' });
+  }
+  return texts;
+}
 
 const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
 
@@ -229,7 +210,6 @@ const everybody = () => true;
 function graphqlTool({ operations, trusted }: ToolServices): Tool {
   const services: AdmissionServices = { operations, persisted: new PersistedQueries(), trusted };
   return {
-    name: 'graphql',
     definition: definitionOf(
       'graphql',
       'Run a GraphQL query: related records in one call, such as the pets of a category with their stock and orders. Queries only; see the tool schema for types.',
@@ -237,7 +217,7 @@ function graphqlTool({ operations, trusted }: ToolServices): Tool {
       GRAPHQL_OUTPUT,
       READ_ONLY,
     ),
-    isPermitted: everybody,
+    isOffered: everybody,
     async call(context, session, { query, variables }, bytes) {
       const issues: Issue[] = [];
       if (typeof query !== 'string') issues.push({ path: 'query', message: 'must be a GraphQL query' });
@@ -264,11 +244,22 @@ function graphqlTool({ operations, trusted }: ToolServices): Tool {
         }),
       );
       for (const { extensions } of errors ?? []) context.addError(extensions!.code as ErrorCode);
-      const result = errors ? { data, errors } : { data };
-      return operation.cost > MAX_HELD_COST ? new LargeResult(result, operation.cost) : toJson(result);
+      const json = withTextIds(toJson(errors ? { data, errors } : { data }));
+      if (json.length <= MAX_RESULT) return json;
+      const sizes = [json.length, MAX_RESULT].map((size) => size.toLocaleString('en-US'));
+      throw new AppError(
+        'QUERY_TOO_COMPLEX',
+        `The result has ${sizes[0]} characters; a tool answers with at most ${sizes[1]}. Ask for fewer records or fields.`,
+      );
     },
   };
 }
+
+/** Turns integers that agents would round, such as ids in the data of events, into strings of digits. */
+const withTextIds = (json: string): string =>
+  /\d{16}/.test(json)
+    ? stringify(parse(json, undefined, (digits) => (isSafeNumber(digits) ? Number(digits) : digits)))!
+    : json;
 
 /** The first error of an operation that cannot run. */
 function refusalOf({ errors: [first] }: OperationRefused): AppError {
@@ -279,7 +270,6 @@ function refusalOf({ errors: [first] }: OperationRefused): AppError {
 function schemaTool({ schema }: ToolServices): Tool {
   let result: string | undefined;
   return {
-    name: 'schema',
     definition: definitionOf(
       'schema',
       'Get the GraphQL schema in SDL, to write queries for the tool graphql.',
@@ -287,7 +277,7 @@ function schemaTool({ schema }: ToolServices): Tool {
       SCHEMA_OUTPUT,
       READ_ONLY,
     ),
-    isPermitted: everybody,
+    isOffered: everybody,
     async call(_context, session) {
       session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
       await session.admit(ROUTE_COST, 0);

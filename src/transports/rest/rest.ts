@@ -7,7 +7,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import { ROUTE_COST } from '../../operations/route-operation.ts';
-import { gone, type Lifecycle, lifecycleOf } from '../../rows/lifecycle.ts';
+import { type Lifecycle, lifecycleOf, refuseAfterSunset } from '../../rows/lifecycle.ts';
 import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
@@ -64,8 +64,7 @@ export class RestTransport implements Transport {
     context.route = this.#basePath + row.path;
     if (deprecation) {
       context.deprecation = deprecation;
-      const { sunsetDate, sunsetEnforced } = this.#lifecycle;
-      if (sunsetEnforced && session.now() >= sunsetDate) throw gone((row as Route).deprecation!, sunsetDate);
+      refuseAfterSunset(row as Route, this.#lifecycle, session.now());
     }
     return operation.handle(context, session, match.parameters);
   }
