@@ -1,24 +1,18 @@
 import { deferred } from '../foundation/maybe-promise.ts';
 import type { EventStore, Following, StoredEvent } from '../store/events.ts';
-import {
-  EventReader,
-  type FeedEvent,
-  type FeedView,
-  type Selection,
-  SlowReaderError,
-  toFeedEvent,
-} from './reader.ts';
+import { NOW } from '../store/events.ts';
+import { EventReader, type FeedEvent, type FeedView, type Selection, toFeedEvent } from './reader.ts';
 
-/** How far a reader may lag behind what it was offered: notified of at least one notification ago. */
-const MAX_LAG = { events: 1_000, bytes: 1_000_000 };
+/** How much of the end of the log is kept for readers who keep up. */
+const KEPT = { events: 1_000, bytes: 1_000_000 };
 /** Readers are notified in batches, less often the more there are, at most this many milliseconds apart. */
 const MAX_NOTIFY_INTERVAL = 50;
 const NOTIFY_INTERVAL_PER_READER = 0.05;
 
 /**
  * The event log for the readers of this process. The store is followed once, however many readers there
- * are. Kept are the events that no reader was offered yet, and those before them for as far back as a reader
- * may lag; one further back reads pages from the store until it has caught up.
+ * are. The latest events are kept for those who keep up; whoever is further back reads pages from the store
+ * until it has caught up, so that memory is bounded and nobody is cut off.
  */
 export class EventFeed {
   readonly #store: EventStore;
@@ -26,8 +20,7 @@ export class EventFeed {
   #following: Promise<Following> | undefined;
   /** The latest events, oldest first. */
   #events: FeedEvent[] = [];
-  /** The number up to which readers have been notified, and the size of the kept events before it. */
-  #offered = { end: 0, bytes: 0 };
+  #bytes = 0;
   /** The number of the first of `#events`: how many were dropped before it. */
   #first = 0;
   #changed = deferred();
@@ -45,16 +38,18 @@ export class EventFeed {
   }
 
   /**
-   * Opens a reader of the events after `after`, or of those committed from now on.
+   * Opens a reader of the events after `after`, or of those committed from now on without it or with {@link NOW}.
    *
    * @throws VALIDATION_FAILED, GONE, NOT_FOUND as {@link EventStore} does
    */
   async open(selection: Selection): Promise<EventReader> {
-    const reader = new EventReader(this.#view, selection);
+    const { after, types } = selection;
+    const reader = new EventReader(this.#view, types);
     this.#readers.add(reader);
     try {
       const following = await this.#follow();
-      await reader.start(this.#store, following);
+      const isNow = after === undefined || after === NOW;
+      await reader.start(this.#store, following, isNow ? await this.#store.endOfEvents() : after);
       return reader;
     } catch (error) {
       reader.close();
@@ -99,27 +94,17 @@ export class EventFeed {
   }
 
   #add(events: readonly StoredEvent[]): void {
-    for (const event of events) this.#events.push(toFeedEvent(event));
-    this.#notify();
-  }
-
-  /** Offers the new events, after cutting off the readers that lag too far behind what they were offered. */
-  #offer(): void {
-    const { end, bytes } = this.#offered;
-    let [gone, kept] = [0, bytes];
-    while (end - this.#first - gone > MAX_LAG.events || kept > MAX_LAG.bytes)
-      kept -= this.#events[gone++]!.bytes;
-    if (gone > 0) {
-      this.#events.splice(0, gone);
-      this.#first += gone;
-      for (const reader of this.#readers)
-        if (reader.isBefore(this.#first)) reader.fail(new SlowReaderError());
+    for (const event of events) {
+      const added = toFeedEvent(event);
+      this.#events.push(added);
+      this.#bytes += added.bytes;
     }
-    for (const event of this.#events.slice(end - this.#first)) kept += event.bytes;
-    this.#offered = { end: this.#first + this.#events.length, bytes: kept };
-    const { resolve } = this.#changed;
-    this.#changed = deferred();
-    resolve();
+    let dropped = 0;
+    while (this.#events.length - dropped > KEPT.events || this.#bytes > KEPT.bytes)
+      this.#bytes -= this.#events[dropped++]!.bytes;
+    this.#events.splice(0, dropped);
+    this.#first += dropped;
+    this.#notify();
   }
 
   /** Wakes the readers: immediately after a quiet period, in intervals under load. */
@@ -130,7 +115,9 @@ export class EventFeed {
       () => {
         this.#timer = undefined;
         this.#notifiedAt = performance.now();
-        this.#offer();
+        const { resolve } = this.#changed;
+        this.#changed = deferred();
+        resolve();
         // By then all of them have taken their events. The longer that takes, the longer the next interval.
         setImmediate(() => {
           this.#notifiedAt = performance.now();
@@ -157,7 +144,7 @@ export class EventFeed {
     this.#lag = undefined;
     this.#first += this.#events.length;
     this.#events = [];
-    this.#offered = { end: this.#first, bytes: 0 };
+    this.#bytes = 0;
     void following?.then(
       ({ stop }) => stop(),
       () => {},

@@ -1,5 +1,4 @@
 import { eventJson } from '../domains/event/event.ts';
-import { AppError } from '../foundation/errors.ts';
 import { ownTurn } from '../foundation/turns.ts';
 import type { EventRequest, EventStore, Following, StoredEvent } from '../store/events.ts';
 
@@ -16,15 +15,6 @@ export interface FeedEvent {
 
 /** Which events to read. */
 export type Selection = Omit<EventRequest, 'limit'>;
-
-/** Ends a reader whose client is too slow. */
-export class SlowReaderError extends AppError {
-  constructor() {
-    super('UNAVAILABLE', 'The reader fell too far behind. Resume after the last event received.', {
-      retryAfter: 1,
-    });
-  }
-}
 
 export function toFeedEvent(event: StoredEvent): FeedEvent {
   const json = eventJson(event);
@@ -47,16 +37,15 @@ export interface FeedView {
   left(reader: EventReader): void;
 }
 
-/** One reader of the log. It pulls events; its lag is what it has not pulled yet. */
+/** One reader of the log. It pulls events: from the feed if it keeps up, else from pages of the store. */
 export class EventReader {
   readonly #feed: FeedView;
   readonly types: Selection['types'];
-  readonly #after: string | undefined;
   /** The number of the next event to take; undefined while catching up. */
   #next: number | undefined;
-  /** Tells the events from before the reader without a place was opened; undefined from the first one after it. */
-  #isOlder: ((event: StoredEvent) => boolean) | undefined;
   #first: FeedEvent[] = [];
+  /** The position that it started after. */
+  beginning = '';
   /** The position after what was read, which may not have been taken yet. */
   #position: string | undefined;
   /** The position up to which everything was taken or left out; undefined before the first event. */
@@ -65,28 +54,21 @@ export class EventReader {
   onFailure: ((error: unknown) => void) | undefined;
   #failure: { error: unknown } | undefined;
   #catchUp: AsyncGenerator<FeedEvent[]> | undefined;
+  #pagesAfter!: (position: string) => AsyncGenerator<FeedEvent[]>;
 
-  constructor(feed: FeedView, { after, types }: Selection) {
+  constructor(feed: FeedView, types: Selection['types']) {
     this.#feed = feed;
-    this.#after = after;
     this.types = types;
   }
 
-  /** Determines the position in the log. */
-  async start(store: EventStore, following: Following): Promise<void> {
-    if (this.#after === undefined) {
-      this.#next = this.#feed.end();
-      this.#isOlder = await following.olderThanNow?.();
-      return;
-    }
-    this.#catchUp = this.#pages(store, following, this.#after);
+  /** Begins to read after a position. */
+  async start(store: EventStore, following: Following, after: string): Promise<void> {
+    this.beginning = after;
+    this.#position = after;
+    this.#pagesAfter = (position) => this.#pages(store, following, position);
+    this.#catchUp = this.#pagesAfter(after);
     // Read the first page before the response starts, while an invalid position can still be reported.
     this.#first = await this.#page();
-  }
-
-  /** Whether the next event to take is older than this number. */
-  isBefore(number: number): boolean {
-    return this.#next !== undefined && this.#next < number;
   }
 
   /** Ends the reader with this error. */
@@ -108,6 +90,10 @@ export class EventReader {
       if (this.#first.length === 0) this.passed = this.#position;
       if (this.#failure) throw this.#failure.error;
       if (this.#first.length > 0) return this.#first.splice(0);
+      if (this.#next !== undefined && this.#next < this.#feed.first()) {
+        this.#next = undefined;
+        this.#catchUp = this.#pagesAfter(this.#position!);
+      }
       const events = this.#next === undefined ? await this.#page() : this.#kept();
       if (events.length > 0) return events;
       // What failed while a page was read has woken nobody yet who waits from here on.
@@ -126,8 +112,6 @@ export class EventReader {
     const events: FeedEvent[] = [];
     for (let number = this.#next!; number < end; number++) {
       const event = this.#feed.get(number);
-      if (this.#isOlder?.(event.event)) continue;
-      this.#isOlder = undefined;
       if (!this.types || this.types.includes(event.event.type)) events.push(event);
     }
     if (end > this.#next!) this.#position = this.#feed.get(end - 1).event.id;

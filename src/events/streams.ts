@@ -1,23 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  CLIENT_DISCONNECTED,
-  endReason as endReasonOf,
-  isFault,
-  type OpenStreams,
-  SERVER_STOPPING,
-} from '../access/open-streams.ts';
+import { CLIENT_DISCONNECTED, isFault, type OpenStreams, SERVER_STOPPING } from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
 import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from '../store/events.ts';
 import { EventFeed } from './feed.ts';
-import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from './reader.ts';
+import type { EventReader, FeedEvent, Selection } from './reader.ts';
 
 /** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
-/** Why a stream ended, for the log. */
-export const endReason = (reason: unknown): string =>
-  reason instanceof SlowReaderError ? 'fell behind' : endReasonOf(reason);
 
 export interface StreamOptions {
   session: Session;
@@ -61,8 +52,6 @@ export class EventStreams {
   size = 0;
   /** Events sent to readers. */
   sent = 0;
-  /** Readers cut off for lagging. */
-  cutOff = 0;
 
   constructor({ store, openStreams, report }: EventStreamsOptions) {
     this.feed = new EventFeed(store);
@@ -102,8 +91,7 @@ export class EventStreams {
         closed: (failure) => {
           this.size--;
           remove();
-          if (failure instanceof SlowReaderError) this.cutOff++;
-          else if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
+          if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
         },
       });
       this.size++;
@@ -187,7 +175,7 @@ export class EventStream {
    *
    * @returns at least one event
    * @throws what ended the stream: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED, UNAUTHENTICATED
-   * after a revocation, SlowReaderError, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING
+   * after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING
    */
   async take(): Promise<readonly FeedEvent[]> {
     do {
@@ -212,6 +200,11 @@ export class EventStream {
     const { principal } = this.#session;
     if (principal.scopes === undefined) return events;
     return events.filter(({ event }) => mayReadEvent(principal, event.type));
+  }
+
+  /** The position in the log that it started after. */
+  get beginning(): string {
+    return this.#reader.beginning;
   }
 
   /** What ended the stream; undefined while it is open. */

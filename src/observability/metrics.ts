@@ -19,7 +19,6 @@ type CallOutcome = 'done' | 'refused' | 'failed';
 export interface StreamStats {
   readonly size: number;
   readonly sent: number;
-  readonly cutOff: number;
   /** In milliseconds. */
   readonly lag: number;
 }
@@ -193,8 +192,6 @@ export class Metrics {
   watchStreams(streams: StreamStats): void {
     this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size, 'sum');
     this.#count('petstore_events_sent_total', 'Events sent over event streams', () => streams.sent);
-    const cutOff = 'Stream readers disconnected because they fell behind';
-    this.#count('petstore_event_readers_cut_off_total', cutOff, () => streams.cutOff);
     const lag =
       'How far stream readers may be behind the latest commit: the age of the last response of the change stream';
     this.#gauge('petstore_event_lag_seconds', lag, () => streams.lag / 1000);

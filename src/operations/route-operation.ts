@@ -26,7 +26,13 @@ export class RouteOperation {
 
   constructor(route: Route, operations: Operations) {
     this.route = route;
-    this.read = operations.prepareInternal(route.document);
+    const read = operations.prepareInternal(route.document);
+    const { variables } = route;
+    this.read = variables
+      ? Object.assign(((given, context) => read(variables(given), context)) as typeof read, {
+          field: read.field,
+        })
+      : read;
     this.scopes = operations.scopesOfRow(route, this.read);
     this.charges = [{ name: this.read.field.name, units: ROUTE_COST }];
   }
@@ -83,7 +89,7 @@ interface Parent {
 export interface ResultPage {
   nodes: object[];
   /** `endCursor` is present if the list's cursors are not ids. */
-  pageInfo: { hasNextPage: boolean; endCursor?: string };
+  pageInfo: { hasNextPage: boolean; endCursor?: string; hasPreviousPage?: boolean; startCursor?: string };
 }
 
 /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
@@ -93,6 +99,14 @@ export function pageOf(route: Route, variables: Readonly<Variables>, result: Pub
   const { parent } = data;
   const list = data.page ?? (Array.isArray(parent) ? (parent[0]?.page ?? []) : parent?.page);
   if (!list) throw missing(route, variables);
+  if (route.list === 'log' && variables.sort === '-id') {
+    const { nodes, pageInfo } = list as ResultPage;
+    const { startCursor: endCursor, hasPreviousPage: hasNextPage } = pageInfo;
+    return {
+      nodes: nodes.toReversed(),
+      pageInfo: { hasNextPage: hasNextPage!, ...(endCursor && { endCursor }) },
+    };
+  }
   return Array.isArray(list) ? { nodes: list, pageInfo: { hasNextPage: false } } : list;
 }
 

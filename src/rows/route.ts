@@ -56,6 +56,8 @@ export interface Route {
    * record as `result` or a list as `page`, which may be inside `parent` or its first entry.
    */
   document: string;
+  /** Makes the document's variables of the parameters, where they differ. */
+  variables?: (parameters: Readonly<Record<string, unknown>>) => Record<string, unknown>;
   /** The kind of record that a NOT_FOUND names. */
   kind: string;
   status: 200 | 201 | 204;

@@ -3,6 +3,9 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { BYTES_PER_CHARACTER, Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
+/** What clients send as `after` to begin at the end of the log. */
+export const NOW = 'now';
+
 /** The domain of a record and what happened to it: `pet.updated`. */
 export type EventType = `${string}.${string}`;
 
@@ -41,6 +44,10 @@ export interface StoredEvent {
 export interface EventRequest {
   /** A position in the log: an event id or a page's `next`. By default, before the oldest event kept. */
   after?: string;
+  /** Reads the latest events before `before` instead of the first after `after`. */
+  backward?: boolean;
+  /** Of a backward page: an event id or the `next` of a backward page. By default, after the newest event. */
+  before?: string;
   /** All types by default; with none, a page is empty and its position advances all the same. */
   types?: readonly EventType[];
   /** 1..100 */
@@ -55,9 +62,9 @@ export interface EventPage {
    * part of the log.
    */
   events: StoredEvent[];
-  /** The position to continue from, even if the page is empty. */
+  /** The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. */
   next: string;
-  /** Whether the page reached the end of the log at the time of reading. */
+  /** Whether the page reached the end of the log at the time of reading, or its beginning if it is read backward. */
   atEnd: boolean;
 }
 
@@ -103,8 +110,6 @@ export interface EventFollower {
 export interface Following {
   /** Resolves when the follower has received everything committed before the call. */
   caughtUp(): MaybePromise<void>;
-  /** Tells the events committed before the call, some of which may be received after it. Absent if none can be. */
-  olderThanNow?(): Promise<(event: StoredEvent) => boolean>;
   /** How many milliseconds the follower may be behind the latest commit. */
   lag(): number;
   stop(): void;
@@ -116,8 +121,8 @@ export interface Following {
  */
 export interface EventStore {
   /**
-   * @throws VALIDATION_FAILED if `after` is not a position in this log, GONE if the events after it are no
-   * longer kept, NOT_FOUND if the database has no log
+   * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer
+   * kept, NOT_FOUND if the database has no log
    */
   eventPage(request: EventRequest): MaybePromise<EventPage>;
   /** The position after everything committed so far. @throws NOT_FOUND if the database has no log */

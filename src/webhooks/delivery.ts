@@ -3,7 +3,7 @@ import type { Session, UsageSubject } from '../access/session.ts';
 import { readableTypes } from '../domains/event/event.ts';
 import { listed } from '../domains/webhook/webhook.ts';
 import type { EventFeed } from '../events/feed.ts';
-import { type EventReader, type FeedEvent, type Selection, SlowReaderError } from '../events/reader.ts';
+import type { EventReader, FeedEvent, Selection } from '../events/reader.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
@@ -93,7 +93,7 @@ export class Delivery {
   /** Goes on from the webhook as it is by now, after the attempt under way. */
   interrupt(): void {
     this.#round.abort();
-    this.#reader?.fail(new SlowReaderError());
+    this.#reader?.fail(new Error('interrupted'));
   }
 
   /** Does so if its owner has changed it. */
@@ -150,9 +150,9 @@ export class Delivery {
     if (this.#saveTimer && !(await this.#save()) && (await this.#load())) await this.#save();
   }
 
-  /** Goes on from the place after a while, unless the reader was ended on purpose or was too slow. */
+  /** Goes on from the place after a while, unless it was interrupted on purpose. */
   #recover(error: unknown): void {
-    if (this.#isInterrupted || error instanceof SlowReaderError) return;
+    if (this.#isInterrupted) return;
     if (!(error instanceof AppError)) this.#host.services.report(error);
     this.#wait = AWAY_PAUSE;
   }

@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/access/api-keys.ts';
-import { CLIENT_DISCONNECTED, OpenStreams, SERVER_STOPPING } from '../../src/access/open-streams.ts';
+import {
+  CLIENT_DISCONNECTED,
+  endReason,
+  OpenStreams,
+  SERVER_STOPPING,
+} from '../../src/access/open-streams.ts';
 import type { Session } from '../../src/access/session.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { SlowReaderError } from '../../src/events/reader.ts';
-import { type EventStream, EventStreams, endReason } from '../../src/events/streams.ts';
+import { type EventStream, EventStreams } from '../../src/events/streams.ts';
 import { AppError, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
@@ -95,29 +99,6 @@ describe('an event stream', () => {
     stream.close();
   });
 
-  it('fails at once when its reader falls behind, and is counted as cut off', async () => {
-    const [slow, other] = [await open(), await open()];
-    const failures: unknown[] = [];
-    slow.onFailure((error) => failures.push(error));
-    const offer = async (count: number) => {
-      const stream = await open(`reader of ${count}`);
-      const taken = stream.take();
-      await write(count);
-      await taken;
-      stream.close();
-    };
-    await offer(500);
-    await other.take();
-    await offer(501);
-    expect(failures).toEqual([]);
-    await other.take();
-    await offer(1);
-    expect(failures).toEqual([expect.any(SlowReaderError)]);
-    expect(slow.failure).toBe(failures[0]);
-    for (const stream of [slow, other]) stream.close();
-    expect(streams.cutOff).toBe(1);
-  });
-
   it('frees its place in the limit of concurrent streams once, even if it failed to open', async () => {
     await expect(open('key', 'nonsense')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
     const [first, second] = [await open(), await open()];
@@ -139,7 +120,7 @@ describe('an event stream', () => {
 
   it('reports internal errors that end it, and no other reasons', async () => {
     const faults = [new Error('a fault'), new AppError('INTERNAL', 'A fault.'), unavailable()];
-    const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, new SlowReaderError(), eventsGone()];
+    const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, eventsGone()];
     for (const reason of [...faults, ...others]) {
       const stream = await open();
       stream.fail(reason);
@@ -233,7 +214,6 @@ describe('endReason', () => {
   it.each([
     [CLIENT_DISCONNECTED, 'client gone'],
     [SERVER_STOPPING, 'stopping'],
-    [new SlowReaderError(), 'fell behind'],
     [new AppError('RATE_LIMITED', 'Enough.'), 'RATE_LIMITED'],
     [new Error('a fault'), 'INTERNAL'],
   ])('maps %s to %s', (reason, end) => {

@@ -16,7 +16,7 @@ it.each([
   ['webhook-receiver.mjs', 'js', process.execPath],
   ['webhook_receiver.py', 'py', 'python3'],
 ])('docs/webhooks.md has %s verbatim, which takes genuine events alone', async (name, language, program) => {
-  const file = new URL(`../../clients/programs/${name}`, import.meta.url);
+  const file = new URL(`../clients/programs/${name}`, import.meta.url);
   const source = readFileSync(file, 'utf8');
   expect(page).toContain(`<!-- test/clients/programs/${name} -->\n\`\`\`${language}\n${source}\`\`\``);
   expect(source.trimEnd().split('\n').length).toBeLessThanOrEqual(32);

@@ -1,3 +1,4 @@
+import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
 import { integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
@@ -43,7 +44,8 @@ const Event: Shape = {
 
 const after: QueryParameter = {
   name: 'after',
-  description: 'Only events after this one.',
+  description:
+    'Only events after this one; with `sort=-id`, only those before it. `now` is the end of the log.',
   schema: Event.fields.id!.schema,
   rule: 'must be the id of an event',
   read: (text) => (text === '' ? undefined : text),
@@ -57,6 +59,14 @@ const type: QueryParameter = {
   schema: TYPE_SCHEMA,
   rule: `must be one of ${types.join(', ')}`,
   read: (text) => (types.includes(text) ? toEventTypeName(text as EventType) : undefined),
+};
+
+const sort: QueryParameter = {
+  name: 'sort',
+  description: 'Whether the oldest or, by `-id`, the newest events come first.',
+  schema: { type: 'string', enum: ['id', '-id'], default: 'id' },
+  rule: (given) => (given.has('wait') ? 'must not be combined with wait' : 'must be id or -id'),
+  read: (text, given) => (text === 'id' || (text === '-id' && !given.has('wait')) ? text : undefined),
 };
 
 /** In seconds. */
@@ -98,16 +108,20 @@ export const events: Resource = {
       path: '/events',
       summary: 'List events',
       description:
-        'Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. A page may have fewer events than `limit` even if there are more. With `wait`, an empty page is answered once there is an event, or when the time is over.',
-      document: `query listEvents($after: ID, $type: [EventType!], $limit: Int) {
-        page: events(after: $after, types: $type, first: $limit) {
-          nodes ${selectionOf(Event)} pageInfo { endCursor hasNextPage }
+        'Every committed write once, oldest first. By default starts with the oldest event kept. The response always has a `Link` with `rel="next"`: poll it to miss nothing. With `sort=-id` the newest come first, and the `Link` leads to older ones while there are any. A page may have fewer events than `limit` even if there are more. With `wait`, an empty page is answered once there is an event, or when the time is over.',
+      document: `query listEvents($after: ID, $before: ID, $type: [EventType!], $limit: Int, $last: Int) {
+        page: events(after: $after, before: $before, types: $type, first: $limit, last: $last) {
+          nodes ${selectionOf(Event)} pageInfo { startCursor endCursor hasNextPage hasPreviousPage }
         }
       }`,
+      variables: ({ sort, after, limit, ...others }) =>
+        sort === '-id'
+          ? { ...others, before: after, last: limit ?? DEFAULT_PAGE_SIZE }
+          : { ...others, after, limit },
       kind: 'event',
       status: 200,
       list: 'log',
-      query: [type, limit, after, wait],
+      query: [type, sort, limit, after, wait],
       errors: ['NOT_FOUND', 'GONE'],
     },
   ],

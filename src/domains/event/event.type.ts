@@ -4,10 +4,10 @@ import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
 import { withRule } from '../../kit/argument-rules.ts';
 import { builder } from '../../kit/builder.ts';
-import { connectionRule } from '../../kit/connection.ts';
+import { type ConnectionArguments, connectionRule } from '../../kit/connection.ts';
 import type { Domain } from '../../kit/domain.ts';
 import { OPAQUE } from '../../kit/id-scalar.ts';
-import type { EventPage, EventRequest, StoredEvent } from '../../store/events.ts';
+import { type EventPage, type EventRequest, NOW, type StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 import {
   domainOf,
@@ -74,9 +74,9 @@ const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
 });
 
 /** The log has no end, so reading can continue after every page, even an empty one. */
-const EventConnection = builder.objectRef<EventPage>('EventConnection').implement({
+const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('EventConnection').implement({
   description:
-    'Events in log order, oldest first. `pageInfo.endCursor` is always set; pass it as `after` to get what comes next.',
+    'Events in log order, oldest first. Pass `pageInfo.endCursor` as `after` to get what comes next, which it always names unless the page was read by `last`; pass `startCursor` as `before` to get what came earlier.',
   fields: (t) => ({
     edges: t.field({
       type: [EventEdge],
@@ -91,12 +91,12 @@ const EventConnection = builder.objectRef<EventPage>('EventConnection').implemen
     pageInfo: t.field({
       type: builder.pageInfoRef(),
       description: 'The position of the page in the log.',
-      resolve: ({ events, next, atEnd }) => ({
-        startCursor: events[0]?.id ?? null,
-        endCursor: next,
-        hasNextPage: !atEnd,
-        // The log can only be read forwards.
-        hasPreviousPage: false,
+      // The direction that a page was not read in is not looked at (Relay's specification allows false).
+      resolve: ({ events, next, atEnd, backward }) => ({
+        startCursor: (backward ? next : events[0]?.id) || null,
+        endCursor: backward ? (events.at(-1)?.id ?? null) : next,
+        hasNextPage: !backward && !atEnd,
+        hasPreviousPage: backward === true && !atEnd,
       }),
     }),
   }),
@@ -107,6 +107,12 @@ function typesRule({ types }: { types?: readonly EventTypeName[] | null }): Issu
   const repeats = types && new Set(types).size < types.length;
   return repeats ? [{ path: 'types', message: 'must not have a value twice' }] : [];
 }
+
+/** What of a connection's arguments goes together: `after` and `first`, or `before` and `last`. */
+const directionRule = ({ first, last, after, before }: ConnectionArguments): Issue[] =>
+  (last != null || before != null) && (first != null || after != null)
+    ? [{ path: last == null ? 'before' : 'last', message: 'must not be combined with first or after' }]
+    : [];
 
 /** Translates the arguments to a selection of events. */
 function eventSelection({
@@ -122,7 +128,10 @@ function eventSelection({
 /** The arguments that select events. @param begin where to begin without a place */
 const selectionArgs = (begin: string) =>
   builder.args((t) => ({
-    after: t.id({ description: `Only events after this one; by default, ${begin}.`, extensions: OPAQUE }),
+    after: t.id({
+      description: `Only events after this one; by default, ${begin}. \`now\` is the end of the log.`,
+      extensions: OPAQUE,
+    }),
     types: t.field({
       type: [EventTypeType],
       description: 'Only events of these types.',
@@ -152,25 +161,33 @@ builder.queryFields((t) => ({
       ...selectionArgs('from the oldest event kept'),
       first: t.arg.int({
         description: 'Number of events, 1 to 100; defaults to 20.',
-        extensions: withRule(connectionRule),
+        extensions: withRule((args: ConnectionArguments) => [
+          ...connectionRule(args),
+          ...directionRule(args),
+        ]),
       }),
+      last: t.arg.int({ description: 'Number of the latest events, 1 to 100, in place of `first`.' }),
+      before: t.arg.id({ description: 'Only events before this one, with `last`.', extensions: OPAQUE }),
     },
-    resolve: (_root, { after, types, first }, { loaders, meter, principal, store }) => {
+    resolve: (_root, { after, types, first, last, before }, { loaders, meter, principal, store }) => {
       const selection = eventSelection({ after, types });
       const readable = readableTypes(principal, selection.types);
+      const backward = last != null || before != null;
       const request = {
-        limit: first ?? DEFAULT_PAGE_SIZE,
+        limit: last ?? first ?? DEFAULT_PAGE_SIZE,
         ...selection,
         ...(readable && { types: readable }),
+        ...(backward && { backward, ...(before != null && before !== NOW && { before }) }),
         meter,
       };
-      return andThen(
-        loaders.inTurn(() => store.eventPage(request)),
-        (page) => {
-          meter.draw('entries', page.events.length);
-          return page;
-        },
-      );
+      const read = async () =>
+        after === NOW
+          ? { events: [], next: await store.endOfEvents(), atEnd: true }
+          : await store.eventPage(request);
+      return andThen(loaders.inTurn(read), (page) => {
+        meter.draw('entries', page.events.length);
+        return { ...page, backward };
+      });
     },
   }),
 }));

@@ -11,6 +11,7 @@ import { OPAQUE } from '../../kit/id-scalar.ts';
 import { checkedBy } from '../../kit/input-rules.ts';
 import { unchanged, type Write, write } from '../../kit/write.ts';
 import { shown } from '../../rows/shape-fields.ts';
+import { NOW } from '../../store/events.ts';
 import {
   ATTEMPT_ERRORS,
   DISABLED_REASONS,
@@ -120,14 +121,21 @@ const graceRule = ({ grace }: { grace?: number | null }) =>
   issuesOf(rotation(graphqlDialect).safeParse({ grace }).error?.issues ?? []);
 
 /**
- * Checks what only the deployment and the log can tell. Does not create a promise if the store is synchronous.
+ * Checks what only the deployment and the log can tell.
  *
+ * @returns the input with a position in place of {@link NOW}
  * @throws VALIDATION_FAILED, GONE
  */
-function check({ url, after }: WebhookPatch, context: Context): MaybePromise<unknown> {
-  const refusal = url === undefined ? undefined : context.webhooks!.refusal(url);
+async function checked<T extends Pick<WebhookPatch, 'url' | 'after'>>(
+  input: T,
+  { webhooks, store }: Context,
+): Promise<T> {
+  const { url, after } = input;
+  const refusal = url === undefined ? undefined : webhooks!.refusal(url);
   if (refusal !== undefined) throw validationFailed([{ path: 'url', message: refusal }]);
-  return after === undefined ? undefined : context.store.eventPage({ after, limit: 1 });
+  if (after === NOW) return { ...input, after: await store.endOfEvents() };
+  if (after !== undefined) await store.eventPage({ after, limit: 1 });
+  return input;
 }
 
 /** The caller's webhook with this id; null if there is none. */
@@ -179,24 +187,24 @@ builder.mutationFields((t) => ({
     description:
       'Creates a webhook, which sends every event from now on to a URL (Standard Webhooks 1.0.0). The result has its secret.',
     args: inputOf(NewWebhookInput, 'The webhook.'),
-    resolve: (writer, args, context) => {
-      const input = args.input as NewWebhook;
-      const { store, principal, now } = context;
-      const create = (after: string) =>
-        change(({ webhookWrites }) => {
-          const webhook = createdWebhook(input, { apiKeyId: principal.id, after, now: now() });
-          const created = webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
-          return andThen(created, () => viewOf(webhook, webhook.settings.secrets[0]));
-        })(writer, args, context);
-      return andThen(check(input, context), () => andThen(input.after ?? store.endOfEvents(), create));
+    resolve: async (writer, args, context) => {
+      const { principal, now } = context;
+      const given = args.input as NewWebhook;
+      const input = await checked({ ...given, after: given.after ?? NOW }, context);
+      const create = change(({ webhookWrites }) => {
+        const webhook = createdWebhook(input, { apiKeyId: principal.id, after: input.after, now: now() });
+        const created = webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
+        return andThen(created, () => viewOf(webhook, webhook.settings.secrets[0]));
+      });
+      return create(writer, args, context);
     },
   }),
   updateWebhook: t.field({
     type: WebhookType,
     description: 'Updates a webhook. Ends a running wait.',
     args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
-    resolve: (writer, args, context) => {
-      const input = args.input as WebhookPatch;
+    resolve: async (writer, args, context) => {
+      const input = await checked(args.input as WebhookPatch, context);
       const update = change(({ webhookWrites }) => {
         const patched = webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
           unchangedWebhook(context)?.(webhook);
@@ -204,7 +212,7 @@ builder.mutationFields((t) => ({
         });
         return andThen(patched, (webhook) => viewOf(webhook));
       });
-      return andThen(check(input, context), () => update(writer, args, context));
+      return update(writer, args, context);
     },
   }),
   deleteWebhook: t.id({

@@ -111,6 +111,81 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     }
   }
 
+  /** Where a backward page may begin to read, nearer to its end first. */
+  async function* startsBefore(before: string | undefined): AsyncGenerator<ChangeStreamOptions> {
+    const end = (before === undefined ? undefined : timeIn(before)) ?? (await clusterTime());
+    const [t, i] = [end.getHighBits(), end.getLowBits()];
+    yield { startAtOperationTime: new Timestamp({ t, i: Math.max(1, i - 200) }) };
+    for (const age of AGES.toReversed()) yield { startAtOperationTime: new Timestamp({ t: t - age, i: 1 }) };
+  }
+
+  /**
+   * The latest events before a position. A change stream is only read forwards, so reading begins further and
+   * further back until there are enough.
+   */
+  async function pageBefore({ types, limit, before, meter }: EventRequest): Promise<EventPage> {
+    if (before !== undefined && !TOKEN.test(before)) throw unknownEvent();
+    const bounds = new EventPageBounds(meter);
+    const most = types ? bounds.left('events') : limit + 1;
+    const pageOf = ({ events, isWhole }: Awaited<ReturnType<typeof latest>>, atEnd: boolean) => {
+      const found = types ? events.filter(({ type }) => types.includes(type)) : events;
+      if (!isWhole || !(atEnd || found.length > limit || events.length === most)) return undefined;
+      const kept = found.slice(-limit);
+      bounds.examined(
+        events.length,
+        kept.map(({ record }) => charactersOf(record)).reduce((a, b) => a + b, 0),
+      );
+      const isAll = atEnd && kept.length === found.length && events.length < most;
+      const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
+      return { events: kept, next, atEnd: isAll };
+    };
+    for await (const start of startsBefore(before)) {
+      try {
+        const page = pageOf(await latest(start, before, most), false);
+        if (page) return page;
+      } catch (error) {
+        if (!isHistoryLost(error)) throw portError(error);
+        break;
+      }
+    }
+    for await (const start of startPositions()) {
+      try {
+        const page = pageOf(await latest(start, before, most), true);
+        if (page) return page;
+        throw eventsGone();
+      } catch (error) {
+        if (!isHistoryLost(error)) throw error;
+      }
+    }
+    throw eventsGone();
+  }
+
+  /** The last `most` events from a start to the one before `before`, and whether that was found. */
+  async function latest(start: ChangeStreamOptions, before: string | undefined, most: number) {
+    const end = await clusterTime();
+    const stream = open(allTypes, { ...start, maxAwaitTimeMS: PAGE_WAIT });
+    const deadline = performance.now() + PAGE_TIME;
+    const events: StoredEvent[] = [];
+    try {
+      for (let seen: string | undefined; ; ) {
+        const change = await stream.tryNext();
+        if (change) {
+          const event = toEvent(change);
+          if (event.id === before) return { events, isWhole: true };
+          events.push(event);
+          if (events.length > most) events.shift();
+        } else if (stream.closed || performance.now() > deadline) return { events, isWhole: false };
+        else {
+          const token = tokenOf(stream);
+          if (hasReached(token, end) ?? token === seen) return { events, isWhole: before === undefined };
+          seen = token;
+        }
+      }
+    } finally {
+      await stream.close();
+    }
+  }
+
   /** Follows the log across closed streams, failovers and server restarts. */
   async function followEvents(follower: EventFollower): Promise<Following> {
     requireLog();
@@ -122,7 +197,6 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     let answeredAt = performance.now();
     let delay = 0;
     const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
-    const times = new WeakMap<StoredEvent, Timestamp>();
 
     const next = async (): Promise<void> => {
       const readers = [...waiting];
@@ -133,9 +207,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       answeredAt = performance.now();
       delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
       if (change && !stopped && change.clusterTime?.gt(begin)) {
-        const event = toEvent(change);
-        times.set(event, change.clusterTime);
-        follower.onEvents([event]);
+        follower.onEvents([toEvent(change)]);
       }
       for (const reader of readers) {
         if (change && !change.clusterTime?.gt(reader.until)) continue;
@@ -181,10 +253,6 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         if (stopped) return;
         await new Promise<void>((resolve) => waiting.add({ until, resolve }));
       },
-      async olderThanNow() {
-        const now = await clusterTime();
-        return (event) => !times.get(event)!.gt(now);
-      },
       lag: () => delay + performance.now() - answeredAt,
       stop,
     };
@@ -193,6 +261,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   return {
     async eventPage(request: EventRequest): Promise<EventPage> {
       requireLog();
+      if (request.backward) return pageBefore(request);
       if (request.after === undefined) {
         for await (const start of startPositions()) {
           try {
@@ -240,11 +309,14 @@ const tokenOf = (stream: ChangeStream<Document, Change>): string =>
  *
  * @returns undefined for tokens of other servers
  */
-function hasReached(token: string, time: Timestamp): boolean | undefined {
+const hasReached = (token: string, time: Timestamp): boolean | undefined => timeIn(token)?.gte(time);
+
+/** The time in a token of MongoDB's. */
+function timeIn(token: string): Timestamp | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
-  if (!match) return undefined;
-  const seen = new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) });
-  return seen.gte(time);
+  return match
+    ? new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) })
+    : undefined;
 }
 
 /** Whether a failed stream can be resumed. Only an error from the server itself can rule that out. */

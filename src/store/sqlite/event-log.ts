@@ -174,6 +174,31 @@ export function eventLog(db: SqliteConnection, now: () => number) {
     }
   }
 
+  /** A page of the latest events before a position. */
+  function readPageBefore(before: number, { types, limit, meter }: EventRequest): EventPage {
+    const bounds = new EventPageBounds(meter);
+    const most = bounds.left('events');
+    const first = Math.max(removed + 1, before - (types ? most : limit));
+    const from = 'select coalesce(max(first), ?1) from event_groups where first <= ?1';
+    const text = db.value(ROWS, [db.value(from, [first]) as number, before, MAX_READ * 4]) as string | null;
+    const rows = JSON.parse(text ?? '[]') as [first: number, events: LoggedEvent[]][];
+    bounds.examined(Math.max(0, before - first), text?.length ?? 0);
+    const events = rows
+      .flatMap(([start, logged]) =>
+        logged.map(([type, time, record], i) => ({ position: start + i, type, time, record })),
+      )
+      .filter(
+        ({ position, type }) => position >= first && position < before && (!types || types.includes(type)),
+      );
+    const kept = events.slice(-limit);
+    const next = kept.length < events.length || kept.length === limit ? kept[0]!.position : first;
+    return {
+      events: kept.map(({ position, ...event }) => ({ id: idOf(position), ...event })),
+      next: idOf(next),
+      atEnd: next <= removed + 1,
+    };
+  }
+
   /** Removes some rows written before a time, except the newest. @returns their number */
   const removeSome = (before: number): number => {
     const notNewest = 'first < (select max(first) from event_groups)';
@@ -212,7 +237,8 @@ export function eventLog(db: SqliteConnection, now: () => number) {
     appendTo,
     store: {
       eventPage(request: EventRequest): EventPage {
-        const { after } = request;
+        const { after, before, backward } = request;
+        if (backward) return readPageBefore(before === undefined ? last + 1 : positionOf(before), request);
         return readPage(after === undefined ? removed : positionOf(after), request);
       },
 

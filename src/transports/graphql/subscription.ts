@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
+import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
-import { SlowReaderError } from '../../events/reader.ts';
-import { type EventStream, type EventStreams, endReason, type StreamOptions } from '../../events/streams.ts';
+import type { EventStream, EventStreams, StreamOptions } from '../../events/streams.ts';
 import { asAppError } from '../../foundation/errors.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -50,7 +49,7 @@ export class Subscription {
     const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
     stream.onFailure((error) => {
       // Without `complete`, clients reconnect and resume.
-      if (error === SERVER_STOPPING || error instanceof SlowReaderError) response.destroy();
+      if (error === SERVER_STOPPING) response.destroy();
       paced.resume();
     });
     try {
@@ -76,8 +75,7 @@ async function* publicResults(stream: EventStream, results: AsyncGenerator<Publi
     for await (const result of results) yield { ...result, stringify: toJson };
   } catch (error) {
     stream.fail(error);
-    if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING || error instanceof SlowReaderError)
-      return;
+    if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING) return;
     yield { errors: [publicError(asAppError(error))], stringify: toJson };
   }
 }

@@ -27,6 +27,7 @@ import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { Export, type ExportSource, exportLimit } from './export.ts';
 import { CONTENT_TYPES, FORMATS, LIST_TYPES, TYPES } from './media-types.ts';
+import { nextLink } from './next-link.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 
@@ -145,7 +146,7 @@ function toResponse(
   let body: string;
   if (route.list) {
     const page = pageOf(route, variables, result);
-    if (route.list === 'log' || page.pageInfo.hasNextPage)
+    if ((route.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
       headers.push('Link', nextLink(context, endOf(shape, page)!));
     body = writeList(shape.type, format, page.nodes);
   } else {
@@ -155,11 +156,4 @@ function toResponse(
     body = writeRecord(shape.type, format, record);
   }
   return { status, headers, body, contentType: CONTENT_TYPES[format], etag: etagOf(body) };
-}
-
-/** The link to the next page (RFC 8288), with the filters and limit of this request. */
-function nextLink(context: RequestContext, after: string): string {
-  const query = new URLSearchParams(context.query);
-  query.set('after', after);
-  return `<${context.path}?${query}>; rel="next"`;
 }

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import { CLIENT_DISCONNECTED, SERVER_STOPPING } from '../../access/open-streams.ts';
+import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
-import { type FeedEvent, type Selection, SlowReaderError } from '../../events/reader.ts';
-import { type EventStream, type EventStreams, endReason } from '../../events/streams.ts';
+import type { FeedEvent, Selection } from '../../events/reader.ts';
+import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { Negotiation } from '../../http/media-type.ts';
@@ -15,6 +15,7 @@ import { ROUTE_COST } from '../../operations/route-operation.ts';
 import type { Stream } from '../../rows/route.ts';
 import { readQuery } from '../input.ts';
 import type { TransportServices } from '../transport-services.ts';
+import { nextLink } from './next-link.ts';
 import type { RestOperation } from './operation.ts';
 
 const STREAM_TYPE = 'text/event-stream';
@@ -89,16 +90,13 @@ export class StreamOperation implements RestOperation {
     // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would frame the shared
     // bytes again for every reader, in three writes each.
     context.response.useChunkedEncodingByDefault = false;
-    return { ...head, stream: (response) => this.#write(response, stream) };
+    const headers = [...NO_BUFFERING, 'Link', nextLink(context, stream.beginning)];
+    return { ...head, headers, stream: (response) => this.#write(response, stream) };
   }
 
   async #write(response: ServerResponse, stream: EventStream): Promise<Record<string, unknown>> {
     const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
-    stream.onFailure((error) => {
-      // Unsent data would keep the response in memory.
-      if (error instanceof SlowReaderError) response.destroy();
-      paced.resume();
-    });
+    stream.onFailure(() => paced.resume());
     // A client that does not read gets no comments, since writing them would count as activity.
     const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
     try {
@@ -115,7 +113,7 @@ export class StreamOperation implements RestOperation {
   }
 
   #end(response: ServerResponse, reason: unknown): void {
-    if (reason === CLIENT_DISCONNECTED || reason instanceof SlowReaderError) {
+    if (reason === CLIENT_DISCONNECTED) {
       response.destroy();
       return;
     }
