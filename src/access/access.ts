@@ -145,7 +145,7 @@ export class Access {
     isKeyValid: boolean,
     store: AccessStore,
   ): MaybePromise<AppError> {
-    if (!this.#addressGuard.admit(address)) {
+    if (!this.#addressGuard.take(address)) {
       const { resetAt } = this.#addressGuard.view(address);
       const retryAfter = toRetryAfter(resetAt - this.#clock.now());
       const message = `Too many requests without a valid API key. Retry in ${retryAfter} s.`;

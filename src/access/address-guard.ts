@@ -25,7 +25,7 @@ export class AddressGuard {
   }
 
   /** Counts one request. @returns false if the address is over its limit */
-  admit(address: string): boolean {
+  take(address: string): boolean {
     const network = customerNetwork(address);
     const time = this.#clock.monotonic();
     const window = this.#windows.get(network);

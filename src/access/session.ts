@@ -1,4 +1,3 @@
-import { customerNetwork } from '../foundation/address.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store, UsageTransport } from '../store/store.ts';
@@ -56,20 +55,16 @@ export interface SessionOptions {
 }
 
 /**
- * What is known about a request's cost before its body is read: whether it is certainly charged, may turn out
- * to be free, or is free by a limit of its own (`Session.admitFree`).
+ * What is known about the price of a request before its body is read: whether it is certainly charged, may turn out
+ * to be free, or is free by its path (`Session.requireFree`).
  */
-export type ExpectedCost = 'charged' | 'perhaps free' | 'free';
+export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';
 
-/** Requests per second and key that are free by their path, or because nothing is left to pay them with. */
+/** Requests per second and key that are free by what they ask for, or are read although nothing is left. */
 const FREE_REQUESTS = 10;
-/** Bytes read for a free request that count as one. */
-const FREE_BYTES = 1_000;
-/**
- * Free work per second: ten of the largest free requests (`ALLOWANCES`), or as many small ones. An address may
- * have several keys.
- */
-const FREE_WORK = { key: 120, address: 240 };
+const FREE = 'free requests';
+/** Bytes of a body that a unit pays for. */
+const BYTES_PER_UNIT = 10_000;
 
 /**
  * What the holder of a key may do in one request or stream. All charges go through it. It knows nothing about
@@ -89,13 +84,10 @@ export class Session {
   /** What the next charges are for, or how to find out, which few of them need. */
   subject: UsageSubject | (() => UsageSubject) = NO_SUBJECT;
   #isCounted = false;
-  /** Units already paid towards the next charge. */
-  #prepaid = 0;
-  /**
-   * Whether the request may read as much as a paid one. A free one, and one of an exhausted budget that may
-   * turn out to be free, may not, until it has paid.
-   */
-  hasPaid = true;
+  /** Bytes of a body that was read and that no charge has covered yet. */
+  bodyBytes = 0;
+  /** Whether this is one of the free requests of its second. */
+  #isFree = false;
   /** The limiter's latest decision; undefined until the first charge. */
   decision: Decision | undefined;
   /** Units charged so far. */
@@ -138,137 +130,85 @@ export class Session {
 
   /**
    * Refuses a request before its body is read if the outcome is already known. A cached ban costs nothing
-   * more. An exhausted budget is charged at the store, so that the refusal can count as a strike. If the
-   * store has budget left after all, the request continues with what it has paid. The same holds once all
-   * free work of the second is done: what comes then is paid in advance, and refused if it cannot be.
+   * more. An exhausted budget is charged at the store, so that the refusal can count as a strike.
+   *
+   * What may be free is read {@link FREE_REQUESTS} times a second all the same.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  begin(expected: ExpectedCost): MaybePromise<void> {
+  begin(expected: ExpectedPrice): MaybePromise<void> {
     const known = this.#counters.limiter.cachedDecision(this.principal, this.now());
     if (known?.outcome === 'banned') throw this.#refuse(0, known);
-    if (expected === 'free') return;
-    const mayBeFree = expected === 'perhaps free' && this.#hasRoomForFreeWork(1);
-    if (known === undefined && (mayBeFree || expected === 'charged')) return;
-    if (!mayBeFree) return this.pay();
-    const exhausted = this.#limit('free requests of an empty budget', FREE_REQUESTS);
-    return andThen(this.#counters.window.take(exhausted, 1), (refusal) => {
-      if (refusal !== undefined) return this.pay();
-      this.hasPaid = false;
-    });
+    if (!known || expected === 'free') return;
+    if (expected === 'charged') return this.charge(FAILURE_COST);
+    return andThen(this.#takeFree(), (isFree) => (isFree ? undefined : this.charge(FAILURE_COST)));
+  }
+
+  /** Charges what is free {@link FREE_REQUESTS} times a second, and a unit beyond. @throws as `charge` */
+  async chargeFree(): Promise<void> {
+    await this.charge((await this.#takeFree()) ? 0 : 1);
   }
 
   /**
-   * Charges a request about to run. Bursts are refused first, so that they use up nothing of the plan.
+   * Charges nothing for what is free by its path, {@link FREE_REQUESTS} times a second.
    *
-   * @param units the cost of the request
-   * @param mutations number of writing fields; all of them pass or none
-   * @param bytes how much of a request of price 0 was read. Beyond the free work of a second it costs a unit.
-   * @param documents how many were read of them
-   * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   * @throws RATE_LIMITED beyond that, and as `charge`
    */
-  admit(units: number, mutations: number, bytes = 0, documents = 1): MaybePromise<void> {
-    const max = PLANS[this.principal.plan].mutationsPerSecond;
-    if (units === 0)
-      return andThen(this.#doFreeWork(bytes, documents), (isFree) => this.charge(isFree ? 0 : 1));
-    if (max === null || mutations === 0) return this.charge(units);
-    const limit = this.#limit('mutations', max);
-    return andThen(this.#counters.window.take(limit, mutations), (refusal) => {
-      if (refusal === undefined) return this.charge(units);
-      // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
-      return andThen(this.charge(0), () => {
-        throw this.#refuseForOneSecond(refusal, limit);
-      });
-    });
-  }
-
-  /**
-   * Admits a request that is free by its path, subject to the limit on their number and on free work. What it
-   * reads must stay within what is free (`hasPaid`).
-   *
-   * @param bytes to read for it
-   * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
-   */
-  admitFree(bytes: number): MaybePromise<void> {
-    this.hasPaid = false;
-    const limit = this.#limit('free requests', FREE_REQUESTS);
-    return andThen(this.charge(0), () =>
-      andThen(this.#counters.window.take(limit, 1), async (refusal) => {
-        if (refusal !== undefined) throw this.#refuseForOneSecond(`${refusal} Retry in 1 s.`, limit);
-        if (await this.#doFreeWork(bytes)) return;
-        const [work] = this.#freeWork().toSorted((a, b) => this.#room(a) - this.#room(b));
-        throw this.#refuseForOneSecond('Too much free work. Retry in 1 s.', work!);
-      }),
+  async requireFree(): Promise<void> {
+    await this.charge(0);
+    if (await this.#takeFree()) return;
+    const limit = this.#limit(FREE, FREE_REQUESTS);
+    throw this.#refuseForOneSecond(
+      `The key exceeds ${FREE_REQUESTS} ${FREE} per second. Retry in 1 s.`,
+      limit,
     );
   }
 
-  /** Pays towards the next charge, before the request does more than what is free. @throws as `charge` */
-  pay(): MaybePromise<void> {
-    const paid = this.#prepaid > 0 ? undefined : this.#charge(FAILURE_COST, 0);
-    return andThen(paid, () => {
-      this.#prepaid = FAILURE_COST;
-      this.hasPaid = true;
-    });
-  }
-
-  /** @returns whether it is within the free work of this second, or paid for */
-  async #doFreeWork(bytes: number, documents = 1): Promise<boolean> {
-    if (this.#prepaid > 0) return true;
-    const work = Math.max(documents, Math.ceil(bytes / FREE_BYTES));
-    if (!this.#hasRoomForFreeWork(work)) return false;
-    for (const limit of this.#freeWork()) await this.#counters.window.take(limit, work);
-    return true;
-  }
-
-  #hasRoomForFreeWork(work: number): boolean {
-    return this.#counters.window.isIdle || this.#freeWork().every((limit) => this.#room(limit) >= work);
-  }
-
-  #freeWork(): Limit[] {
-    const ofKey = this.#limit('free work', FREE_WORK.key);
-    if (this.#address === undefined) return [ofKey];
-    const caller = customerNetwork(this.#address);
-    return [ofKey, { name: 'free work of an address', caller, max: FREE_WORK.address }];
+  async #takeFree(): Promise<boolean> {
+    this.#isFree ||= (await this.#counters.window.take(this.#limit(FREE, FREE_REQUESTS), 1)) === undefined;
+    return this.#isFree;
   }
 
   #limit(name: string, max: number): Limit {
     return { name, caller: this.principal.id, max };
   }
 
-  #room(limit: Limit): number {
-    return this.#counters.window.room(limit);
+  /** What a request of this price costs, which is at the least what its body does. */
+  priceOf(units: number): number {
+    const ofBody = Math.ceil(this.bodyBytes / BYTES_PER_UNIT);
+    return units > 0 || ofBody > 1 ? Math.max(units, ofBody) : 0;
   }
 
   /**
-   * Charges all of the units or none.
+   * Charges all of the units or none, and at the least what the body of the request costs. Bursts of mutations are
+   * refused first, so that they use up nothing of the plan.
    *
    * @param units 0 only reads
+   * @param mutations number of writing fields; all of them pass or none
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  charge(units: number): MaybePromise<void> {
-    const prepaid = this.#prepaid;
-    this.#prepaid = 0;
-    const due = Math.max(0, units - prepaid);
-    return prepaid === 0 ? this.#charge(due, due) : this.#chargeRest(due, prepaid);
+  charge(units: number, mutations = 0): MaybePromise<void> {
+    const due = this.priceOf(units);
+    this.bodyBytes = 0;
+    const max = mutations === 0 ? null : PLANS[this.principal.plan].mutationsPerSecond;
+    if (max === null) return this.#charge(due);
+    const limit = this.#limit('mutations', max);
+    return andThen(this.#counters.window.take(limit, mutations), (refusal) => {
+      if (refusal === undefined) return this.#charge(due);
+      // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
+      return andThen(this.#charge(0), () => {
+        throw this.#refuseForOneSecond(refusal, limit);
+      });
+    });
   }
 
-  async #chargeRest(units: number, prepaid: number): Promise<void> {
-    try {
-      await this.#charge(units, units);
-    } finally {
-      this.#count(prepaid, 0);
-    }
-  }
-
-  /** Ends a request that failed. What it had paid for is in the history. */
+  /** Ends a request that failed. @throws as `charge` */
   fail(): MaybePromise<void> {
     if (!this.decision) return this.charge(FAILURE_COST);
-    this.#count(this.#prepaid, 0);
-    this.#prepaid = 0;
+    if (this.priceOf(0) > 0) return this.charge(0);
   }
 
-  /** @param counted units for the history; those paid in advance are counted once it is known what for */
-  #charge(units: number, counted: number): MaybePromise<void> {
+  #charge(units: number): MaybePromise<void> {
     const { store, principal } = this;
     const fail = (error: unknown): never => {
       this.decision = this.#uncountedDecision();
@@ -281,18 +221,18 @@ export class Session {
       return fail(error);
     }
     return decision instanceof Promise
-      ? decision.then((known) => this.#enforce(units, counted, known), fail)
-      : this.#enforce(units, counted, decision);
+      ? decision.then((known) => this.#enforce(units, known), fail)
+      : this.#enforce(units, decision);
   }
 
-  #enforce(units: number, counted: number, decision: Decision): void {
+  #enforce(units: number, decision: Decision): void {
     if (decision.outcome !== 'passed') {
       if (decision.outcome === 'refused') this.#count(0, 1);
       throw this.#refuse(units, decision);
     }
     this.decision = decision;
     this.units += units;
-    this.#count(counted, 0);
+    this.#count(units, 0);
   }
 
   /** Counts units and refusals for what the request is about. It is itself counted once. */
@@ -365,7 +305,11 @@ export class Session {
 
   /** Response headers show the window that refused, even if it is not one of the plan's. */
   #refuseForOneSecond(message: string, limit: Limit): AppError {
-    const tightest = { limit: limit.max, remaining: this.#room(limit), resetAt: this.now() + 1_000 };
+    const tightest = {
+      limit: limit.max,
+      remaining: this.#counters.window.room(limit),
+      resetAt: this.now() + 1_000,
+    };
     this.decision = { ...this.decision!, outcome: 'refused', tightest };
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }

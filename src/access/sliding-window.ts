@@ -16,7 +16,6 @@ class RecentTimestamps implements TimestampStore {
     sizeCalculation: (timestamps) => timestamps.length + 1,
   });
   #read: readonly number[] = [];
-  #latest = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -32,13 +31,8 @@ class RecentTimestamps implements TimestampStore {
   setForIdentity({ contextIdentity }: { contextIdentity: string }, timestamps: readonly number[]): void {
     const added = timestamps.length - this.#read.length;
     if (added === 0) return;
-    this.#latest = this.#clock.monotonic();
-    this.#byIdentity.set(contextIdentity, [...this.#read, ...Array<number>(added).fill(this.#latest)]);
-  }
-
-  /** Whether there are none of any caller. */
-  get isEmpty(): boolean {
-    return this.#clock.monotonic() - this.#latest >= SECOND;
+    const now = this.#clock.monotonic();
+    this.#byIdentity.set(contextIdentity, [...this.#read, ...Array<number>(added).fill(now)]);
   }
 
   recent(identity: string): readonly number[] {
@@ -76,11 +70,6 @@ export class SlidingWindow {
       formatError: ({ fieldName, max }) => `The key exceeds ${max} ${fieldName} per second.`,
       store: this.#timestamps,
     });
-  }
-
-  /** Whether nobody has done anything that is counted within the last second. */
-  get isIdle(): boolean {
-    return this.#timestamps.isEmpty;
   }
 
   /** How many more would pass now. */

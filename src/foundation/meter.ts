@@ -18,8 +18,6 @@ interface Allowance {
  * of it. docs/operating.md shows it.
  */
 export const ALLOWANCES = {
-  /** Bytes of a body or a query string that are parsed. */
-  bytesRead: { what: 'reads bytes', free: 12_000, base: 100_000, perUnit: 0 },
   /** Tokens of documents. A document has at most 2,000; a batch of refused ones pays one unit for each. */
   tokens: { what: 'has tokens', free: 420, base: 0, perUnit: 2_000 },
   /** Values of variables. Each is coerced once, like the literals of a document, however many rows use it. */

@@ -1,5 +1,5 @@
 import type { Access } from '../access/access.ts';
-import type { ExpectedCost, Session, UsageSubject } from '../access/session.ts';
+import type { ExpectedPrice, Session, UsageSubject } from '../access/session.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
 import type { RequestContext } from './request-context.ts';
@@ -25,14 +25,9 @@ export class Authentication {
    * Opens the session of a request, unless its outcome is already known.
    *
    * @param subject what it is counted as if it is refused at once
-   *
    * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admit(
-    context: RequestContext,
-    expectedCost: ExpectedCost,
-    subject: () => UsageSubject,
-  ): MaybePromise<void> {
+  admit(context: RequestContext, expected: ExpectedPrice, subject: () => UsageSubject): MaybePromise<void> {
     const { apiKey, address } = context;
     const fail = (error: unknown): never => {
       context.guardWindow = this.#access.addressWindow(address);
@@ -43,7 +38,7 @@ export class Authentication {
         return andThen(this.#access.rejection(context, session !== null, this.#store), fail);
       context.session = session;
       session.subject = subject;
-      return session.begin(expectedCost);
+      return session.begin(expected);
     };
     const store = this.#tracing ? this.#tracing.traced(context, this.#store) : this.#store;
     let session: MaybePromise<Session | null>;

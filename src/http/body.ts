@@ -18,15 +18,6 @@ export function declaredLength({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0);
 }
 
-/** What a further chunk takes to be read, in bytes of a body. */
-const BYTES_PER_CHUNK = 1_000;
-
-/** How much was read for a body, in bytes: the more, the more chunks it came in, but no more than a body may have. */
-export const bytesReadFor = ({ request }: RequestContext, { length }: Buffer): number =>
-  request instanceof BoundedRequest && request.chunks > 1
-    ? Math.min(MAX_BODY_BYTES, length + BYTES_PER_CHUNK * request.chunks)
-    : length;
-
 /**
  * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. What the headers say is
  * checked before any of the body is buffered. Sends 100 Continue if the client waits for it (RFC 9110 section
@@ -36,7 +27,10 @@ export const bytesReadFor = ({ request }: RequestContext, { length }: Buffer): n
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST if the client disconnects while sending
  */
 export async function readBody(context: RequestContext, types: readonly string[]): Promise<Buffer> {
-  const { request, response, headers } = context;
+  const { request, response, headers, session } = context;
+  const price = (bytes: number) => {
+    if (session) session.bodyBytes = bytes;
+  };
   if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
   if (type !== undefined && type !== types[0] && !acceptsContentType(type, types))
@@ -49,20 +43,23 @@ export async function readBody(context: RequestContext, types: readonly string[]
   await undefined;
   if (isCut(request)) throw tooManyChunks();
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
-    return receiveBody(request);
+    return receiveBody(request, price);
   const body: Buffer = request.read() ?? NOTHING;
+  price(body.length);
   if (body.length > MAX_BODY_BYTES) throw tooLarge();
   return body;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-function receiveBody(request: IncomingMessage): Promise<Buffer> {
+/** @param price notes how many bytes have been received, refused or not */
+function receiveBody(request: IncomingMessage, price: (bytes: number) => void): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
+      price(Math.min(size, MAX_BODY_BYTES));
       if (size > MAX_BODY_BYTES) {
         request.removeAllListeners('data');
         request.resume();

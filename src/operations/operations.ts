@@ -48,15 +48,13 @@ export interface OperationRequest {
 /** An operation ready to be executed once it is paid for. */
 export interface PreparedOperation {
   document: DocumentNode;
+  /** The text of the document. */
+  text: string;
   operation: OperationDefinitionNode;
   /** In units. */
   cost: number;
   /** The root fields with the units of each. */
   charges: Cost['fields'];
-  /** Tokens of its document. */
-  tokens: number;
-  /** Selected fields on all levels. */
-  fields: number;
   /** Number of writing fields. */
   mutations: number;
   /** The names of its root fields, without meta fields. */
@@ -179,11 +177,10 @@ export class Operations {
       });
     return {
       document: document.ast,
+      text: request.query,
       operation: node,
       cost: cost.units,
       charges: cost.fields,
-      tokens: document.tokens,
-      fields: plan.selected.fields,
       mutations: isMutation ? countWrites(plan.selected.selection) : 0,
       rootFields: plan.rootFields,
       scopes: () => this.#scopesOf(operation),

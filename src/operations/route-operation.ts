@@ -42,10 +42,10 @@ export class RouteOperation {
    *
    * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admit(session: Session): MaybePromise<void> {
+  charge(session: Session): MaybePromise<void> {
     // The common case is a key that may do everything.
     if (session.principal.scopes) requireScopes(session.principal, this.scopes);
-    return session.admit(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
+    return session.charge(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
   }
 
   /**
@@ -55,9 +55,9 @@ export class RouteOperation {
    * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE; other errors are in the result
    */
   run(session: Session, variables: Variables, context: Context): MaybePromise<PublicResult> {
-    const admission = this.admit(session);
-    return admission instanceof Promise
-      ? admission.then(() => this.read(variables, context))
+    const charged = this.charge(session);
+    return charged instanceof Promise
+      ? charged.then(() => this.read(variables, context))
       : this.read(variables, context);
   }
 

@@ -55,59 +55,21 @@ export class TrustedDocuments {
     this.#report = options.report;
   }
 
+  /** Whether the parameters of an operation have to be resolved at all, which most have not. */
+  isNeeded({ documents }: Pick<Principal, 'documents'>, given: unknown): boolean {
+    return (
+      documents !== undefined ||
+      (isObject(given) && (given.documentId != null || hashIn(given) !== undefined))
+    );
+  }
+
   /**
    * Replaces what names a document by its text, and refuses texts that the key may not run. Everything else
-   * about the parameters is left for admission to check.
+   * about the parameters is left for `prepareRequest` to check.
    *
-   * @returns the parameters; in a batch, an AppError takes the place of an entry that is refused
    * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN, BAD_REQUEST, UNAVAILABLE
    */
-  async resolve(session: Session, parameters: unknown, persisted: PersistedQueries): Promise<unknown> {
-    if (!Array.isArray(parameters)) return this.#resolveOne(session, parameters, persisted);
-    const resolved: unknown[] = [];
-    for (const each of parameters) {
-      resolved.push(
-        await this.#resolveOne(session, each, persisted).catch((error: unknown) => {
-          if (error instanceof AppError && (error.status === 403 || error.status === 404)) return error;
-          throw error;
-        }),
-      );
-    }
-    return resolved;
-  }
-
-  /** Whether parameters have to be resolved at all, which most have not. */
-  isNeeded({ documents }: Pick<Principal, 'documents'>, parameters: unknown): boolean {
-    if (documents !== undefined) return true;
-    return Array.isArray(parameters) ? parameters.some(namesDocument) : namesDocument(parameters);
-  }
-
-  /**
-   * Checks that a key may run a text, which an open subscription goes on with.
-   *
-   * @throws FORBIDDEN
-   */
-  async requireText({ documents }: Pick<Principal, 'documents'>, text: string): Promise<void> {
-    if (documents === undefined) return;
-    const { list, isStrict } = bindingOf(documents);
-    if (isStrict && (await this.#byText(list, text)) === null) throw untrusted();
-  }
-
-  /** Stores when documents were used. */
-  async flush(): Promise<void> {
-    if (this.#uses.size === 0) return;
-    const uses = this.#uses;
-    this.#uses = new Map();
-    await this.#store.touchDocuments([...uses.values()]);
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.flush();
-  }
-
-  async #resolveOne(session: Session, given: unknown, persisted: PersistedQueries): Promise<unknown> {
+  async resolve(session: Session, given: unknown, persisted: PersistedQueries): Promise<unknown> {
     if (!isObject(given)) return given;
     const { documentId, query, ...others } = given;
     const { principal } = session;
@@ -136,6 +98,37 @@ export class TrustedDocuments {
     else if (binding.isStrict) throw untrusted();
     else this.#onUntrusted(principal.id, hashOf(text));
     return given;
+  }
+
+  /**
+   * Checks that a key may run a text, which an open subscription goes on with.
+   *
+   * @throws FORBIDDEN
+   */
+  async requireText({ documents }: Pick<Principal, 'documents'>, text: string): Promise<void> {
+    if (documents === undefined) return;
+    const { list, isStrict } = bindingOf(documents);
+    if (isStrict && (await this.#byText(list, text)) === null) throw untrusted();
+  }
+
+  /** Stores when documents were used. */
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = this.#uses;
+    this.#uses = new Map();
+    try {
+      await this.#store.touchDocuments([...uses.values()]);
+    } catch (error) {
+      // Later uses of the same document count.
+      this.#uses = new Map([...uses, ...this.#uses]);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.flush();
   }
 
   /** The document with this id in a list, or with this SHA-256 in the list or, without one, in any. */
@@ -184,10 +177,7 @@ export class TrustedDocuments {
 const isObject = (value: unknown): value is Parameters =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const namesDocument = (given: unknown): boolean =>
-  isObject(given) && (given.documentId != null || hashIn(given) !== undefined);
-
-/** The hash of `extensions.persistedQuery`, if it is well-formed; otherwise admission refuses it. */
+/** The hash of `extensions.persistedQuery`, if it is well-formed; otherwise `prepareRequest` refuses it. */
 const hashIn = ({ extensions }: Parameters): string | undefined =>
   isObject(extensions) ? persistedHash(extensions.persistedQuery) : undefined;
 

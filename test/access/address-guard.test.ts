@@ -15,16 +15,16 @@ const remaining = (address: string) => guard.view(address).remaining;
 describe('AddressGuard', () => {
   it('admits 60 requests per minute and address, and more when the minute is over', () => {
     for (let i = 0; i < 60; i++) {
-      expect(guard.admit('192.0.2.1')).toBe(true);
+      expect(guard.take('192.0.2.1')).toBe(true);
       expect(remaining('192.0.2.1')).toBe(59 - i);
     }
-    expect(guard.admit('192.0.2.1')).toBe(false);
+    expect(guard.take('192.0.2.1')).toBe(false);
     clock.advance(MINUTE - 1);
-    expect(guard.admit('192.0.2.1')).toBe(false);
+    expect(guard.take('192.0.2.1')).toBe(false);
     expect(guard.view('192.0.2.1')).toEqual({ limit: 60, remaining: 0, resetAt: clock.now() + 1 });
     clock.advance(1);
     expect(guard.view('192.0.2.1')).toEqual({ limit: 60, remaining: 60, resetAt: clock.now() + MINUTE });
-    expect(guard.admit('192.0.2.1')).toBe(true);
+    expect(guard.take('192.0.2.1')).toBe(true);
     expect(remaining('192.0.2.1')).toBe(59);
   });
 
@@ -53,9 +53,9 @@ describe('AddressGuard', () => {
     ['1:2:3:4:5:6:7::', '1:2:3:4::'],
     ['::2:3:4:5:6:7:8', '0:2:3:4::'],
   ])('counts %s and %s together', (address, other) => {
-    guard.admit(address);
+    guard.take(address);
     expect(remaining(other)).toBe(59);
-    guard.admit(other);
+    guard.take(other);
     expect(remaining(address)).toBe(58);
   });
 
@@ -76,7 +76,7 @@ describe('AddressGuard', () => {
     ['::ffff:192.0.2.1x', '192.0.2.1'],
     ['1:2:3:4:5:6:7:8:9:10', '1:2:3:5::'],
   ])('counts %s and %s separately', (address, other) => {
-    guard.admit(address);
+    guard.take(address);
     expect(remaining(other)).toBe(60);
   });
 });

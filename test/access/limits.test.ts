@@ -45,6 +45,29 @@ onAnyEngine('the budget shared by REST and GraphQL', (kit) => {
     expect(numbers(await gateway.call('/pets', { key })).remaining).toBe(53);
   });
 
+  it.each([
+    [9_999, 1],
+    [10_500, 2],
+    [99_999, 10],
+  ])('charges a REST call with a body of %i bytes, accepted or refused, %i units', async (bytes, units) => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('free');
+    for (const [n, [body, status]] of [
+      ['{"name":"Long"}', 201] as const,
+      ['{"name":7}', 400] as const,
+      ['{', 400] as const,
+    ].entries()) {
+      const headers = { 'content-type': 'application/json' };
+      const reply = await gateway.call('/categories', {
+        method: 'POST',
+        key,
+        headers,
+        body: body.padEnd(bytes),
+      });
+      expect([reply.status, numbers(reply).remaining]).toEqual([status, 60 - (n + 1) * units]);
+    }
+  });
+
   it('charges one unit for a request that fails before its cost is known', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('free');

@@ -131,93 +131,73 @@ describe('Session', () => {
   });
 });
 
-describe('Session.admitFree', () => {
-  it('admits 10 requests per second and refuses more with Retry-After 1', async () => {
-    for (let i = 0; i < 10; i++) await (await session()).admitFree(1_000);
+describe('Session.requireFree', () => {
+  it('passes 10 requests per second and refuses more with Retry-After 1', async () => {
+    for (let i = 0; i < 10; i++) await (await session()).requireFree();
     const current = await session();
-    expect(await errorOf(() => current.admitFree(1_000))).toMatchObject({
+    expect(await errorOf(() => current.requireFree())).toMatchObject({
       code: 'RATE_LIMITED',
       message: 'The key exceeds 10 free requests per second. Retry in 1 s.',
       retryAfter: 1,
     });
-    expect(current.decision?.outcome === 'passed').toBe(false);
     const tightest = { limit: 10, remaining: 0, resetAt: clock.now() + 1_000 };
     expect(current.decision).toMatchObject({ outcome: 'refused', tightest });
     clock.advance(1_000);
     const next = await session();
-    await next.admitFree(1_000);
+    await next.requireFree();
     expect(next.units).toBe(0);
   });
 
   it('refuses requests during a ban', async () => {
     await getBanned();
-    expect((await errorOf(async () => (await session()).admitFree(1_000))).code).toBe('API_KEY_BANNED');
+    expect((await errorOf(async () => (await session()).requireFree())).code).toBe('API_KEY_BANNED');
   });
 });
 
-describe('free work', () => {
-  /** A request that turns out to cost nothing. @returns the units it was charged */
-  const free = async (bytes: number, address?: string, documents?: number): Promise<number> => {
-    const current = await session(address);
-    await current.begin('perhaps free');
-    await current.admit(0, 0, bytes, documents);
-    return current.units;
-  };
-  const chargesOf = async (count: number, bytes: number, address?: string) => {
-    let units = 0;
-    for (let i = 0; i < count; i++) units += await free(bytes, address);
-    return units;
-  };
-
-  it.each([
-    ['small', 120, 1],
-    ['of 1 kB', 120, 1_000],
-    ['of the largest size', 10, 12_000],
-  ])('is limited per second by requests and bytes: %s', async (_size, fitting, bytes) => {
-    expect(await chargesOf(fitting, bytes)).toBe(0);
-    // What comes then costs a unit each, paid before anything is read, until nothing is left.
-    expect(await chargesOf(2, 1)).toBe(2);
-    await spend(1);
-    expect((await errorOf(() => free(1))).code).toBe('RATE_LIMITED');
-    clock.advance(1_000);
-    expect(await free(1)).toBe(0);
-  });
-
-  it('is counted by documents, if they are many', async () => {
-    for (let n = 0; n < 12; n++) expect(await free(1_000, undefined, 10)).toBe(0);
-    expect(await free(1)).toBe(1);
-  });
-
-  it('is limited for an address too, over all keys used from it', async () => {
-    const units = async () => {
-      const made = newApiKey({ name: 'other', plan: 'free', now: clock.now() });
-      key = made.key;
-      await opened.store.createApiKey(made.apiKey);
-      return chargesOf(100, 1, '2001:db8::1');
-    };
-    expect([await units(), await units(), await units()]).toEqual([0, 0, 60]);
-  });
-
-  it('of an empty budget may read no more than what is free, unless it can be paid after all', async () => {
-    await spend(3);
+describe('Session.chargeFree', () => {
+  const free = async (): Promise<number> => {
     const current = await session();
     await current.begin('perhaps free');
-    expect(current.hasPaid).toBe(false);
-    expect((await errorOf(() => current.pay())).code).toBe('RATE_LIMITED');
-    clock.advance(60_000);
-    await current.pay();
-    expect([current.hasPaid, current.units]).toEqual([true, 1]);
-    await current.charge(1);
-    expect(current.units).toBe(1);
+    await current.chargeFree();
+    return current.units;
+  };
+
+  it('charges nothing 10 times a second, and a unit beyond', async () => {
+    for (let n = 0; n < 10; n++) expect(await free()).toBe(0);
+    expect([await free(), await free(), await free()]).toEqual([1, 1, 1]);
+    expect((await errorOf(free)).code).toBe('RATE_LIMITED');
+    clock.advance(1_000);
+    // Of an empty budget as many are read, each of which is one of those that are free.
+    for (let n = 0; n < 10; n++) expect(await free()).toBe(0);
+    expect((await errorOf(free)).code).toBe('RATE_LIMITED');
+  });
+});
+
+describe('the price of a body', () => {
+  it.each([
+    [1, 10_000, 1],
+    [1, 10_001, 2],
+    [1, 100_000, 10],
+    [7, 50_000, 7],
+    [0, 10_000, 0],
+    [0, 10_001, 2],
+  ])('makes a request of %i units and %i bytes cost %i, once', async (units, bytes, due) => {
+    const made = newApiKey({ name: 'other', plan: 'pro', now: clock.now() });
+    key = made.key;
+    await opened.store.createApiKey(made.apiKey);
+    const current = await session();
+    current.bodyBytes = bytes;
+    await current.charge(units);
+    expect(current.units).toBe(due);
+    await current.charge(0);
+    expect(current.units).toBe(due);
   });
 
-  it('counts requests that are free by their path by their bytes too', async () => {
-    for (let i = 0; i < 9; i++) await (await session('192.0.2.1')).admitFree(12_000);
-    expect(await errorOf(async () => (await session('192.0.2.1')).admitFree(13_000))).toMatchObject({
-      code: 'RATE_LIMITED',
-      message: 'Too much free work. Retry in 1 s.',
-      retryAfter: 1,
-    });
+  it('is due of what fails', async () => {
+    const current = await session();
+    current.bodyBytes = 10_500;
+    await current.fail();
+    expect(current.units).toBe(2);
   });
 });
 
@@ -232,7 +212,7 @@ describe('Session.begin', () => {
   it('refuses a key known to be banned without calling the store', async () => {
     await getBanned();
     charges = 0;
-    expect((await errorOf(async () => (await session()).begin('free'))).code).toBe('API_KEY_BANNED');
+    expect((await errorOf(async () => (await session()).begin('perhaps free'))).code).toBe('API_KEY_BANNED');
     expect(charges).toBe(0);
   });
 
@@ -241,37 +221,10 @@ describe('Session.begin', () => {
     charges = 0;
     expect((await errorOf(async () => (await session()).begin('charged'))).code).toBe('RATE_LIMITED');
     expect(charges).toBe(1);
-    await (await session()).begin('free');
     for (let i = 0; i < 10; i++) await (await session()).begin('perhaps free');
     expect(charges).toBe(1);
     expect((await errorOf(async () => (await session()).begin('perhaps free'))).code).toBe('RATE_LIMITED');
     expect(charges).toBe(2);
-  });
-
-  /** A session whose key is exhausted by the cache but has budget left at the store. */
-  const sessionWithStaleCache = async (): Promise<Session> => {
-    await spend(3);
-    const charge: Store['charge'] = (request) => opened.store.charge({ ...request, apiKeyId: 'other' });
-    return (await access.authenticate(key, { ...opened.store, charge }))!;
-  };
-
-  it('prepays one unit if the store still has budget', async () => {
-    const current = await sessionWithStaleCache();
-    await current.begin('charged');
-    expect(current.units).toBe(1);
-    await current.charge(2);
-    expect(current.units).toBe(2);
-    // The unit is prepaid only once.
-    await current.charge(1);
-    expect(current.units).toBe(3);
-    expect(current.budget(3).minute.remaining).toBe(0);
-  });
-
-  it('prepays one unit that a free charge does not refund', async () => {
-    const current = await sessionWithStaleCache();
-    await current.begin('charged');
-    await current.charge(0);
-    expect([current.units, current.budget(0).minute.remaining]).toEqual([1, 2]);
   });
 });
 

@@ -40,9 +40,9 @@ it('counts up to the limit in any second, each caller and each thing on its own,
     return refusals.filter((refusal) => refusal === undefined).length;
   };
   const ones = (count: number) => Array<number>(count).fill(1);
-  expect([window.isIdle, window.room(limit)]).toEqual([true, 10]);
+  expect(window.room(limit)).toBe(10);
   expect(await admitted([3, 1])).toBe(2);
-  expect([window.isIdle, window.room(limit)]).toEqual([false, 6]);
+  expect(window.room(limit)).toBe(6);
   expect(await window.take(limit, 7)).toBe('The key exceeds 10 things per second.');
   clock.advance(600);
   expect(await admitted(ones(20))).toBe(6);
@@ -59,7 +59,7 @@ it('counts up to the limit in any second, each caller and each thing on its own,
   clock.advance(600);
   expect(window.room(limit)).toBe(6);
   clock.advance(400);
-  expect([window.isIdle, window.room(limit)]).toEqual([true, 10]);
+  expect(window.room(limit)).toBe(10);
   expect(await Promise.all(ones(12).map((one) => window.take(limit, one)))).toHaveLength(12);
   expect(window.room(limit)).toBe(0);
 });

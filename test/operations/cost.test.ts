@@ -9,10 +9,8 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/routes.ts';
-import { admit } from '../../src/operations/admission.ts';
 import { CostModel } from '../../src/operations/cost.ts';
 import { Operations } from '../../src/operations/operations.ts';
-import { PersistedQueries } from '../../src/operations/persisted-queries.ts';
 import { OperationRefused } from '../../src/operations/refusal.ts';
 import { select } from '../../src/operations/selection.ts';
 import { schema } from '../../src/schema.ts';
@@ -33,17 +31,14 @@ function cost(text: string, variables: Record<string, unknown> = {}): number {
   return costs.costOf(selected, operation!.operation, variables).units;
 }
 
-/** A request, by default of a size that does not affect its cost. */
-const requestOf = (parameters: unknown, bytes = 100) => ({ parameters, bytes });
-
-const servicesOf = (operations: Operations) => ({ operations, persisted: new PersistedQueries() });
-
-/** What a query costs, and why it is refused, if it is. */
-async function admitted(query: string, operations = new Operations(schema, () => {})) {
-  const admission = await admit(servicesOf(operations), requestOf({ query }), true, {});
-  const [operation] = admission.operations;
-  const refusal = operation instanceof OperationRefused ? operation.errors[0]?.extensions : undefined;
-  return { cost: admission.cost, refusal };
+/** What a query costs, or why it is refused. */
+function admitted(query: string, operations = new Operations(schema, () => {})) {
+  try {
+    return { cost: operations.prepare({ query }).cost };
+  } catch (error) {
+    if (!(error instanceof OperationRefused)) throw error;
+    return { refusal: error.errors[0]?.extensions };
+  }
 }
 
 const TOO_COMPLEX = { code: 'QUERY_TOO_COMPLEX', status: 400 };
@@ -142,10 +137,10 @@ describe('operation cost', () => {
       'circular introspection',
       `{ __schema { types { ${'interfaces { possibleTypes { '.repeat(6)} name ${'} }'.repeat(6)} } } }`,
     ],
-  ])('refuses %s as QUERY_TOO_COMPLEX at a cost of 1', async (_what, query) => {
+  ])('refuses %s as QUERY_TOO_COMPLEX', async (_what, query) => {
     const operations = new Operations(schema, () => {});
     for (let time = 1; time <= 3; time++)
-      expect(await admitted(query, operations)).toEqual({ cost: 1, refusal: TOO_COMPLEX });
+      expect(await admitted(query, operations)).toEqual({ refusal: TOO_COMPLEX });
   });
 
   it('refuses operations above 50 units and states their cost', () => {
@@ -165,30 +160,6 @@ describe('operation cost', () => {
       inputValueDeprecation: true,
     });
     expect(await admitted(query)).toEqual({ cost: 1 });
-  });
-
-  it('charges a free operation 1 unit if its document, batch or request body is large', async () => {
-    const operations = new Operations(schema, () => {});
-    const skipped = (fields: number) =>
-      `{ __typename pet(id: 1) @skip(if: true) { ${aliases(fields, 'id')} } }`;
-    const cost = async (parameters: unknown, bytes?: number) =>
-      (await admit(servicesOf(operations), requestOf(parameters, bytes), true, {})).cost;
-    expect(await cost({ query: skipped(40) })).toBe(0);
-    expect(await cost({ query: skipped(100) })).toBe(1);
-    expect(await cost({ query: `{ ${aliases(100, '__typename')} }` })).toBe(0);
-    expect(await cost({ query: `{ rateLimit { ${aliases(50, 'minute { limit }')} } }` })).toBe(0);
-    expect(await cost(new Array(10).fill({ query: '{ rateLimit { plan } }' }))).toBe(0);
-    expect(await cost(new Array(10).fill({ query: skipped(40) }))).toBe(1);
-    const different = (length: number) =>
-      Array.from({ length }, (_, n) => ({ query: `{ __typename } #${n}` }));
-    expect(await cost(different(5))).toBe(0);
-    expect(await cost(different(6))).toBe(1);
-    const paid = Array.from({ length: 9 }, (_, n) => ({ query: `{ pet(id: ${n + 1}) { id } }` }));
-    expect(await cost([...different(9), paid[0]])).toBe(2);
-    expect(await cost([...different(1), ...paid])).toBe(9);
-    expect(await cost({ query: '{ __typename }' }, 12_000)).toBe(0);
-    expect(await cost({ query: '{ __typename }' }, 12_001)).toBe(1);
-    expect(await cost({ query: '{ pet(id: 1) { id } }' }, 99_999)).toBe(1);
   });
 
   it('refuses schemas with a text or list of unknown size', () => {

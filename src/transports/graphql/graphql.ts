@@ -1,20 +1,22 @@
 import { requireScopes } from '../../access/scopes.ts';
-import { type ExpectedCost, FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
+import { FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../events/streams.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { ALLOWANCES } from '../../foundation/meter.ts';
 import type { Authentication } from '../../http/authentication.ts';
-import { declaredLength } from '../../http/body.ts';
 import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { type Admission, type AdmissionServices, admitPaying } from '../../operations/admission.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
+import {
+  type DocumentServices,
+  type PreparedRequest,
+  prepareRequest,
+} from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { handleCost } from './cost.ts';
@@ -51,7 +53,7 @@ export class GraphQLTransport implements Transport {
   readonly roots = [GRAPHQL_PATH];
   readonly vary = 'Accept, X-API-Key, Authorization, X-RateLimit-Extension';
   readonly errorResponse = graphqlErrorResponse;
-  readonly #services: AdmissionServices;
+  readonly #services: DocumentServices;
   readonly #streams: EventStreams;
   readonly #authentication: Authentication;
   readonly #yoga = new YogaTransport();
@@ -75,7 +77,8 @@ export class GraphQLTransport implements Transport {
     // Clients choose the names of operations, so they are kept apart from what labels metrics.
     context.operation = 'other';
     context.route = context.path;
-    return this.#authentication.admit(context, expectedCost(context), () => UNKNOWN);
+    const expected = context.path === COST_PATH ? 'free' : 'perhaps free';
+    return this.#authentication.admit(context, expected, () => UNKNOWN);
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {
@@ -96,23 +99,23 @@ export class GraphQLTransport implements Transport {
     if (type === undefined && !STREAMS.accepts(context.accept))
       throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
-    const request = hasBody ? await readParameters(context) : readQueryString(context.query);
-    const admission = await admitPaying(session, this.#services, request, method === 'POST');
-    describe(context, admission);
-    const operation = subscriptionIn(admission);
-    if (operation) return this.#subscribe(context, session, admission, operation);
-    session.subject = { transport: 'graphql', operations: admission.charges };
-    await session.admit(admission.cost, admission.mutations, request.bytes, admission.documents);
-    if (isLarge(admission) && type === undefined) {
+    const parameters = hasBody ? await readParameters(context) : readQueryString(context.query);
+    const prepared = await prepareRequest(session, this.#services, parameters, method === 'POST');
+    describe(context, prepared);
+    const operation = subscriptionIn(prepared);
+    if (operation) return this.#subscribe(context, session, prepared, operation);
+    session.subject = { transport: 'graphql', operations: prepared.charges };
+    await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost, prepared.mutations));
+    if (isLarge(prepared) && type === undefined) {
       throw new AppError(
         'NOT_ACCEPTABLE',
         `An answer of more than 10 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     }
     // What is refused before it runs has no stream.
-    if (type === undefined ? isRefused(admission) : method === 'POST' || isLarge(admission))
-      return answer(context, session, admission, contentTypeFor(type));
-    const response = await this.#yoga.handle(context, session, admission);
+    if (type === undefined ? isRefused(prepared) : method === 'POST' || isLarge(prepared))
+      return answer(context, session, prepared, contentTypeFor(type));
+    const response = await this.#yoga.handle(context, session, prepared);
     if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
     return response;
   }
@@ -121,7 +124,7 @@ export class GraphQLTransport implements Transport {
   async #subscribe(
     context: RequestContext,
     session: Session,
-    admission: Admission,
+    prepared: PreparedRequest,
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
     if (!SUBSCRIPTIONS.accepts(context.accept))
@@ -129,13 +132,12 @@ export class GraphQLTransport implements Transport {
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
       );
-    session.subject = { transport: 'stream', operations: admission.charges };
+    session.subject = { transport: 'stream', operations: prepared.charges };
     session.require((principal) => requireScopes(principal, operation.scopes()));
-    const { query } = admission.requests[0]!;
-    await session.require((principal) => this.#services.trusted.requireText(principal, query));
+    await session.require((principal) => this.#services.trusted.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
-    const body = await this.#yoga.stream(context, session, admission, subscription.results);
+    const body = await this.#yoga.stream(context, session, prepared, subscription.results);
     return {
       status: 200,
       headers: [],
@@ -145,14 +147,8 @@ export class GraphQLTransport implements Transport {
   }
 }
 
-/** From the size alone: of a key with nothing left, nothing is read that would have to be paid. */
-function expectedCost({ path, query, request }: RequestContext): ExpectedCost {
-  if (declaredLength(request) + query.length > ALLOWANCES.bytesRead.free) return 'charged';
-  return path === COST_PATH ? 'free' : 'perhaps free';
-}
-
 /** Whether nothing of a request runs, apart from batches. */
-const isRefused = ({ batch, operations }: Admission): boolean =>
+const isRefused = ({ batch, operations }: PreparedRequest): boolean =>
   !batch && operations[0] instanceof OperationRefused;
 
 /**
@@ -160,7 +156,7 @@ const isRefused = ({ batch, operations }: Admission): boolean =>
  *
  * @throws BAD_REQUEST for a subscription in a batch
  */
-function subscriptionIn({ batch, operations }: Admission): PreparedOperation | undefined {
+function subscriptionIn({ batch, operations }: PreparedRequest): PreparedOperation | undefined {
   const subscription = operations.find(
     (operation): operation is PreparedOperation =>
       !(operation instanceof OperationRefused) && operation.operation.operation === 'subscription',

@@ -5,8 +5,8 @@ import { etagOfPieces, meteredPieces, sendPieces } from '../../http/pieces.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { jsonPieces } from '../../kit/json.ts';
-import type { Admission, AdmissionResult } from '../../operations/admission.ts';
 import type { PublicResult } from '../../operations/execute.ts';
+import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
 import { run, statusOf } from './run.ts';
 
@@ -17,22 +17,22 @@ const MAX_HELD_COST = 10;
 const MAX_BYTES_PER_UNIT = 3;
 
 /** Whether the answer is sent in pieces. */
-export const isLarge = ({ cost }: Admission): boolean => cost > MAX_HELD_COST;
+export const isLarge = ({ cost }: PreparedRequest): boolean => cost > MAX_HELD_COST;
 
 /** Runs a request and answers it as JSON: small answers as a whole, others in pieces. */
 export async function answer(
   context: RequestContext,
   session: Session,
-  admission: Admission,
+  prepared: PreparedRequest,
   contentType: string,
 ): Promise<HttpResponse> {
-  const { batch, cost, mutations, operations } = admission;
-  const runNth = (operation: AdmissionResult, index: number) => run(context, session, operation, index);
+  const { batch, cost, mutations, operations } = prepared;
+  const runNth = (operation: PreparedEntry, index: number) => run(context, session, operation, index);
   if (!batch) {
-    const [operation] = operations as [AdmissionResult];
+    const [operation] = operations as [PreparedEntry];
     const result = await runNth(operation, 0);
     const status = statusOf(result);
-    if (!isLarge(admission))
+    if (!isLarge(prepared))
       return { status, headers: [], body: metered(cost, stringify(operation, result)), contentType };
     const head = { status, headers: [], contentType };
     const isRead = context.method !== 'POST' && head.status === 200;
@@ -43,7 +43,7 @@ export async function answer(
     };
   }
   const head = { status: 200, headers: [], contentType };
-  if (isLarge(admission)) {
+  if (isLarge(prepared)) {
     // Writes are not left undone because the client does not read.
     const results = mutations > 0 ? await runEach(operations, runNth) : runInTurn(operations, runNth);
     return { ...head, stream: (response) => sendPieces(response, meteredPieces(cost, piecesOf(results))) };
@@ -74,10 +74,10 @@ async function* piecesOf(
   yield ']';
 }
 
-type RunNth = (operation: AdmissionResult, index: number) => Promise<PublicResult>;
+type RunNth = (operation: PreparedEntry, index: number) => Promise<PublicResult>;
 
 /** Runs the operations of a batch one after the other, and lets others in between them. */
-async function runEach(operations: readonly AdmissionResult[], runNth: RunNth): Promise<PublicResult[]> {
+async function runEach(operations: readonly PreparedEntry[], runNth: RunNth): Promise<PublicResult[]> {
   const results: PublicResult[] = [];
   for (const [index, operation] of operations.entries()) {
     results.push(await runNth(operation, index));
@@ -88,11 +88,11 @@ async function runEach(operations: readonly AdmissionResult[], runNth: RunNth): 
 
 /** Runs the operations of a batch one at a time, so that only one result is held. */
 async function* runInTurn(
-  operations: readonly AdmissionResult[],
+  operations: readonly PreparedEntry[],
   runNth: RunNth,
 ): AsyncGenerator<PublicResult, void, undefined> {
   for (const [index, operation] of operations.entries()) yield await runNth(operation, index);
 }
 
-const stringify = (operation: AdmissionResult, result: PublicResult): string =>
+const stringify = (operation: PreparedEntry, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);

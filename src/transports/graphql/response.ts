@@ -3,7 +3,7 @@ import type { AppError, ErrorCode } from '../../foundation/errors.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
-import type { Admission } from '../../operations/admission.ts';
+import type { PreparedRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused, publicError } from '../../operations/refusal.ts';
 
 /** The methods of /graphql. */
@@ -36,7 +36,7 @@ export const graphqlErrorResponse = (error: AppError, context: RequestContext): 
 });
 
 /** Notes what a request asks for, for the log, metrics and traces. */
-export function describe(context: RequestContext, { name, rootField, operations }: Admission): void {
+export function describe(context: RequestContext, { name, rootField, operations }: PreparedRequest): void {
   context.operation = rootField;
   context.operationName = name;
   const [first] = operations;

@@ -4,8 +4,8 @@ import { idempotencyFor } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { formatBudget } from '../../kit/budget.ts';
 import { newContext } from '../../kit/context.ts';
-import type { AdmissionResult } from '../../operations/admission.ts';
 import type { PublicResult } from '../../operations/execute.ts';
+import type { PreparedEntry } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
 import { noteErrors } from './response.ts';
 
@@ -13,7 +13,7 @@ import { noteErrors } from './response.ts';
 export async function run(
   context: RequestContext,
   session: Session,
-  operation: AdmissionResult,
+  operation: PreparedEntry,
   index: number,
 ): Promise<PublicResult> {
   const result = await resultOf(context, session, operation, index);
@@ -24,7 +24,7 @@ export async function run(
 function resultOf(
   context: RequestContext,
   session: Session,
-  operation: AdmissionResult,
+  operation: PreparedEntry,
   index: number,
 ): MaybePromise<PublicResult> {
   if (operation instanceof OperationRefused) return extended(context, session, refusal(operation));

@@ -2,8 +2,8 @@ import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import type { Session } from '../../access/session.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import type { Admission } from '../../operations/admission.ts';
 import type { PublicResult } from '../../operations/execute.ts';
+import type { PreparedRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
 import { RESPONSES, STREAM_TYPE, STREAMS } from './response.ts';
 import { run, statusOf } from './run.ts';
@@ -16,7 +16,7 @@ interface YogaContext {
   admitted: {
     context: RequestContext;
     session: Session;
-    admission: Admission;
+    prepared: PreparedRequest;
     /** Set for an open subscription. */
     results?: AsyncIterable<PublicResult>;
   };
@@ -42,11 +42,11 @@ export class YogaTransport {
   async handle(
     context: RequestContext,
     session: Session,
-    admission: Admission,
+    prepared: PreparedRequest,
   ): Promise<HttpResponse & { body: string }> {
     // Yoga ignores q-values.
     const type = (RESPONSES.choose(context.accept) ?? STREAMS.choose(context.accept))!;
-    const response = await this.#fetch(type, { context, session, admission });
+    const response = await this.#fetch(type, { context, session, prepared });
     const contentType = response.headers.get('content-type')!;
     return { status: response.status, headers: [], body: await response.text(), contentType };
   }
@@ -55,17 +55,17 @@ export class YogaTransport {
   async stream(
     context: RequestContext,
     session: Session,
-    admission: Admission,
+    prepared: PreparedRequest,
     results: AsyncIterable<PublicResult>,
   ): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#fetch(STREAM_TYPE, { context, session, admission, results });
+    const response = await this.#fetch(STREAM_TYPE, { context, session, prepared, results });
     return response.body!;
   }
 
   async #fetch(accept: string, admitted: YogaContext['admitted']): Promise<Response> {
     await this.load();
     const yoga = await this.#yoga!;
-    // Always POST: Yoga does not support QUERY, and admission has refused mutations over other methods.
+    // Always POST: Yoga does not support QUERY, and prepared has refused mutations over other methods.
     return yoga.fetch(ENDPOINT, { method: 'POST', headers: { accept } }, { admitted });
   }
 }
@@ -90,9 +90,9 @@ async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
 
 /** One operation of an admitted request. */
 function operationOf(yogaContext: unknown, params: unknown) {
-  const { context, session, admission } = (yogaContext as YogaContext).admitted;
-  const index = admission.requests.indexOf(params as never);
-  return { context, session, index, operation: admission.operations[index]! };
+  const { context, session, prepared } = (yogaContext as YogaContext).admitted;
+  const { index } = (params as { extensions: { index: number } }).extensions;
+  return { context, session, index, operation: prepared.operations[index]! };
 }
 
 async function resultOf(yogaContext: unknown, params: unknown) {
@@ -103,15 +103,22 @@ async function resultOf(yogaContext: unknown, params: unknown) {
   return { ...result, extensions, stringify };
 }
 
-/** Takes the parameters that admission has read: Yoga's own parsers round large integers. */
+/** What Yoga is shown of an operation that does not get as far as being parsed. */
+const REFUSED = { text: '', operation: { name: undefined } };
+
+/** Takes what was read: Yoga's own parsers round large integers. It may copy it, so the index names the operation. */
 const useReadParameters = (): Plugin<object, YogaContext> => ({
   onRequestParse: ({ setRequestParser, serverContext }) => {
-    const { batch, requests } = serverContext.admitted.admission;
+    const { batch, operations } = serverContext.admitted.prepared;
+    const requests = operations.map((operation, index) => {
+      const { text, operation: node } = operation instanceof OperationRefused ? REFUSED : operation;
+      return { query: text, operationName: node.name?.value, extensions: { index } };
+    });
     setRequestParser(() => (batch ? requests : requests[0]) as never);
   },
 });
 
-/** Answers operations that admission has refused. */
+/** Answers operations that are refused. */
 const useRefusals = (): Plugin<object, YogaContext> => ({
   onParams: async ({ params, context, setResult }) => {
     if (operationOf(context, params).operation instanceof OperationRefused)
@@ -119,7 +126,7 @@ const useRefusals = (): Plugin<object, YogaContext> => ({
   },
 });
 
-/** Takes the documents that admission has parsed and validated. */
+/** Takes documents as they were parsed and validated. */
 const useAdmittedDocuments = (): Plugin<object, YogaContext> => ({
   onParse: ({ context, setParsedDocument }) => {
     const { operation } = operationOf(context, context.params);
@@ -128,7 +135,7 @@ const useAdmittedDocuments = (): Plugin<object, YogaContext> => ({
   onValidate: ({ setResult }) => setResult([]),
 });
 
-/** Executes the operations that admission has prepared. */
+/** Executes prepared operations. */
 const useAdmittedExecution = (): Plugin<object, YogaContext> => ({
   onExecute: ({ args: { contextValue }, setExecuteFn }) =>
     setExecuteFn((() => resultOf(contextValue, contextValue.params)) as never),

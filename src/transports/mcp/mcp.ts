@@ -80,7 +80,7 @@ export class McpTransport implements Transport {
       throw new AppError('FORBIDDEN', 'This origin may not call the gateway.');
     if (method !== 'POST') {
       // Clients of earlier revisions try GET to see whether there is a stream.
-      await session.admitFree(0);
+      await session.requireFree();
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, METHODS);
       return { status: 204, headers: ['Allow', METHODS] };
     }
@@ -95,7 +95,7 @@ export class McpTransport implements Transport {
       return faultOf(PARSE_ERROR, asAppError(error).message);
     }
     const { method: called } = (message ?? {}) as { method?: unknown };
-    if (called !== 'tools/call') await session.admit(0, 0, body.length);
+    if (called !== 'tools/call') await session.chargeFree();
     context.operation = FREE.find((free) => free === called);
     const protocol = await this.#loaded();
     const response = await protocol.answer(headers, message, {
@@ -105,7 +105,7 @@ export class McpTransport implements Transport {
           .map(({ definition }) => definition),
       call: async (name, given) => {
         const tool = this.#tools.get(name);
-        return tool && this.#call(context, session, tool, given, body.length);
+        return tool && this.#call(context, session, tool, given);
       },
     });
     // The fault of a call that reached no tool.
@@ -124,10 +124,10 @@ export class McpTransport implements Transport {
   }
 
   /** @returns the result, or the error as one, which hosts show to the model */
-  async #call(context: RequestContext, session: Session, tool: Tool, given: Arguments, bytes: number) {
+  async #call(context: RequestContext, session: Session, tool: Tool, given: Arguments) {
     context.operation = tool.definition.name;
     try {
-      const json = await tool.call(context, session, given, bytes);
+      const json = await tool.call(context, session, given);
       return { content: [textOf(json)], structuredContent: JSON.parse(json) as Arguments };
     } catch (error) {
       const known = await this.#refusalOf(context, session, error);

@@ -10,9 +10,9 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../kit/context.ts';
 import { toJson } from '../../kit/json.ts';
 import { refusalsOf } from '../../openapi/operation.ts';
-import { type AdmissionServices, admitPaying } from '../../operations/admission.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
+import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
 import { withIntegerIds, writeList, writeRecord } from '../../operations/representation.ts';
 import {
@@ -53,11 +53,10 @@ export interface Tool {
   /**
    * Charges a call and runs it.
    *
-   * @param bytes of the request
    * @returns its result as JSON
    * @throws AppError
    */
-  call(context: RequestContext, session: Session, given: Arguments, bytes: number): Promise<string>;
+  call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
 }
 
 export type ToolServices = Pick<
@@ -148,7 +147,7 @@ class RouteTool implements Tool {
       });
     if (variables.wait === undefined)
       return this.#write(variables, await this.#operation.run(session, variables, call()));
-    await this.#operation.admit(session);
+    await this.#operation.charge(session);
     const read = (page: object) => this.#operation.read(page as typeof variables, call());
     return this.#write(variables, await poll(this.#streams, context, session, variables as never, read));
   }
@@ -208,7 +207,7 @@ const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'bool
 const everybody = () => true;
 
 function graphqlTool({ operations, trusted }: ToolServices): Tool {
-  const services: AdmissionServices = { operations, persisted: new PersistedQueries(), trusted };
+  const services: DocumentServices = { operations, persisted: new PersistedQueries(), trusted };
   return {
     definition: definitionOf(
       'graphql',
@@ -218,24 +217,19 @@ function graphqlTool({ operations, trusted }: ToolServices): Tool {
       READ_ONLY,
     ),
     isOffered: everybody,
-    async call(context, session, { query, variables }, bytes) {
+    async call(context, session, { query, variables }) {
       const issues: Issue[] = [];
       if (typeof query !== 'string') issues.push({ path: 'query', message: 'must be a GraphQL query' });
       if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
         issues.push({ path: 'variables', message: 'must be an object' });
       if (issues.length > 0) throw validationFailed(issues);
-      const admission = await admitPaying(
-        session,
-        services,
-        { parameters: { query, variables }, bytes },
-        true,
-      );
-      const [operation] = admission.operations as [PreparedOperation | OperationRefused];
+      const prepared = await prepareRequest(session, services, { query, variables }, true);
+      const [operation] = prepared.operations as [PreparedOperation | OperationRefused];
       if (operation instanceof OperationRefused) throw refusalOf(operation);
       if (operation.operation.operation !== 'query')
         throw new AppError('BAD_REQUEST', 'This tool runs queries only. Write with the other tools.');
-      session.subject = { transport: 'mcp', operations: admission.charges };
-      await session.admit(admission.cost, 0, bytes);
+      session.subject = { transport: 'mcp', operations: prepared.charges };
+      await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost));
       const { data = null, errors } = await operation.execute(
         newContext(session, {
           cost: operation.cost,
@@ -280,7 +274,7 @@ function schemaTool({ schema }: ToolServices): Tool {
     isOffered: everybody,
     async call(_context, session) {
       session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
-      await session.admit(ROUTE_COST, 0);
+      await session.charge(ROUTE_COST);
       result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(schema))) });
       return result;
     },

@@ -89,7 +89,7 @@ export class DocumentOperation implements RestOperation {
     variables: Record<string, unknown>,
   ): Promise<PublicResult> {
     session.require((principal) => requireScopes(principal, this.#operation.scopes));
-    await this.#operation.admit(session);
+    await this.#operation.charge(session);
     return poll(this.#services.streams, context, session, variables as never, (page) =>
       this.#operation.read({ ...page }, callOf(context, session)),
     );
@@ -110,7 +110,7 @@ export class DocumentOperation implements RestOperation {
       after: variables.after as string | undefined,
       limit: variables.limit as number | undefined,
     };
-    return andThen(this.#operation.admit(session), () =>
+    return andThen(this.#operation.charge(session), () =>
       new Export(source, session, this.#services).open(context),
     );
   }

@@ -59,7 +59,7 @@ export class StreamOperation implements RestOperation {
     const variables = readQuery(context.query, this.row.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
     session.require((principal) => requireScopes(principal, this.#scopes));
-    return andThen(session.admit(ROUTE_COST, 0), () => this.#open(context, session, variables));
+    return andThen(session.charge(ROUTE_COST), () => this.#open(context, session, variables));
   }
 
   /**

@@ -76,22 +76,6 @@ describe('automatic persisted queries', () => {
     },
   );
 
-  it('charges nothing for an unknown hash but what exceeds the free work of a second', async () => {
-    const key = await kit.gateway.newKey('free');
-    const leftAfter = async (characters: number) => {
-      const body = { extensions: extensionsOf(hashOf('{ x }')), variables: { a: 'x'.repeat(characters) } };
-      const sent = await send(kit.gateway, 'POST /graphql', { key, body });
-      expectQueryRefusal(sent, 'PERSISTED_QUERY_NOT_FOUND');
-      return Number(sent.headers['x-ratelimit-remaining']);
-    };
-    expect(await leftAfter(0)).toBe(60);
-    // Longer than anything that is free.
-    expect(await leftAfter(20_000)).toBe(59);
-    let left = 59;
-    for (let n = 0; n < 20 && left === 59; n++) left = await leftAfter(10_000);
-    expect(left).toBe(58);
-  });
-
   it('responds 405 to a mutation by its hash over GET', async () => {
     const mutation = 'mutation { createCategory(input: {name: "Persisted"}) { id } }';
     const extensions = extensionsOf(hashOf(mutation));

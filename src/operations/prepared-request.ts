@@ -1,0 +1,173 @@
+import { requireScopes } from '../access/scopes.ts';
+import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
+import { OTHER } from '../access/usage-history.ts';
+import { AppError } from '../foundation/errors.ts';
+import { MAX_COST } from '../foundation/pricing.ts';
+import { ownTurn } from '../foundation/turns.ts';
+import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
+import type { PersistedQueries } from './persisted-queries.ts';
+import { OperationRefused, publicError } from './refusal.ts';
+import type { TrustedDocuments } from './trusted-documents.ts';
+
+/** The root field of a request with different ones. */
+const SEVERAL = 'several';
+
+/** Maximum operations per batch. */
+const MAX_BATCH_SIZE = 10;
+/** Length of an operation name, which is repeated in messages and logs. */
+const MAX_NAME_LENGTH = 100;
+/** Bytes of a document that may be free. */
+const MAX_FREE_BYTES = 1_000;
+
+/** One operation of a request: either ready to run, or refused with its errors. */
+export type PreparedEntry = PreparedOperation | OperationRefused;
+
+/** A GraphQL request with its price, before any of it runs. */
+export interface PreparedRequest {
+  operations: readonly PreparedEntry[];
+  /** Units for the whole request; 0 if it is free. */
+  cost: number;
+  /** The root fields of all operations with the units of each. */
+  charges: UsageSubject['operations'];
+  /** Number of writing fields in the whole request. */
+  mutations: number;
+  batch: boolean;
+  /** The operation names, for the log. */
+  name: string | undefined;
+  /** The root field; `several` if they differ, `other` if there is none. */
+  rootField: string;
+}
+
+export interface DocumentServices {
+  operations: Operations;
+  persisted: PersistedQueries;
+  trusted: TrustedDocuments;
+}
+
+/**
+ * Parses and validates a request and computes its price.
+ *
+ * @param session of the caller, who must hold the scopes of the request
+ * @param parameters of one operation or a batch, as received
+ * @param mayMutate whether mutations are allowed, which they are not over GET
+ * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN,
+ * PERSISTED_QUERY_NOT_FOUND, QUERY_TOO_COMPLEX if operations cost too much together
+ */
+export async function prepareRequest(
+  session: Session,
+  { operations, persisted, trusted }: DocumentServices,
+  parameters: unknown,
+  mayMutate: boolean,
+): Promise<PreparedRequest> {
+  const batch = Array.isArray(parameters);
+  const given: unknown[] = batch ? parameters : [parameters];
+  if (given.length > MAX_BATCH_SIZE) {
+    const message = `A batch may have ${MAX_BATCH_SIZE} operations, not ${given.length}.`;
+    throw new AppError('PAYLOAD_TOO_LARGE', message);
+  }
+  if (given.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
+  const { principal } = session;
+  /** In a batch, only the entry is refused that names an unknown document or what the key may not do. */
+  const refused = (error: unknown): OperationRefused => {
+    if (error instanceof OperationRefused) return error;
+    const isOwn = error instanceof AppError && (error.status === 403 || error.status === 404);
+    if (batch && isOwn) return new OperationRefused([publicError(error)]);
+    throw error;
+  };
+  // All of them are read before the first is prepared, so that a malformed one costs no more than one failure.
+  const requests: (OperationRequest | OperationRefused)[] = [];
+  try {
+    for (const each of given) {
+      try {
+        const named = trusted.isNeeded(principal, each)
+          ? await trusted.resolve(session, each, persisted)
+          : each;
+        requests.push(toOperationRequest(named, persisted));
+      } catch (error) {
+        requests.push(refused(error));
+      }
+    }
+  } catch (error) {
+    // A client cannot know that a persisted query is unknown.
+    if (error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND') await session.chargeFree();
+    throw error;
+  }
+  const prepared: PreparedEntry[] = [];
+  for (const request of requests) {
+    if (prepared.length > 0) await ownTurn();
+    try {
+      if (request instanceof OperationRefused) throw request;
+      const operation = operations.prepare(request);
+      if (!mayMutate && operation.operation.operation !== 'query')
+        throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
+      if (principal.scopes) requireScopes(principal, operation.scopes());
+      prepared.push(operation);
+    } catch (error) {
+      prepared.push(refused(error));
+    }
+  }
+  return priced(prepared, batch);
+}
+
+/** @throws QUERY_TOO_COMPLEX if operations cost too much together */
+function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedRequest {
+  let cost = 0;
+  let mutations = 0;
+  let bytes = 0;
+  const names: string[] = [];
+  let rootField: string | undefined;
+  const charges: { name: string; units: number }[] = [];
+  for (const operation of operations) {
+    if (operation instanceof OperationRefused) {
+      cost += FAILURE_COST;
+      charges.push({ name: OTHER, units: FAILURE_COST });
+      continue;
+    }
+    cost += operation.cost;
+    charges.push(...operation.charges);
+    mutations += operation.mutations;
+    if (operation.cost === 0) bytes += Buffer.byteLength(operation.text);
+    for (const field of operation.rootFields)
+      rootField = rootField === undefined || rootField === field ? field : SEVERAL;
+    if (operation.operation.name) names.push(operation.operation.name.value);
+  }
+  if (cost > MAX_COST) {
+    const what = `The batch costs ${cost} units together; the maximum is ${MAX_COST}.`;
+    throw new AppError('QUERY_TOO_COMPLEX', what);
+  }
+  return {
+    operations,
+    cost: cost === 0 && (batch || bytes > MAX_FREE_BYTES) ? 1 : cost,
+    charges,
+    mutations,
+    batch,
+    name: names.length > 0 ? names.join(',') : undefined,
+    rootField: rootField ?? OTHER,
+  };
+}
+
+/**
+ * Checks the GraphQL-over-HTTP parameters and ignores unknown ones.
+ *
+ * @throws BAD_REQUEST naming the malformed one
+ */
+function toOperationRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed('must be a JSON object');
+  const { query, operationName, variables, extensions } = value as Record<string, unknown>;
+  if (operationName != null && typeof operationName !== 'string')
+    throw malformed('has an operationName that is not a string');
+  if (operationName != null && operationName.length > MAX_NAME_LENGTH)
+    throw malformed(`has an operationName of more than ${MAX_NAME_LENGTH} characters`);
+  if (!isOptionalObject(variables)) throw malformed('has variables that are not an object');
+  if (!isOptionalObject(extensions)) throw malformed('has extensions that are not an object');
+  const text = persisted.textOf(query, extensions);
+  if (typeof text !== 'string') throw malformed('must have a query that is a string');
+  // Clients without an operation name send an empty one.
+  return { query: text, operationName: operationName || undefined, variables } as OperationRequest;
+}
+
+const isOptionalObject = (value: unknown): boolean =>
+  value == null || (typeof value === 'object' && !Array.isArray(value));
+
+const malformed = (what: string) => new AppError('BAD_REQUEST', `A GraphQL request ${what}.`);
