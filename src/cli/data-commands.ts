@@ -1,14 +1,29 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { RECORDS } from '../domains/index.ts';
 import { openDumpSource, openDumpTarget } from '../store/open.ts';
-import { type Report, reports, using } from './command.ts';
+import type { Store } from '../store/store.ts';
+import { type Options, type Report, reports, UsageError, using, withStore } from './command.ts';
 import { checkExport, type Manifest, readExport, writeExport } from './dump-files.ts';
+import { load } from './load.ts';
 import { Progress } from './progress.ts';
 import { wrap } from './table.ts';
 
 /** The commands below `petstore data`. */
 export function dataCommands(data: Command): void {
+  const loading = data
+    .command('load')
+    .description(
+      `Add records from a file, by the rules of any write and with events, also beside a running server. CSV (with a header; comma, semicolon or tab) or a JSON object a line, in UTF-8. Columns are fields of the record; a reference is an id (categoryId) or its parent's name (category.name). The whole file is checked before anything is written.`,
+    );
+  loading
+    .addArgument(new Argument('<kind>', 'what to add').choices(RECORDS.map(({ plural }) => plural)))
+    .argument('<file>', 'the file; - for standard input')
+    .option('--dry-run', 'only check the file')
+    .option('--create-parents', 'create parents of names that no record has')
+    .option('--from <line>', 'begin with this line: those before are loaded already', '1');
+  reports(loading, ([kind, file], options) => loadFrom(kind!, file!, options));
+
   const exporting = data.command('export <dir>');
   exporting.description(
     `Write everything that the store holds to a new directory: records, API keys with their hashes, webhooks with their secrets, trusted documents, and usage; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
@@ -19,6 +34,20 @@ export function dataCommands(data: Command): void {
     `Fill an empty store from an export, of either engine. One that was interrupted is begun again; a half-filled store is not served.`,
   );
   reports(importing, ([directory]) => importFrom(directory!));
+}
+
+async function loadFrom(kind: string, file: string, options: Options): Promise<Report> {
+  const from = Number(options.from);
+  if (!Number.isSafeInteger(from) || from < 1) throw new UsageError('--from must be the number of a line.');
+  const record = RECORDS.find(({ plural }) => plural === kind)!;
+  const progress = new Progress(process.stderr);
+  const settings = {
+    ...{ record, file, from, dryRun: Boolean(options.dryRun), createParents: Boolean(options.createParents) },
+    onProgress: (next: number, loaded: number) =>
+      progress.report(`Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`),
+  };
+  const work = (store: Store) => load(store, settings).finally(progress.clear);
+  return await withStore(work, { createsStore: true, records: RECORDS, role: 'server' });
 }
 
 async function exportTo(directory: string): Promise<Report> {

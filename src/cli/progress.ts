@@ -22,6 +22,11 @@ export class Progress {
     this.#out.write(`\r\u001b[K${label} ${done.toLocaleString('en-US')}, ${seconds} s`);
   };
 
+  /** Shows how far a command is that may be killed: on a terminal instead of the line before, else as a line of its own. */
+  readonly report = (text: string): void => {
+    this.#out.write(this.#out.isTTY ? `\r\u001b[K${text}` : `${text}\n`);
+  };
+
   /** Removes the line. */
   readonly clear = (): void => {
     if (this.#out.isTTY) this.#out.write('\r\u001b[K');

@@ -1,0 +1,132 @@
+import { createReadStream, openSync, readSync } from 'node:fs';
+import { pipeline, Readable } from 'node:stream';
+import { type CsvError, type Info, parse } from 'csv-parse';
+import type { AppError } from '../foundation/errors.ts';
+import type { Field } from '../foundation/fields.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { parseJson } from '../http/json.ts';
+import { refused } from './command.ts';
+
+/** A row of a file, before its values are checked. */
+export interface Row {
+  /** Where it ends in the file; the first is 1. */
+  line: number;
+  values: Readonly<Record<string, unknown>>;
+}
+
+/** Called for each row that can't be read. */
+export type OnFault = (line: number, message: string) => void;
+
+/** How much of a file is read to tell what it is, in bytes. */
+const HEAD_SIZE = 65_536;
+const MAX_ROW_LENGTH = 1_000_000;
+
+/**
+ * The rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line. Memory does not
+ * grow with the file.
+ *
+ * @throws UsageError if it can't be read, or is not UTF-8
+ */
+export async function* rowsOf(file: string, record: AnyRecord, onFault: OnFault): AsyncGenerator<Row> {
+  const head = headOf(file);
+  try {
+    if (head.trimStart().startsWith('{')) yield* jsonRows(file, onFault);
+    else yield* csvRows(file, head, record, onFault);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw refused(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
+    throw error;
+  }
+}
+
+function headOf(file: string): string {
+  try {
+    const bytes = Buffer.alloc(HEAD_SIZE);
+    return bytes.toString('utf8', 0, readSync(openSync(file, 'r'), bytes)).replace(/^\ufeff/, '');
+  } catch (error) {
+    throw refused(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** The text of a file without its byte order mark. */
+async function* textOf(file: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  for await (const chunk of createReadStream(file)) yield decoder.decode(chunk as Buffer, { stream: true });
+  yield decoder.decode();
+}
+
+async function* csvRows(
+  file: string,
+  head: string,
+  { fields }: AnyRecord,
+  onFault: OnFault,
+): AsyncGenerator<Row> {
+  const parser = parse({
+    columns: (names: string[]) => names.map((name) => name.trim()),
+    delimiter: delimiterOf(head),
+    info: true,
+    trim: true,
+    skip_empty_lines: true,
+    max_record_size: MAX_ROW_LENGTH,
+    skip_records_with_error: true,
+    on_skip: (error: CsvError | undefined) => {
+      if (error) onFault(Number(error.lines), error.message.replace(/ (on|at) line \d+/, ''));
+    },
+  });
+  // What fails while the file is read ends the loop below.
+  pipeline(Readable.from(textOf(file)), parser, () => {});
+  for await (const { record, info } of parser as AsyncIterable<{
+    record: Record<string, string>;
+    info: Info;
+  }>) {
+    const values = Object.entries(record)
+      .filter(([, cell]) => cell !== '')
+      .map(([name, cell]) => [name, parsedCell(cell, (fields as Fields)[name])]);
+    yield { line: info.lines, values: Object.fromEntries(values) };
+  }
+}
+
+/** The separator that the header has most of. */
+function delimiterOf(head: string): string {
+  const header = head.slice(0, head.search(/[\r\n]|$/)).replaceAll(/"[^"]*"/g, '');
+  const count = (delimiter: string) => header.split(delimiter).length;
+  return [',', ';', '\t'].reduce((best, each) => (count(each) > count(best) ? each : best));
+}
+
+/** What a cell says, as a value that the rule of its field can judge. */
+function parsedCell(cell: string, field: Field | undefined): unknown {
+  if (field?.kind === 'integer' && /^-?\d{1,15}$/.test(cell)) return Number(cell);
+  if (field?.kind === 'boolean' && /^(true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
+  return cell;
+}
+
+async function* jsonRows(file: string, onFault: OnFault): AsyncGenerator<Row> {
+  let line = 0;
+  for await (const text of linesOf(file)) {
+    line++;
+    if (text.trim() === '') continue;
+    let values: unknown;
+    try {
+      values = parseJson(Buffer.from(text), 'The line');
+    } catch (error) {
+      onFault(line, (error as AppError).message);
+      continue;
+    }
+    if (typeof values === 'object' && values !== null && !Array.isArray(values))
+      yield { line, values: values as Row['values'] };
+    else onFault(line, 'must be a JSON object');
+  }
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = '';
+  for await (const text of textOf(file)) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop()!;
+    if (rest.length > MAX_ROW_LENGTH)
+      throw refused(`${file} has a line of more than ${MAX_ROW_LENGTH} bytes.`);
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
