@@ -76,6 +76,9 @@ export interface Choices<T extends string = string> {
   descriptions: Readonly<Record<T, string>>;
 }
 
+/** Whether values are ordered and found by their folded form (`folded.ts`), which is stored beside them. */
+export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' && choices === undefined;
+
 /** @param descriptions the values, each with its description */
 export const choices = <T extends string>(
   name: string,

@@ -1,9 +1,6 @@
 /** Text that folding leaves alone, apart from its capital letters. */
 const ASCII = /^[ -~]*$/;
 
-/** The Unicode version that {@link folded} follows. Folded text that was stored by an older one is out of date. */
-export const UNICODE_VERSION = Number(process.versions.unicode);
-
 /**
  * The form of a name that names are ordered and found by: compatibility characters replaced (NFKC), lower case
  * of no locale, without marks such as accents, composed (NFC).

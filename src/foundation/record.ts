@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Field, Parent, Reference } from './fields.ts';
 import { ownId } from './fields.ts';
 import type { Id } from './id.ts';
+import { checkRecord } from './record-rules.ts';
 import { type InputDialect, inputObject } from './validation.ts';
 
 export type Fields = Readonly<Record<string, Field>>;
@@ -22,11 +23,13 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   description: string;
   id: Field<Id, 'required'>;
   fields: F;
-  /** The fields that lists can be filtered by. Those and references are indexed. */
+  /** The fields that lists can be filtered by. */
   filters: readonly Filters[];
+  /** The filters and references that a list may have conditions on together. */
+  combinations: readonly (readonly string[])[];
   /**
-   * The fields that lists can be ordered by, apart from the id. A list can also be searched for names that start
-   * with a text that it can be ordered by.
+   * The fields that lists can be ordered by, apart from the id. Those that are texts can also be searched for by how
+   * they begin.
    */
   sorts: readonly string[];
   /** Combinations of values that only one record may have, if it has all of them. */
@@ -100,10 +103,22 @@ export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
 
 let declared = 0;
 
-/** Declares a kind of record. */
+/** All subsets. */
+function subsetsOf([field, ...others]: readonly string[]): string[][] {
+  if (field === undefined) return [[]];
+  const sets = subsetsOf(others);
+  return [...sets, ...sets.map((set) => [field, ...set])];
+}
+
+/**
+ * Declares a kind of record. What is declared works over all interfaces and on both engines.
+ *
+ * @throws Error if something cannot work, with what to do about it
+ */
 export function declareRecord<const F extends Fields, const Filters extends string & keyof F = never>({
   id = 'Unique identifier, assigned on creation',
   filters = [],
+  combinations,
   sorts = [],
   unique = [],
   choosesId = false,
@@ -115,12 +130,34 @@ export function declareRecord<const F extends Fields, const Filters extends stri
   id?: string;
   fields: F;
   filters?: readonly Filters[];
+  /**
+   * Which filters and references a list may have conditions on together, besides those of a part of these. By default
+   * all, which are at most three: each order of a list has an index for each combination.
+   */
+  combinations?: readonly (readonly (string & keyof F)[])[];
   sorts?: readonly (string & keyof F)[];
   unique?: readonly (readonly (string & keyof F)[])[];
   choosesId?: boolean;
 }): RecordDeclaration<F, Filters> {
   const index = declared++;
-  const record = { ...rest, id: ownId(id), filters, sorts, unique, choosesId, referrers: [], index };
+  const record = {
+    ...rest,
+    id: ownId(id),
+    filters,
+    combinations: combinations ?? [],
+    sorts,
+    unique,
+    choosesId,
+    referrers: [],
+    index,
+  };
+  const filtered = filteredFields(record as AnyRecord);
+  const together = combinations ?? [filtered];
+  const sets = [[], ...filtered.map((field) => [field]), ...together.flatMap(subsetsOf)];
+  // In the order of the declaration.
+  const ordered = sets.map((set) => Object.keys(rest.fields).filter((field) => set.includes(field)));
+  record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()] as never;
+  checkRecord(record as AnyRecord, filtered, combinations !== undefined);
   for (const [field, { reference }] of Object.entries(rest.fields)) {
     if (reference)
       (reference.parent as AnyRecord).referrers.push({
@@ -131,6 +168,11 @@ export function declareRecord<const F extends Fields, const Filters extends stri
   }
   return record;
 }
+
+/** The fields that lists of a record can have conditions on: its filters, and references, for lists below a parent. */
+export const filteredFields = (record: AnyRecord): readonly string[] => [
+  ...new Set([...record.filters, ...referencesOf(record).map(({ field }) => field)]),
+];
 
 /** The references of a record. */
 export const referencesOf = ({ fields }: AnyRecord): readonly (Reference & { field: string })[] =>

@@ -5,7 +5,7 @@ import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, Prefix, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
 import type { Loaders } from './loaders.ts';
-import { cursorAt, cursorOf, DEFAULT_SORT, readList, type Sort } from './sort.ts';
+import { cursorOf, DEFAULT_SORT, readList, type Sort } from './sort.ts';
 
 export const MAX_PAGE_SIZE = 100;
 
@@ -53,7 +53,8 @@ const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
 
 /** What a connection needs beyond its page. Each function is called only if a client selects the field. */
 export interface ConnectionSource<T extends { id: Id }> {
-  /** The order of the list, which its cursors name. */
+  /** The records and the order of the list, to which its cursors belong. */
+  record: AnyRecord;
   sort: Sort;
   /** Reads another page of the same list. */
   pageOf: (page: PageRequest) => MaybePromise<Page<T>>;
@@ -63,15 +64,15 @@ export interface ConnectionSource<T extends { id: Id }> {
 /** An item of a connection. Its cursor is computed on demand. */
 class Edge<T extends { id: Id }> {
   readonly node: T;
-  readonly #sort: Sort;
+  readonly #list: Pick<ConnectionSource<T>, 'record' | 'sort'>;
 
-  constructor(node: T, sort: Sort) {
+  constructor(node: T, list: Pick<ConnectionSource<T>, 'record' | 'sort'>) {
     this.node = node;
-    this.#sort = sort;
+    this.#list = list;
   }
 
   get cursor(): string {
-    return cursorOf(this.#sort, this.node);
+    return cursorOf(this.#list.record, this.#list.sort, this.node);
   }
 }
 
@@ -96,8 +97,7 @@ export class Connection<T extends { id: Id }> {
   }
 
   get edges(): Edge<T>[] {
-    const { sort } = this.#source;
-    return this.#page.items.map((node) => new Edge(node, sort));
+    return this.#page.items.map((node) => new Edge(node, this.#source));
   }
 
   get totalCount(): () => MaybePromise<number> {
@@ -113,17 +113,17 @@ export class Connection<T extends { id: Id }> {
   }
 
   get startCursor(): string | null {
-    const { items, end } = this.#page;
-    const first = items[0];
-    if (end && this.#request.backward) return cursorAt(this.#source.sort, end);
-    return first === undefined ? null : cursorOf(this.#source.sort, first);
+    const first = this.#page.items[0];
+    return first === undefined ? null : this.#cursorOf(first);
   }
 
   get endCursor(): string | null {
-    const { items, end } = this.#page;
-    const last = items.at(-1);
-    if (end && !this.#request.backward) return cursorAt(this.#source.sort, end);
-    return last === undefined ? null : cursorOf(this.#source.sort, last);
+    const last = this.#page.items.at(-1);
+    return last === undefined ? null : this.#cursorOf(last);
+  }
+
+  #cursorOf(item: T): string {
+    return cursorOf(this.#source.record, this.#source.sort, item);
   }
 
   // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
@@ -179,6 +179,7 @@ export function recordConnection<R extends AnyRecord>(
   const { page: request, sort, filter: wanted } = listRequest(record, args, given);
   const filter = wanted as FilterOf<R>;
   return connect(request, {
+    record,
     sort,
     pageOf: (page) => loaders.page(record, filter, page),
     count: () => loaders.count(record, filter),
@@ -202,9 +203,10 @@ export function childConnection<R extends AnyRecord>(
   const { page: request, sort, filter } = listRequest(record, args, given);
   // Otherwise a hundred aliases could count the children of a hundred other parents.
   if ((filter[field] ?? parent) !== parent)
-    return connect(request, { sort, pageOf: () => ({ items: [], hasMore: false }), count: () => 0 });
+    return connect(request, { record, sort, pageOf: () => ({ items: [], hasMore: false }), count: () => 0 });
   const rest = (filter[field] === undefined ? filter : without(field, filter)) as FilterOf<R>;
   return connect(request, {
+    record,
     sort,
     pageOf: (page) => loaders.pageOf(record, field, parent, rest, page),
     count: () => loaders.countOf(record, field, parent, rest),

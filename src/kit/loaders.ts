@@ -211,7 +211,7 @@ export class Loaders {
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
     const { caller, tables } = this.#from;
-    const read = () => tables.table(record).page(filter, request, caller.meter);
+    const read = () => tables.table(record).page(filter, request);
     const loader = this.#recordLoader(record);
     const page = caller.yieldsBetweenLevels ? this.inTurn(read) : this.#readNow(read);
     return andThen(page, (read) => {
@@ -245,9 +245,9 @@ export class Loaders {
         : undefined;
     if (!load) {
       const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-      const { tables, caller } = this.#from;
+      const { caller, tables } = this.#from;
       load = this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
-        read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request, caller.meter),
+        read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request),
         draw: (page) => {
           drawPage(caller, page.items);
           this.#recordLoader(record).add(page);

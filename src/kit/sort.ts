@@ -1,13 +1,14 @@
 import { decodeCursor, encodeCursor, type Position, type SortValue } from '../foundation/cursor.ts';
 import type { Issue } from '../foundation/errors.ts';
-import type { Field } from '../foundation/fields.ts';
+import type { Field, FieldKind } from '../foundation/fields.ts';
+import { isFolded } from '../foundation/fields.ts';
 import { folded } from '../foundation/folded.ts';
 import { type Id, parseId } from '../foundation/id.ts';
+import { parseInstant } from '../foundation/instant.ts';
 import { lruCache } from '../foundation/lru.ts';
 import { memoized } from '../foundation/memoized.ts';
 import type { AnyRecord, Fields, Prefix } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
-import { isFolded } from '../store/order.ts';
 import { withRule } from './argument-rules.ts';
 
 /** An order that a client can choose. */
@@ -88,30 +89,44 @@ export function prefixOf(field: Field, text: string): Prefix | null {
   return checked.success ? { prefix: folded(checked.data as string) } : null;
 }
 
+/** Cursors belong to one order of one kind of records. */
+const listName = ({ plural }: AnyRecord, { name }: Sort): string => `${plural} ${name}`;
+
 /** The cursor of a record, which is its id in a list ordered by ascending id. */
-export function cursorOf(sort: Sort, record: { readonly id: Id }): string {
-  const values = record as unknown as Readonly<Record<string, SortValue | undefined>>;
-  return cursorAt(sort, { id: record.id, value: (sort.field && values[sort.field]) ?? null });
+export function cursorOf(record: AnyRecord, sort: Sort, item: { readonly id: Id }): string {
+  if (sort.name === DEFAULT_SORT.name) return item.id;
+  const values = item as unknown as Readonly<Record<string, SortValue | undefined>>;
+  const value = sort.field === undefined ? null : (values[sort.field] ?? null);
+  return encodeCursor(listName(record, sort), { id: item.id, value });
 }
 
-/** The cursor of a place in a list. */
-export const cursorAt = ({ name }: Sort, position: Position): string =>
-  name === DEFAULT_SORT.name ? position.id : encodeCursor(name, position);
+/** Whether a value is of a kind. Its rule may have become stricter since the list was read. */
+const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
+  id: (value) => typeof value === 'string' && parseId(value) !== null,
+  integer: Number.isSafeInteger,
+  boolean: (value) => typeof value === 'boolean',
+  text: (value) => typeof value === 'string',
+  instant: (value) => typeof value === 'string' && parseInstant(value) !== null,
+  date: (value) => typeof value === 'string',
+};
 
 /** The latest cursors, decoded: a list below each of a hundred records is asked for at the same place. */
 const positions = lruCache<Position>(1_000);
 
 /** The place that a cursor is for; null unless it is one of a list with this order. */
-export function positionOf(record: AnyRecord, { name, field }: Sort, cursor: string): Position | null {
+export function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | null {
+  const { name, field } = sort;
   if (name === DEFAULT_SORT.name) return parseId(cursor) === null ? null : { id: cursor, value: null };
-  const key = `${record.plural} ${name} ${cursor}`;
+  const list = listName(record, sort);
+  const key = `${list} ${cursor}`;
   const known = positions.get(key);
   if (known) return known;
-  const declaration = field === undefined ? undefined : (record.fields as Fields)[field]!;
-  const position = decodeCursor(name, cursor, (value) => {
-    if (value === null) return declaration === undefined || declaration.presence === 'optional';
-    return declaration !== undefined && ruleOf(declaration).safeParse(value).success;
-  });
+  const kind = field === undefined ? undefined : (record.fields as Fields)[field]!.kind;
+  const position = decodeCursor(
+    list,
+    cursor,
+    (value) => value === null || (kind !== undefined && IS_VALUE[kind](value)),
+  );
   if (position) positions.set(key, position);
   return position;
 }

@@ -1,33 +1,33 @@
-import type { Meter } from '../foundation/meter.ts';
-import { type AnyRecord, type Fields, referencesOf } from '../foundation/record.ts';
-import { isFolded } from './order.ts';
-import type { PageRequest } from './table.ts';
+import { memoized } from '../foundation/memoized.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
 
-/**
- * The combinations of fields that queries need an index for, each followed by the id: every filter, every
- * reference, and each pair of a reference and another filter.
- */
-export function indexesOf(record: AnyRecord): readonly (readonly string[])[] {
-  const references = referencesOf(record).map(({ field }) => field);
-  const others = record.filters.filter((field: string) => !references.includes(field));
-  // Where lists are ordered by the field itself, the index for the order is the same.
-  const isOrder = (field: string) =>
-    record.sorts.includes(field) && !isFolded((record.fields as Fields)[field]!);
-  return [...others, ...references]
-    .filter((field) => !isOrder(field))
-    .map((field) => [field])
-    .concat(references.flatMap((field) => others.map((other: string) => [field, other])));
+/** What one index of records is for: the lists with conditions on these fields in one order. */
+export interface ListIndex {
+  /** The fields with conditions, in the order of the declaration. */
+  filters: readonly string[];
+  /** The field that the lists are ordered by; undefined for the id. */
+  sort: string | undefined;
 }
 
-/** Index entries that a page may examine if it has a filter and is not ordered by id. */
-export const MAX_EXAMINED = 1_000;
+/** The fields of an index, before the id. A field that has only one value in a list does not order it. */
+export const fieldsOfIndex = ({ filters, sort }: ListIndex): readonly string[] =>
+  sort === undefined || filters.includes(sort) ? filters : [...filters, sort];
 
-/** How many each of some pages may examine: its share of what is left, but enough to lead on. */
-export const windowOf = ({ limit }: PageRequest, meter: Meter | undefined, pages: number): number =>
-  Math.min(
-    MAX_EXAMINED,
-    Math.max(limit + 1, Math.floor((meter?.left('indexEntries') ?? MAX_EXAMINED) / pages)),
+/**
+ * An index for each order of lists with each combination of filters, so that a page reads what it has and no more, and
+ * a count what it counts.
+ */
+export const indexesOf = memoized((record: AnyRecord): readonly ListIndex[] => {
+  const all = [undefined, ...record.sorts].flatMap((sort) =>
+    record.combinations.map((filters: readonly string[]): ListIndex => ({ filters, sort })),
   );
+  const known = new Set(['']);
+  return all.filter((index) => {
+    const fields = String(fieldsOfIndex(index));
+    return !known.has(fields) && known.add(fields);
+  });
+});
 
-/** Index entries that a count may examine if no counts are kept for its filter. */
-export const MAX_COUNTED = 20_000;
+/** The index for lists with conditions on these fields. */
+export const indexFor = ({ fields }: AnyRecord, filtered: readonly string[], sort: string | undefined) =>
+  fieldsOfIndex({ filters: Object.keys(fields as Fields).filter((field) => filtered.includes(field)), sort });

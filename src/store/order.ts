@@ -1,25 +1,27 @@
 import type { SortValue } from '../foundation/cursor.ts';
 import type { Field } from '../foundation/fields.ts';
+import { isFolded } from '../foundation/fields.ts';
 import { compareCodePoints, endOfPrefix, folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import { millisecondsOf } from '../foundation/instant.ts';
 import type { PageRequest } from './table.ts';
 
-/** What a value is ordered by: the folded form of a text, the milliseconds of an instant, a number itself. */
-export type SortKey = string | number;
-
-/** Whether values are ordered by their folded form, which is stored beside them. */
-export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' && choices === undefined;
+/**
+ * What a value is ordered by: the folded form of a text, the milliseconds of an instant, the number of an id, any other
+ * value itself.
+ */
+export type SortKey = string | number | bigint | boolean;
 
 /** @returns null if there is no value */
 function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   if (value === null) return null;
   if (isFolded(field)) return folded(value as string);
+  if (field.kind === 'id') return BigInt(value as string);
   return field.kind === 'instant' ? millisecondsOf(value as string) : value;
 }
 
 const compare = (a: SortKey, b: SortKey): number =>
-  typeof a === 'string' ? compareCodePoints(a, b as string) : a - (b as number);
+  typeof a === 'string' ? compareCodePoints(a, b as string) : a < b ? -1 : a > b ? 1 : 0;
 
 /** One end of a range: at an id, at a value, or with both at that record among those with the same value. */
 export interface Bound {
@@ -74,8 +76,8 @@ export function segmentsOf(
     if (!range.lower || !range.upper || compare(range.lower.key!, range.upper.key!) <= 0)
       segments.push({ values: 'present', ...range, descending });
   }
-  // A bound with a value comes before all records without one.
-  if (field.presence === 'optional' && !end) {
+  // A bound with a value comes before all records without one, which begin with no prefix.
+  if (field.presence === 'optional' && prefix === undefined && !end) {
     const range = ends(
       start === null ? idBound(after) : undefined,
       end === null ? idBound(before) : undefined,

@@ -1,4 +1,4 @@
-import type { Position, SortValue } from '../foundation/cursor.ts';
+import type { SortValue } from '../foundation/cursor.ts';
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
@@ -33,11 +33,6 @@ export interface Page<T> {
   items: T[];
   /** Whether there are more items in the range, in the direction of the request. */
   hasMore: boolean;
-  /**
-   * Where a page ended that has fewer items than requested although there may be more, because it examined as
-   * many entries as it may.
-   */
-  end?: Position | undefined;
 }
 
 /** Called with the current record, atomically with the write. Throws to prevent the write. */
@@ -49,8 +44,7 @@ export interface TableReads<R extends AnyRecord> {
   byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined means nothing. */
   cached(id: Id): RecordOf<R> | undefined;
-  /** @param meter bounds what is examined. A page ends early, but not without an entry */
-  page(filter: FilterOf<R>, page: PageRequest, meter?: Meter): MaybePromise<Page<RecordOf<R>>>;
+  page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
   /**
    * A page for each parent, in the order of the parents, with at most one database command.
    *
@@ -61,7 +55,6 @@ export interface TableReads<R extends AnyRecord> {
     parents: readonly Id[],
     filter: FilterOf<R>,
     page: PageRequest,
-    meter?: Meter,
   ): MaybePromise<Page<RecordOf<R>>[]>;
   /** @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows */
   count(filter: FilterOf<R>, meter?: Meter): MaybePromise<number>;

@@ -1,29 +1,19 @@
-import { Category } from '../../src/domains/category/category.ts';
-import { Order } from '../../src/domains/order/order.ts';
-import { Pet } from '../../src/domains/pet/pet.ts';
-import type { AnyRecord } from '../../src/foundation/record.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import type { Field } from '../../src/foundation/fields.ts';
+import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
 
-/** Every list: its orders, of which undefined is that by id, and its filters apart from that by name. */
-export const LISTS: readonly {
-  record: AnyRecord;
-  sorts: readonly (string | undefined)[];
-  filters: readonly Record<string, unknown>[];
-}[] = [
-  {
-    record: Pet,
-    sorts: [undefined, 'name', 'quantity'],
-    filters: [
-      {},
-      { status: ['sold'] },
-      { status: ['sold', 'pending'] },
-      { categoryId: '1' },
-      { categoryId: '1', status: ['sold', 'pending'] },
-    ],
-  },
-  { record: Category, sorts: [undefined, 'name'], filters: [{}] },
-  {
-    record: Order,
-    sorts: [undefined, 'shipDate'],
-    filters: [{}, { complete: true }, { petId: '1' }, { petId: '1', complete: false }],
-  },
-];
+/** A condition on a field: several of its values if it has a closed set of them. */
+const conditionOf = ({ choices, kind, example }: Field): unknown =>
+  choices ? choices.values.slice(0, 2) : kind === 'id' ? '1' : example;
+
+/** Every list: its orders, of which undefined is that by id, and its combinations of filters. */
+export const listsOf = (record: AnyRecord) => ({
+  record,
+  sorts: [undefined, ...record.sorts] as readonly (string | undefined)[],
+  filters: record.combinations.map(
+    (fields: readonly string[]): Record<string, unknown> =>
+      Object.fromEntries(fields.map((field) => [field, conditionOf((record.fields as Fields)[field]!)])),
+  ),
+});
+
+export const LISTS = RECORDS.map(listsOf);

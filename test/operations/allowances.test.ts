@@ -63,15 +63,6 @@ onEachEngine('allowances', (kit) => {
     expect(pageInfo.hasNextPage).toBe(true);
   });
 
-  it('of indexEntries end a list early', async () => {
-    const list = (after = '') =>
-      `{ pets(first: 1, sort: name_asc, filter: {categoryId: ${world.C}}${after}) { nodes { id } pageInfo { hasNextPage } } }`;
-    without('indexEntries');
-    const { nodes, pageInfo } = (await query(kit.gateway, list())).json.data.pets;
-    expect(nodes.length).toBeLessThan(2);
-    expect(pageInfo.hasNextPage).toBe(true);
-  });
-
   it('of bytesWritten end an answer that has begun', async () => {
     expect((await query(kit.gateway, LARGE)).status).toBe(200);
     without('bytesWritten');

@@ -1,11 +1,11 @@
 import type { Document, UpdateFilter } from 'mongodb';
 import type { Field, FieldKind } from '../../foundation/fields.ts';
+import { isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { EventRecord } from '../events.ts';
-import { indexesOf } from '../indexes.ts';
-import { isFolded } from '../order.ts';
+import { fieldsOfIndex, indexesOf } from '../indexes.ts';
 import {
   type CollectionDefinition,
   CREATED_VERSION,
@@ -69,11 +69,15 @@ function schemaOf({ kind, choices, range, limits, schema }: Field): Document {
 
 /** The property that a field is ordered by: for a text, the one with its folded form. */
 export const sortProperty = (field: string, declaration: Field): string =>
-  isFolded(declaration) ? `${field}Folded` : field;
+  isFolded(declaration) ? `${field}_folded` : field;
 
-/** The key of the index for an order. */
-export const sortIndexKey = ({ fields }: AnyRecord, sort: string): Record<string, 1> => ({
-  [sortProperty(sort, (fields as Fields)[sort]!)]: 1,
+/** The key of the index with these fields, for lists in an order. */
+export const indexKey = (
+  { fields }: AnyRecord,
+  names: readonly string[],
+  sort: string | undefined,
+): Record<string, 1> => ({
+  ...ascending(names.map((name) => (name === sort ? sortProperty(name, (fields as Fields)[name]!) : name))),
   _id: 1,
 });
 
@@ -102,8 +106,7 @@ export function collectionOf(record: AnyRecord): CollectionDefinition {
     }),
     // Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory.
     indexes: [
-      ...indexesOf(record).map((names) => ({ key: { ...ascending(names), _id: 1 as const } })),
-      ...record.sorts.map((sort: string) => ({ key: sortIndexKey(record, sort) })),
+      ...indexesOf(record).map((index) => ({ key: indexKey(record, fieldsOfIndex(index), index.sort) })),
       ...record.unique.map((names: readonly string[]) => ({
         key: ascending(names),
         unique: true,

@@ -1,5 +1,5 @@
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
-import { folded, UNICODE_VERSION } from '../../foundation/folded.ts';
+import { folded } from '../../foundation/folded.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { Folding, STEP } from '../folding.ts';
 import { LAYOUT_COLLECTION, toId, toKey } from './collection.ts';
@@ -8,7 +8,7 @@ import { foldedFieldsOf } from './documents.ts';
 import { ignoreDuplicate } from './errors.ts';
 
 /** Unicode versions have one decimal. */
-const CURRENT = Math.round(UNICODE_VERSION * 10);
+const CURRENT = Math.round(Number(process.versions.unicode) * 10);
 
 /** The names in the documents of records, and how to find those to fold. */
 export function createFolding({ db, options }: Database, records: readonly AnyRecord[]) {

@@ -5,20 +5,22 @@ import { type AnyRecord, isPrefix, type Prefix, referencesOf } from '../../found
 import { tooManyToCount } from '../conflicts.ts';
 import type { EventRecord } from '../events.ts';
 import type { Folding } from '../folding.ts';
-import { MAX_COUNTED, windowOf } from '../indexes.ts';
+import { indexFor } from '../indexes.ts';
 import type { Page, PageRequest, TableReads } from '../table.ts';
 import type { Attempt } from './attempts.ts';
 import { batch, inTurn, limitConcurrency, type Send, singleFlight } from './batching.ts';
 import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
-import type { DocumentCodec, RecordDocument } from './documents.ts';
+import { type DocumentCodec, indexKey, type RecordDocument } from './documents.ts';
 import { isTimeExpired } from './errors.ts';
-import { isList, type ListConditions, SearchedPage, searchOfPrefix } from './searched-page.ts';
+import { type ListConditions, matchOfPrefix, SearchedPage } from './searched-page.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
 /** Records that an index counts as fast as one entry is examined, whose record has to be read. */
 const COUNTED_PER_ENTRY = 20;
+/** Records that a count may be of. */
+const MAX_COUNTED = 400_000;
 /** Concurrent counts per collection and instance. Each may keep a core of the server busy until its time limit. */
 const MAX_COUNTS = 4;
 /** Maximum ids per command. */
@@ -39,8 +41,6 @@ interface PagesRequest {
   parents?: OfParents | undefined;
   conditions: ListConditions;
   request: PageRequest;
-  /** Index entries to examine if no index has the filter in this order. */
-  examine?: number;
 }
 
 /** Counts, and how many index entries were examined for all of them. */
@@ -98,16 +98,15 @@ export class RecordReads implements TableReads<AnyRecord> {
 
   readonly cached = () => undefined;
 
-  readonly page = async (filter: object, request: PageRequest, meter?: Meter): Promise<never> =>
-    (await this.#pages(filter, request, undefined, meter))[0] as never;
+  readonly page = async (filter: object, request: PageRequest): Promise<never> =>
+    (await this.#pages(filter, request, undefined))[0] as never;
 
   readonly pagesByParent = async (
     field: string,
     ids: readonly Id[],
     filter: object,
     request: PageRequest,
-    meter?: Meter,
-  ): Promise<never[]> => (await this.#pages(filter, request, { field, ids }, meter)) as never[];
+  ): Promise<never[]> => (await this.#pages(filter, request, { field, ids })) as never[];
 
   readonly count = async (filter: object, meter?: Meter): Promise<number> =>
     (await this.#countsOf(filter, undefined, meter))[0]!;
@@ -151,26 +150,13 @@ export class RecordReads implements TableReads<AnyRecord> {
     return records;
   }
 
-  /**
-   * Reads a page of a list, or one per parent, within what is left to examine. Others may be read meanwhile, so
-   * what these may examine is spent before, and what they did not is given back.
-   */
-  async #pages(
-    filter: object,
-    request: PageRequest,
-    parents: OfParents | undefined,
-    meter: Meter | undefined,
-  ): Promise<Pages> {
+  /** Reads a page of a list, or one per parent. */
+  async #pages(filter: object, request: PageRequest, parents: OfParents | undefined): Promise<Pages> {
     const conditions = this.#conditionsOf(filter, request);
     const number = parents?.ids.length ?? 1;
     if (!conditions || number === 0) return Array(number).fill(NO_PAGE);
     const load = parents ? this.#loaderOf(parents) : this.#page;
-    if (!meter || (!conditions.prefix && !request.order)) return await load({ parents, conditions, request });
-    const examine = windowOf(request, meter, number);
-    meter.spend('indexEntries', number * examine);
-    const pages = await load({ parents, conditions, request, examine });
-    for (const { items, end } of pages) meter.spend('indexEntries', (end ? examine : items.length) - examine);
-    return pages;
+    return await load({ parents, conditions, request });
   }
 
   /** Combines requests for pages of these parents. */
@@ -188,13 +174,12 @@ export class RecordReads implements TableReads<AnyRecord> {
     return loader;
   }
 
-  #readPage({ conditions, request, examine }: PagesRequest): Promise<Page<EventRecord>> {
-    const page = new SearchedPage(this.#record, this.#codec, conditions, request, examine);
-    return page.read((n, name) => {
-      const { hint, [name]: pipeline } = page.searches[n]!;
-      const options = { ...this.#options, ...(hint && { hint }), batchSize: request.limit + 2 };
-      return this.#send(() => this.#collection.aggregate(pipeline!, options).toArray());
-    });
+  #readPage({ conditions, request }: PagesRequest): Promise<Page<EventRecord>> {
+    const page = new SearchedPage(this.#record, this.#codec, conditions, request);
+    const options = { ...this.#options, hint: page.hint, batchSize: request.limit + 2 };
+    return page.read((n) =>
+      this.#send(() => this.#collection.aggregate(page.searches[n]!, options).toArray()),
+    );
   }
 
   /**
@@ -207,14 +192,10 @@ export class RecordReads implements TableReads<AnyRecord> {
     const { parent, holds } = referencesOf(this.#record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
     const requested = all.map(
-      ({ conditions, request, examine }) =>
-        new SearchedPage(this.#record, this.#codec, conditions, request, examine),
+      ({ conditions, request }) => new SearchedPage(this.#record, this.#codec, conditions, request, field),
     );
     const lookups = requested.flatMap(({ searches }, n) =>
-      searches.flatMap(({ matching, end }, i) => [
-        { as: `matching${n}_${i}`, pipeline: matching },
-        ...(end ? [{ as: `end${n}_${i}`, pipeline: end }] : []),
-      ]),
+      searches.map((search, i) => ({ as: `page${n}_${i}`, pipeline: search })),
     );
     const from = this.#record.plural;
     const pipeline = [
@@ -230,7 +211,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     const rowOf = new Map(rows.map((row) => [toId(row._id), row]));
     const pageOf = (id: Id, n: number): Promise<Page<EventRecord>> | Page<never> => {
       const row = rowOf.get(id);
-      if (row) return requested[n]!.read((i, name) => row[`${name}${n}_${i}`]);
+      if (row) return requested[n]!.read((i) => row[`page${n}_${i}`]);
       // A child may outlive its parent, unless every child holds off the deletion.
       if (holds.where === undefined) return NO_PAGE;
       const { conditions, ...rest } = all[n]!;
@@ -259,16 +240,13 @@ export class RecordReads implements TableReads<AnyRecord> {
   ): Promise<number[]> {
     const conditions = this.#conditionsOf(filter);
     if (!conditions || ofParents?.ids.length === 0) return ofParents?.ids.map(() => 0) ?? [0];
-    // An index alone counts what it has all conditions of.
-    const perEntry = conditions.prefix ? 1 : COUNTED_PER_ENTRY;
-    const max = perEntry * MAX_COUNTED;
     return await this.#turnOf(meter)(async () => {
-      const most = Math.min(max, perEntry * (meter?.left('indexEntries') ?? max));
+      const most = Math.min(MAX_COUNTED, COUNTED_PER_ENTRY * (meter?.left('indexEntries') ?? MAX_COUNTED));
       const { counts, examined } = await this.#counts(cacheKey([conditions, ofParents, most]), () =>
         this.#counting(() => this.#count(conditions, ofParents, most + 1)),
       );
-      if (examined > max) throw tooManyToCount();
-      meter?.draw('indexEntries', Math.ceil(examined / perEntry));
+      if (examined > MAX_COUNTED) throw tooManyToCount();
+      meter?.draw('indexEntries', Math.ceil(examined / COUNTED_PER_ENTRY));
       return counts;
     });
   }
@@ -290,19 +268,15 @@ export class RecordReads implements TableReads<AnyRecord> {
     const conditions: Document[] = [
       ...(ofParents ? [{ [ofParents.field]: { $in: [...new Set(ofParents.ids)].map(toKey) } }] : []),
       ...(Object.keys(where).length > 0 ? [where] : []),
+      ...(prefix ? [matchOfPrefix(this.#record, prefix)] : []),
     ];
-    // Without a filter, the hint counts the index instead of scanning documents.
-    const all = { match: {}, hint: { _id: 1 } };
-    const exact = conditions.length === 0 ? all : { match: { $and: conditions }, hint: undefined };
-    const search = prefix ? searchOfPrefix(this.#record, prefix) : exact;
-    const matches = prefix ? { $and: conditions.flatMap(expressionsOf) } : true;
-    const _id = ofParents ? { $cond: [matches, `$${ofParents.field}`, null] } : matches;
-    const pipeline = [{ $match: search.match }, { $limit: most }, { $group: { _id, n: { $sum: 1 } } }];
-    const options = {
-      ...this.#options,
-      maxTimeMS: COUNT_TIMEOUT,
-      ...(search.hint && { hint: search.hint }),
-    };
+    const $match = conditions.length > 0 ? { $and: conditions } : {};
+    const _id = ofParents ? `$${ofParents.field}` : { $literal: true };
+    const pipeline = [{ $match }, { $limit: most }, { $group: { _id, n: { $sum: 1 } } }];
+    const filtered = [...Object.keys(where), ...(ofParents ? [ofParents.field] : [])];
+    // An index alone counts what it has all conditions of, instead of documents.
+    const hint = indexKey(this.#record, indexFor(this.#record, filtered, prefix?.field), prefix?.field);
+    const options = { ...this.#options, maxTimeMS: COUNT_TIMEOUT, hint };
     const rows = await this.#send(() =>
       this.#collection
         .aggregate<{ _id: Key | boolean | null; n: number | bigint }>(pipeline, options)
@@ -318,14 +292,6 @@ export class RecordReads implements TableReads<AnyRecord> {
 }
 
 const NO_PAGE: Page<never> = { items: [], hasMore: false };
-
-/** Conditions as an expression has them. */
-const expressionsOf = (conditions: Document): Document[] =>
-  Object.entries(conditions).map(([name, condition]) =>
-    isList(condition)
-      ? { $in: [`$${name}`, condition.$in.map(($literal) => ({ $literal }))] }
-      : { $eq: [`$${name}`, { $literal: condition }] },
-  );
 
 function cacheKey(value: unknown): string {
   return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));

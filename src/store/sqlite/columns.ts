@@ -1,9 +1,11 @@
 import type { Field, FieldKind } from '../../foundation/fields.ts';
+import { isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import { memoized } from '../../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
-import { isFolded } from '../order.ts';
+import { snakeCase } from '../../foundation/record-rules.ts';
+import { fieldsOfIndex, indexFor, type ListIndex } from '../indexes.ts';
 import type { Insertion, JsonValue, Value } from './connection.ts';
 
 /** How the values of one kind are stored. `stored` and `read` never get an absent value. */
@@ -31,7 +33,7 @@ const CODECS: Readonly<Record<FieldKind, Codec>> = {
 /** A column of a record's table, apart from its id. */
 export interface Column {
   field: string;
-  /** In snake case. */
+  /** In snake case, and in quotes, since a field may be called `order`. */
   name: string;
   declaration: Field;
   type: 'integer' | 'text';
@@ -39,8 +41,10 @@ export interface Column {
   read: ((value: unknown) => unknown) | undefined;
 }
 
-export const columnName = (field: string): string =>
-  field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const columnName = (field: string): string => `"${snakeCase(field)}"`;
+
+/** The name of a column without quotes. */
+export const bare = (name: string): string => name.slice(1, -1);
 
 /** The columns of a record's table in the order of its fields. */
 export const columnsOf = memoized(({ fields }: AnyRecord): readonly Column[] =>
@@ -59,10 +63,10 @@ export const columnsOf = memoized(({ fields }: AnyRecord): readonly Column[] =>
 
 /** The column that a field is ordered by: for a text, the one with its folded form. */
 export const sortColumn = ({ fields }: AnyRecord, field: string): string =>
-  isFolded((fields as Fields)[field]!) ? `${columnName(field)}_folded` : columnName(field);
+  isFolded((fields as Fields)[field]!) ? `"${snakeCase(field)}_folded"` : columnName(field);
 
-/** The columns with folded forms. Null in records of an earlier version until they are taken over (`folding.ts`). */
-export const foldedColumnsOf = (record: AnyRecord): readonly Column[] =>
+/** The columns with folded forms. */
+export const foldedColumnsOf = memoized((record: AnyRecord): readonly Column[] =>
   columnsOf(record)
     .filter(({ field, declaration }) => record.sorts.includes(field) && isFolded(declaration))
     .map((column) => ({
@@ -70,11 +74,34 @@ export const foldedColumnsOf = (record: AnyRecord): readonly Column[] =>
       name: sortColumn(record, column.field),
       declaration: { ...column.declaration, presence: 'optional' },
       stored: (value) => (value == null ? null : folded(value as string)),
-    }));
+    })),
+);
 
-/** The name of the index for an order. */
-export const sortIndexName = (record: AnyRecord, sort: string): string =>
-  `${record.plural}_by_${sortColumn(record, sort)}`;
+const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
+  `"${plural} by ${fields.join(', ')}"`;
+
+/**
+ * The index for lists with conditions on these fields; undefined for the table itself. SQLite ends each entry of an
+ * index with the id of its record.
+ */
+export function listIndexName(
+  record: AnyRecord,
+  filtered: readonly string[],
+  sort: string | undefined,
+): string | undefined {
+  const fields = indexFor(record, filtered, sort);
+  return fields.length > 0 ? indexName(record, fields) : undefined;
+}
+
+/** The statement that creates an index, and its name. */
+export function listIndex(record: AnyRecord, index: ListIndex): { name: string; sql: string } {
+  const { filters, sort } = index;
+  const name = indexName(record, fieldsOfIndex(index));
+  const columns = fieldsOfIndex(index).map((field) =>
+    field === sort && !filters.includes(field) ? sortColumn(record, field) : columnName(field),
+  );
+  return { name: bare(name), sql: `create index ${name} on ${record.plural} (${columns.join(', ')})` };
+}
 
 /**
  * How records are inserted: the statements, and the row of a record with its id. Many rows are one JSON text, since a

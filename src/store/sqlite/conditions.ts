@@ -1,15 +1,25 @@
+import { endOfPrefix } from '../../foundation/folded.ts';
 import type { Id } from '../../foundation/id.ts';
-import { isPrefix } from '../../foundation/record.ts';
-import type { Column } from './columns.ts';
+import { type AnyRecord, isPrefix } from '../../foundation/record.ts';
+import { columnsOf, sortColumn } from './columns.ts';
 import type { Value } from './connection.ts';
 
 /** Conditions on columns, all of which must match. */
 export interface Conditions {
   equal: readonly (readonly [column: string, value: Value])[];
-  /** Distinct values of one column, at least one. */
-  oneOf?: { column: string; values: readonly Value[] };
+  /** Distinct values of columns, at least one each. */
+  oneOf: readonly { column: string; values: readonly Value[] }[];
+  /** The fields of these. */
+  fields: readonly string[];
   /** The start of a folded text. */
-  prefix?: { field: string; text: string };
+  prefix?: Range & { field: string; text: string };
+}
+
+/** The range of a folded text that begins with a prefix, which the last one may have no end. */
+interface Range {
+  column: string;
+  lower: string;
+  upper: string | undefined;
 }
 
 /** Stands for the value of an outer query's `parent`. */
@@ -29,33 +39,31 @@ export interface Query {
 /** Conditions on columns; null matches nothing. */
 export type Where = Conditions | null;
 
-/**
- * Translates a filter of the port.
- *
- * @throws Error if more than one field has a list of values, which no query needs
- */
-export function whereOf(columns: readonly Column[], filter: Readonly<Record<string, unknown>>): Where {
+/** Translates a filter of the port. */
+export function whereOf(record: AnyRecord, filter: Readonly<Record<string, unknown>>): Where {
   const equal: [string, Value][] = [];
-  let oneOf: Conditions['oneOf'];
+  const oneOf: Conditions['oneOf'][number][] = [];
+  const fields: string[] = [];
   let prefix: Conditions['prefix'];
-  for (const { field, name, declaration, stored } of columns) {
+  for (const { field, name, declaration, stored } of columnsOf(record)) {
     const value = filter[field];
     if (value === undefined) continue;
     if (isPrefix(value)) {
-      prefix = { field, text: value.prefix };
+      const { prefix: text } = value;
+      prefix = { field, text, column: sortColumn(record, field), lower: text, upper: endOfPrefix(text) };
       continue;
     }
-    if (!Array.isArray(value)) {
-      equal.push([name, stored(value)]);
-      continue;
+    if (!Array.isArray(value)) equal.push([name, stored(value)]);
+    else {
+      const values = [...new Set(value)];
+      if (values.length === 0) return null;
+      if (values.length === declaration.choices?.values.length && declaration.presence !== 'optional')
+        continue;
+      oneOf.push({ column: name, values: values.map(stored) });
     }
-    const values = [...new Set(value)];
-    if (values.length === 0) return null;
-    if (values.length === declaration.choices?.values.length && declaration.presence !== 'optional') continue;
-    if (oneOf) throw new Error('Only one field of a filter may have a list of values.');
-    oneOf = { column: name, values: values.map(stored) };
+    fields.push(field);
   }
-  return { equal, ...(oneOf && { oneOf }), ...(prefix && { prefix }) };
+  return { equal, oneOf, fields, ...(prefix && { prefix }) };
 }
 
 /** Ids as a JSON array of integers, which `json_each` reads exactly. */
@@ -77,11 +85,19 @@ export const allOf = (equal: Filter['equal']): { sql: string[]; params: Value[] 
 });
 
 /** The conditions of a filter. */
-export function matchesOf({ equal, oneOf }: Filter): Query {
+export function matchesOf({ equal, oneOf, prefix }: Filter): Query {
   const { sql, params } = allOf(equal);
-  if (oneOf) {
-    sql.push(`${oneOf.column} in (${oneOf.values.map(() => '?').join(', ')})`);
-    params.push(...oneOf.values);
+  for (const { column, values } of oneOf) {
+    sql.push(`${column} in (${values.map(() => '?').join(', ')})`);
+    params.push(...values);
+  }
+  if (prefix) {
+    sql.push(`${prefix.column} >= ?`);
+    params.push(prefix.lower);
+  }
+  if (prefix?.upper !== undefined) {
+    sql.push(`${prefix.column} < ?`);
+    params.push(prefix.upper);
   }
   return { sql: sql.join(' and '), params };
 }

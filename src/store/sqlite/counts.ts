@@ -2,11 +2,10 @@ import type { Field } from '../../foundation/fields.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
-import { MAX_COUNTED } from '../indexes.ts';
 import { type Column, columnsOf } from './columns.ts';
 import { type Conditions, clauseOf, forEachParent, idList, matchesOf } from './conditions.ts';
 import type { SqliteConnection } from './connection.ts';
-import { entriesOfPrefix, type Parents } from './pages.ts';
+import type { Parents } from './pages.ts';
 
 /** A table, index or trigger, named and with the statement that creates it. */
 export interface Statement {
@@ -25,7 +24,7 @@ interface KeptCounts {
 }
 
 /** Records counted one by one, at most, if an index has all conditions. SQLite counts about ten in a microsecond. */
-const MAX_MATCHES_COUNTED = 50_000;
+const MAX_COUNTED = 50_000;
 
 /** Whether a field has few values. */
 const isCounted = ({ presence, choices, kind }: Field): boolean =>
@@ -132,7 +131,7 @@ function keptFor(
   { equal, oneOf }: Conditions,
   parent: string | undefined,
 ): KeptCounts | undefined {
-  const columns = [...equal.map(([column]) => column), oneOf?.column, parent];
+  const columns = [...equal.map(([column]) => column), ...oneOf.map(({ column }) => column), parent];
   return columns.every((column) => column === undefined || all?.columns.includes(column)) ? all : undefined;
 }
 
@@ -147,25 +146,19 @@ function countOneByOne(
   const isOfParents = ofParents && `${ofParents.column} in (select value from json_each(?))`;
   const matches = [matching.sql, isOfParents].filter(Boolean).join(' and ');
   const group = ofParents?.column ?? "''";
-  // Entries of a prefix that do not match otherwise are examined too.
-  const entries = where.prefix
-    ? entriesOfPrefix(record, where.prefix, `iif(${matches || 'true'}, ${group}, null) as counted`)
-    : { sql: `select ${group} as counted from ${record.plural}${clauseOf(matches)}`, params: [] };
-  const max = where.prefix ? MAX_COUNTED : MAX_MATCHES_COUNTED;
-  const from = `from (${entries.sql} limit ?)`;
+  const from = `from (select ${group} as counted from ${record.plural}${clauseOf(matches)} limit ?)`;
   const groups = db.json<[string | null, number][]>(
     ofParents
       ? `select json_group_array(json_array(cast(counted as text), n)) from (select counted, count(*) as n ${from} group by 1)`
-      : `select json_array(json_array('', count(counted)), json_array(null, count(*) - count(counted))) ${from}`,
+      : `select json_array(json_array('', count(*))) ${from}`,
     [
       ...matching.params,
       ...(ofParents ? [idList(ofParents.parents)] : []),
-      ...entries.params,
-      Math.min(max, meter?.left('indexEntries') ?? max) + 1,
+      Math.min(MAX_COUNTED, meter?.left('indexEntries') ?? MAX_COUNTED) + 1,
     ],
   )!;
   const examined = groups.reduce((sum, [, count]) => sum + count, 0);
-  if (examined > max) throw tooManyToCount();
+  if (examined > MAX_COUNTED) throw tooManyToCount();
   meter?.draw('indexEntries', examined);
   const counts = new Map(groups);
   return (ofParents?.parents ?? ['']).map((parent) => counts.get(parent) ?? 0);

@@ -1,9 +1,8 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { indexesOf } from '../indexes.ts';
-import { type Column, columnName, columnsOf, foldedColumnsOf, sortColumn, sortIndexName } from './columns.ts';
+import { bare, type Column, columnName, columnsOf, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { countsOf, type Statement } from './counts.ts';
-import { recordFolded } from './folding.ts';
 
 const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): string => {
   const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
@@ -28,31 +27,14 @@ function tableOf(record: AnyRecord): string {
   return `create table ${record.plural} (${[id, ...columns].join(', ')}) strict`;
 }
 
-/** The index for an order. SQLite ends each entry of an index with the id of its record. */
-function sortIndex(record: AnyRecord, sort: string): Statement {
-  const column = sortColumn(record, sort);
-  const name = sortIndexName(record, sort);
-  // Names of an earlier version are taken over one by one, which must not begin with a large index.
-  const taken = column === columnName(sort) ? '' : ` where ${column} is not null`;
-  return { name, sql: `create index ${name} on ${record.plural} (${column})${taken}` };
-}
-
-function indexStatements(record: AnyRecord): Statement[] {
-  const nameOf = (fields: readonly string[]) =>
-    `${record.plural}_by_${fields.map((field) => columnName(field).replace(/_id$/, '')).join('_and_')}`;
-  const list = (fields: readonly string[]) => fields.map(columnName).join(', ');
-  return [
-    ...indexesOf(record).map((fields) => ({
-      name: nameOf(fields),
-      sql: `create index ${nameOf(fields)} on ${record.plural} (${list(fields)})`,
-    })),
-    ...record.sorts.map((sort: string) => sortIndex(record, sort)),
-    ...record.unique.map((fields: readonly string[]) => ({
-      name: `${nameOf(fields)}_once`,
-      sql: `create unique index ${nameOf(fields)}_once on ${record.plural} (${list(fields)})`,
-    })),
-  ];
-}
+const indexStatements = (record: AnyRecord): Statement[] => [
+  ...indexesOf(record).map((index) => listIndex(record, index)),
+  ...record.unique.map((fields: readonly string[]) => {
+    const name = `${record.plural} once by ${fields.join(', ')}`;
+    const columns = fields.map(columnName).join(', ');
+    return { name, sql: `create unique index "${name}" on ${record.plural} (${columns})` };
+  }),
+];
 
 /**
  * Tables of the ids of records whose clients may choose ids: the last one assigned, and the chosen ones above
@@ -82,8 +64,31 @@ function additionOf(record: AnyRecord, column: Column): string {
   return `alter table ${record.plural} add column ${definitionOf(record, column)} default ${literal}`;
 }
 
-/** The statements that bring the tables of records to what their declarations say; none if they are there. */
-function missing(db: SqliteConnection, records: readonly AnyRecord[]): string[] {
+/** Records folded in one statement. */
+const STEP = 1_000;
+
+/** Fills the folded form of a text that lists can be ordered by from now on. */
+function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored }: Column): void {
+  let after = '0';
+  for (;;) {
+    const rows = db.json<[id: string, text: string | null][]>(
+      `select json_group_array(json_array(cast(id as text), ${columnName(field)})) from (
+         select * from ${plural} where id > ? order by id limit ${STEP}
+       )`,
+      [BigInt(after)],
+    )!;
+    db.run(
+      `update ${plural} set ${name} = given.value ->> 1
+       from json_each(?) as given where ${plural}.id = cast(given.value ->> 0 as integer)`,
+      [JSON.stringify(rows.map(([id, text]) => [id, stored(text)]))],
+    );
+    if (rows.length < STEP) return;
+    after = rows.at(-1)![0];
+  }
+}
+
+/** What brings the tables of records to what their declarations say; nothing if they are there. */
+function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string | (() => void))[] {
   const there = new Map(
     db.json<[name: string, sql: string][]>(
       'select json_group_array(json_array(name, sql)) from sqlite_schema',
@@ -94,21 +99,26 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): string[] 
   const triggersOn = (table: string) =>
     namesIn("sqlite_schema where type = 'trigger' and tbl_name = ?", table);
   const columnsThere = (table: string) => namesIn('pragma_table_info(?)', table);
-  const statements: string[] = [];
+  const statements: ReturnType<typeof missing> = [];
   const create = (all: readonly Statement[]) =>
     statements.push(...all.filter(({ name }) => !there.has(name)).map(({ sql }) => sql));
   const triggers: Statement[] = [];
   for (const record of records) {
     if (there.has(record.plural)) {
       const known = columnsThere(record.plural);
-      const added = allColumns(record).filter(({ name }) => !known.includes(name));
+      const added = allColumns(record).filter(({ name }) => !known.includes(bare(name)));
       statements.push(...added.map((column) => additionOf(record, column)));
-    } else create([{ name: record.plural, sql: `${tableOf(record)}; ${recordFolded(record)}` }]);
-    create([...idTables(record), ...indexStatements(record)]);
+      for (const column of foldedColumnsOf(record))
+        if (added.includes(column)) statements.push(() => fold(db, record, column));
+    } else create([{ name: record.plural, sql: tableOf(record) }]);
+    const indexes = indexStatements(record);
+    for (const name of namesIn("sqlite_schema where type = 'index' and tbl_name = ?", record.plural))
+      if (!indexes.some((index) => index.name === name)) statements.push(`drop index "${name}"`);
+    create([...idTables(record), ...indexes]);
     const counts = countsOf(record);
     if (!counts) continue;
     const known = there.has(counts.table) ? columnsThere(counts.table) : [];
-    if (known.join() !== counts.columns.join()) {
+    if (known.join() !== counts.columns.map((name) => name.replaceAll('"', '')).join()) {
       if (known.length > 0) statements.push(`drop table ${counts.table}`);
       statements.push(...counts.create);
     }
@@ -133,6 +143,9 @@ export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord
   if (missing(db, records).length === 0) return;
   db.transaction(() => {
     // Compared again inside the transaction: a tool may open a new file at the same time.
-    for (const statement of missing(db, records)) db.exec(statement);
+    for (const change of missing(db, records)) {
+      if (typeof change === 'string') db.exec(change);
+      else change();
+    }
   });
 }

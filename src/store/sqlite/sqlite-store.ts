@@ -9,7 +9,6 @@ import type { Table, TableReads, TableWrites } from '../table.ts';
 import { apiKeys } from './api-keys.ts';
 import { type Committed, committed, SqliteConnection } from './connection.ts';
 import { type Append, eventLog } from './event-log.ts';
-import { foldNames } from './folding.ts';
 import { idempotency } from './idempotency.ts';
 import { assignIdsOf } from './ids.ts';
 import { OwnTransactions } from './own-transactions.ts';
@@ -74,16 +73,13 @@ export function openSqliteStore(options: SqliteOptions) {
 
   const events = eventLog(db, now);
   if (isServer) events.keep(keepEvents);
-  const folding = foldNames(db, isServer ? records : [], (record) =>
-    shared.tables[record.index]!.forgetPages(),
-  );
   const ids = records.map(assignIdsOf);
   /** What reads and writes over a connection. */
   const openOver = (connection: SqliteConnection, append: Append, isCached: boolean) => {
     const tables: SqliteTable<AnyRecord>[] = [];
     for (const [i, record] of records.entries()) {
       const cacheSize = isCached ? (cacheSizes[record.plural] ?? CACHE_SIZE) : 0;
-      tables[record.index] = new SqliteTable(connection, record, tables, append, folding, ids[i]!, cacheSize);
+      tables[record.index] = new SqliteTable(connection, record, tables, append, ids[i]!, cacheSize);
     }
     const { reads, writes } = webhooks(connection);
     const transaction: Transaction = {
@@ -150,7 +146,7 @@ export function openSqliteStore(options: SqliteOptions) {
     },
     close(): void {
       events.close();
-      folding.stop();
+
       opened?.connection.close(false);
       try {
         close();

@@ -8,18 +8,15 @@ import {
   type AnyRecord,
   holdersOf,
   isHolding,
-  isPrefix,
   type RecordOf,
   type Referrer,
   referencesOf,
 } from '../../foundation/record.ts';
 import { idTaken, notUnique, stillReferred } from '../conflicts.ts';
 import { type EventType, eventTypesOf, updateTypeOf } from '../events.ts';
-import type { Folding } from '../folding.ts';
-import { windowOf } from '../indexes.ts';
 import type { Check, Page, PageRequest, Table } from '../table.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf, insertionOf } from './columns.ts';
-import { idList, type Where, whereOf } from './conditions.ts';
+import { idList, whereOf } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import { countRecords, countsOf } from './counts.ts';
 import type { Append } from './event-log.ts';
@@ -66,7 +63,6 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   readonly #record: R;
   readonly #tables: readonly SqliteTable<AnyRecord>[];
   readonly #append: Append;
-  readonly #folding: Pick<Folding, 'require'>;
   readonly #ids: AssignIds;
   readonly #columns: readonly Column[];
   /** With the folded forms of names. */
@@ -86,7 +82,6 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
   /**
    * @param tables those of all records
    * @param append logs a change, in the transaction that makes it
-   * @param folding whether names can be ordered by
    * @param ids assigns the ids of new records
    * @param cacheSize number of records to cache by id
    */
@@ -95,7 +90,6 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     record: R,
     tables: readonly SqliteTable<AnyRecord>[],
     append: Append,
-    folding: Pick<Folding, 'require'>,
     ids: AssignIds,
     cacheSize: number,
   ) {
@@ -103,7 +97,6 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     this.#record = record;
     this.#tables = tables;
     this.#append = append;
-    this.#folding = folding;
     this.#ids = ids;
     this.#columns = columnsOf(record);
     this.#stored = [...this.#columns, ...foldedColumnsOf(record)];
@@ -178,19 +171,18 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     return ids.map((id) => (records.get(id) as RecordOf<R> | undefined) ?? null);
   };
 
-  readonly page = (filter: Values, request: PageRequest, meter?: Meter): Page<RecordOf<R>> =>
-    this.#read(filter, request, meter, undefined)[0]!;
+  readonly page = (filter: Values, request: PageRequest): Page<RecordOf<R>> =>
+    this.#read(filter, request, undefined)[0]!;
 
   readonly pagesByParent = (
     field: string,
     parents: readonly Id[],
     filter: Values,
     request: PageRequest,
-    meter?: Meter,
-  ): Page<RecordOf<R>>[] => this.#read(filter, request, meter, { column: columnName(field), parents });
+  ): Page<RecordOf<R>>[] => this.#read(filter, request, { field, column: columnName(field), parents });
 
   readonly count = (filter: Values, meter?: Meter): number => {
-    const where = this.#where(filter);
+    const where = whereOf(this.#record, filter);
     return where ? countRecords(this.#db, this.#record, this.#counts, where, undefined, meter)[0]! : 0;
   };
 
@@ -200,39 +192,22 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     { [field]: parent, ...others }: Values,
     meter?: Meter,
   ): number[] => {
-    const where = this.#where(others);
+    const where = whereOf(this.#record, others);
     if (!where) return parents.map(() => 0);
-    const ofParents = { column: columnName(field), parents };
+    const ofParents = { field, column: columnName(field), parents };
     const counts = countRecords(this.#db, this.#record, this.#counts, where, ofParents, meter);
     return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
   };
 
-  /** @throws UNAVAILABLE while names that it needs are being folded */
-  #where(filter: Values, request?: PageRequest): Where {
-    const where = whereOf(this.#columns, filter);
-    if (where?.prefix || request?.order?.field !== undefined) this.#folding.require(this.#record);
-    return where;
-  }
-
   /** Reads a page: of one list, or of that of each parent. */
-  #read(
-    filter: Values,
-    request: PageRequest,
-    meter: Meter | undefined,
-    ofParents: Parents | undefined,
-  ): Page<never>[] {
-    // Other pages do not depend on what a request has left, so that all requests share them.
-    const isBounded = request.order !== undefined || Object.values(filter).some(isPrefix);
-    const most = isBounded ? windowOf(request, meter, 1) : 0;
-    const query = this.#pages && JSON.stringify([filter, request, most, ofParents]);
+  #read(filter: Values, request: PageRequest, ofParents: Parents | undefined): Page<never>[] {
+    const query = this.#pages && JSON.stringify([filter, request, ofParents]);
     const key = query && query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && this.#pages!.get(key);
     if (known) return known as Page<never>[];
-    const where = this.#where(filter, request);
+    const where = whereOf(this.#record, filter);
     if (!where) return (ofParents?.parents ?? [0]).map(() => ({ items: [], hasMore: false }));
-    const form = this.#form;
-    const { pages, examined } = readPages(this.#db, this.#record, ofParents, where, request, most, form);
-    meter?.spend('indexEntries', examined);
+    const pages = readPages(this.#db, this.#record, ofParents, where, request, this.#form);
     if (!key) return pages as Page<never>[];
     if (this.#requested.get(key)) this.#pages!.set(key, pages);
     else this.#requested.set(key, true);
@@ -302,11 +277,6 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     return record;
   }
 
-  /** Must be called when the order of records has changed without a write. */
-  forgetPages(): void {
-    this.#pages?.clear();
-  }
-
   /** Must be called after deleting a record, and when another connection has written it. */
   forget(id: Id): void {
     this.#pages?.clear();
@@ -327,7 +297,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
 
   /** Whether a record of this table holds off the deletion of its parent. */
   holds({ field, holds }: Referrer, parent: Id): boolean {
-    const where = whereOf(this.#columns, { ...holds.where, [field]: parent })!;
+    const where = whereOf(this.#record, { ...holds.where, [field]: parent })!;
     return this.#exists(where.equal, NO_ID);
   }
 
@@ -370,7 +340,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     for (const fields of this.#record.unique) {
       if (fields.some((field) => values[field] === undefined)) continue;
       const { equal } = whereOf(
-        this.#columns,
+        this.#record,
         Object.fromEntries(fields.map((field) => [field, values[field]])),
       )!;
       if (this.#exists(equal, id)) throw notUnique(this.#record, fields);
