@@ -137,3 +137,7 @@ export const isTracingConfigured = (config: Config): boolean =>
   (config.OTEL_TRACES_EXPORTER === 'otlp' ||
     config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined ||
     config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined);
+
+/** Whether only this machine reaches the server, which is not in production: what is local may be shown and called. */
+export const isLocalDevelopment = ({ HOST, NODE_ENV }: Config): boolean =>
+  NODE_ENV !== 'production' && /^(?:localhost|::1|127(?:\.\d+){3})$/.test(HOST);

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
-import type { Config } from './config.ts';
+import { type Config, isLocalDevelopment } from './config.ts';
 import { EventStreams } from './events/streams.ts';
 import { type Clock, systemClock } from './foundation/clock.ts';
 import { Authentication } from './http/authentication.ts';
@@ -42,7 +42,7 @@ export function createServices({ clock = systemClock, ...options }: GatewayOptio
   const streams = new EventStreams({ store, openStreams, report });
   const deliveries = new Deliveries({
     ...{ store, clock, log, report, feed: streams.feed },
-    targets: new Targets(config.WEBHOOK_ALLOW),
+    targets: new Targets(config.WEBHOOK_ALLOW, isLocalDevelopment(config)),
     sessionOf: (apiKeyId) => access.sessionOf(apiKeyId, store),
   });
   const trusted = new TrustedDocuments({

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { readableTypes } from '../domains/event/event.ts';
 import { listed } from '../domains/webhook/webhook.ts';
@@ -21,6 +22,8 @@ const JITTER = 0.2;
 const MAX_FAILING_TIME = 72 * HOUR;
 /** Attempts covered by one unit. */
 const ATTEMPTS_PER_PAYMENT = 10;
+/** What a key needs, besides the scopes to read the records, as long as its webhooks deliver. */
+const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
 /** What attempts are counted as. */
 const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
 /**
@@ -315,9 +318,11 @@ export class Delivery {
     }
   }
 
+  /** @returns null if the key is not valid any more, or does not permit what its holder could no longer do or see */
   async #session(): Promise<Session | null> {
     const session = await this.#host.services.sessionOf(this.#webhook!.apiKeyId);
-    if (session) session.subject = SUBJECT;
+    if (!session || !DELIVERY_SCOPES.every((scope) => permits(session.principal, scope))) return null;
+    session.subject = SUBJECT;
     return session;
   }
 

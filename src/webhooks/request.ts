@@ -1,23 +1,21 @@
-import { createHash, createHmac } from 'node:crypto';
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-} from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { createHash } from 'node:crypto';
+import { Webhook as Signer } from 'standardwebhooks';
+import { Agent, type Dispatcher } from 'undici';
 import type { AttemptError, WebhookSecret } from '../store/webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
 
 const TIMEOUT = 15_000;
-/** What is read of a response body, to use the connection again: bytes and milliseconds. */
-const MAX_DRAINED = { bytes: 16_384, milliseconds: 1_000 };
+/** What a receiver may send before the head of its answer: each interim response is parsed here. */
+const MAX_INTERIM_RESPONSES = 5;
+const MAX_HEAD_BYTES = 16_384;
 /** How long an unused connection is kept, in milliseconds. Many servers close theirs after 5 s. */
 const KEEP_ALIVE = 4_000;
+/** How long an answer may go on that nobody reads, in milliseconds. */
+const BODY_TIMEOUT = 1_000;
 /** Standard Webhooks recommends short ids; event ids of MongoDB can be long. */
 const MAX_ID_LENGTH = 255;
 
-/** What came of a request. */
+/** How an attempt ended. */
 export interface Outcome {
   status?: number;
   error?: AttemptError;
@@ -29,10 +27,8 @@ export interface Outcome {
 export class Sender {
   readonly #targets: Targets;
   readonly #timeout: number;
-  readonly #agents = {
-    'http:': new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE }),
-    'https:': new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE }),
-  };
+  /** By protocol, because an address may be permitted over https only. */
+  readonly #agents = new Map<string, Agent>();
 
   /** @param timeout how long a receiver has to send the head of its response, in milliseconds */
   constructor(targets: Targets, timeout = TIMEOUT) {
@@ -40,78 +36,71 @@ export class Sender {
     this.#timeout = timeout;
   }
 
+  #agentFor(protocol: string): Agent {
+    let agent = this.#agents.get(protocol);
+    if (!agent) {
+      agent = new Agent({
+        connect: { lookup: this.#targets.lookupFor(protocol), timeout: this.#timeout },
+        keepAliveTimeout: KEEP_ALIVE,
+        keepAliveMaxTimeout: KEEP_ALIVE,
+        maxHeaderSize: MAX_HEAD_BYTES,
+        headersTimeout: 0,
+        bodyTimeout: BODY_TIMEOUT,
+      });
+      this.#agents.set(protocol, agent);
+    }
+    return agent;
+  }
+
   /**
-   * Sends an event once. A connection kept from an earlier request may turn out to be closed; then it is sent
-   * again over a new one, in what is left of the time.
+   * Sends an event once. Only the head of the answer is read.
    *
    * @param now milliseconds since 1970
    */
-  send(
+  async send(
     address: string,
     { id, body }: { id: string; body: string },
     secrets: readonly WebhookSecret[],
     now: number,
   ): Promise<Outcome> {
     const url = new URL(address);
-    const protocol = url.protocol as 'http:' | 'https:';
     const literal = literalOf(url);
-    if (literal !== undefined && !this.#targets.permits(protocol, literal))
-      return Promise.resolve({ error: 'refused_address' });
-    const headers = headersOf({ id, body }, secrets, now);
-    const lookup = this.#targets.lookupFor(protocol);
-    return new Promise((resolve) => {
-      let request: ClientRequest;
-      let isSettled = false;
-      const settle = (outcome: Outcome) => {
-        isSettled = true;
-        clearTimeout(timer);
-        resolve(outcome);
-      };
-      const fail = (error: AttemptError) => {
-        settle({ error });
-        request.destroy();
-      };
-      const timer = setTimeout(() => fail('timeout'), this.#timeout);
-      const begin = (agent: HttpAgent | false) => {
-        request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-          ...{ method: 'POST', agent, headers, lookup },
-        });
-        let isInHandshake = false;
-        request.on('socket', (socket) => {
-          if (protocol === 'http:' || !socket.connecting) return;
-          socket.once('connect', () => {
-            isInHandshake = true;
-          });
-          socket.once('secureConnect', () => {
-            isInHandshake = false;
-          });
-        });
-        request.on('response', (response) => {
-          settle(outcomeOf(response, now));
-          drain(response);
-        });
-        request.on('upgrade', (response, socket) => {
-          settle(outcomeOf(response, now));
-          socket.destroy();
-        });
-        request.on('error', (error: NodeJS.ErrnoException) => {
-          if (isSettled) return;
-          if (request.reusedSocket && error.code === 'ECONNRESET') begin(false);
-          else fail(errorOf(error, isInHandshake));
-        });
-        request.end(body);
-      };
-      begin(this.#agents[protocol]);
-    });
+    if (literal !== undefined && !this.#targets.permits(url.protocol, literal))
+      return { error: 'refused_address' };
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(), this.#timeout);
+    let interim = 0;
+    try {
+      const response = await this.#agentFor(url.protocol).request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: 'POST',
+        headers: headersOf({ id, body }, secrets, now),
+        body,
+        signal: ending.signal,
+        onInfo: () => {
+          if (++interim > MAX_INTERIM_RESPONSES) ending.abort();
+        },
+      });
+      // Ends the connection, unless nothing follows.
+      void response.body.dump({ limit: 0 }).catch(() => {});
+      return outcomeOf(response, now);
+    } catch (error) {
+      const isLate = ending.signal.aborted && interim <= MAX_INTERIM_RESPONSES;
+      return { error: isLate ? 'timeout' : errorOf(error as NodeJS.ErrnoException) };
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Closes the connections that are kept. */
   close(): void {
-    for (const agent of Object.values(this.#agents)) agent.destroy();
+    for (const agent of this.#agents.values()) void agent.destroy();
+    this.#agents.clear();
   }
 }
 
-const outcomeOf = ({ statusCode = 0, headers }: IncomingMessage, now: number): Outcome => {
+const outcomeOf = ({ statusCode, headers }: Dispatcher.ResponseData, now: number): Outcome => {
   const retryAfter = retryAfterOf(headers['retry-after'], now);
   return {
     status: statusCode,
@@ -121,29 +110,20 @@ const outcomeOf = ({ statusCode = 0, headers }: IncomingMessage, now: number): O
 };
 
 /** Retry-After in seconds or as a date (RFC 9110 section 10.2.3). */
-function retryAfterOf(text: string | undefined, now: number): number | undefined {
-  if (text === undefined) return undefined;
+function retryAfterOf(text: string | string[] | undefined, now: number): number | undefined {
+  if (typeof text !== 'string') return undefined;
   const milliseconds = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
   return milliseconds > 0 ? milliseconds : undefined;
 }
 
-/** Reads a little of a body that nobody looks at, and closes the connection if there is more. */
-function drain(response: IncomingMessage): void {
-  let left = MAX_DRAINED.bytes;
-  const timer = setTimeout(() => response.destroy(), MAX_DRAINED.milliseconds);
-  response.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) response.destroy();
-  });
-  response.on('close', () => clearTimeout(timer));
-  response.on('error', () => {});
-}
+/** OpenSSL's errors and Node's of certificates (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
+const TLS_ERROR =
+  /^(?:EPROTO$|ERR_(?:TLS|SSL|OSSL)_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_)/;
 
-/** @param isInHandshake whether the connection existed and was being secured */
-function errorOf(error: NodeJS.ErrnoException, isInHandshake: boolean): AttemptError {
+function errorOf(error: NodeJS.ErrnoException): AttemptError {
   if (error instanceof RefusedAddressError) return 'refused_address';
   if (/^(?:getaddrinfo|query)/.test(error.syscall ?? '')) return 'dns';
-  return isInHandshake ? 'tls' : 'connect';
+  return TLS_ERROR.test(error.code ?? '') ? 'tls' : 'connect';
 }
 
 /** The headers of Standard Webhooks 1.0.0, with a signature by each secret. */
@@ -151,21 +131,16 @@ function headersOf(
   { id, body }: { id: string; body: string },
   secrets: readonly WebhookSecret[],
   now: number,
-): Record<string, string | number> {
+): Record<string, string> {
   const webhookId = id.length > MAX_ID_LENGTH ? createHash('sha256').update(id).digest('hex') : id;
-  const timestamp = Math.floor(now / 1_000);
   const signatures = secrets
     .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
-    .map(({ secret }) => {
-      const key = Buffer.from(secret.slice(secret.indexOf('_') + 1), 'base64');
-      return `v1,${createHmac('sha256', key).update(`${webhookId}.${timestamp}.${body}`).digest('base64')}`;
-    });
+    .map(({ secret }) => new Signer(secret).sign(webhookId, new Date(now), body));
   return {
     'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
     'User-Agent': 'petstore-webhooks/1.0',
     'webhook-id': webhookId,
-    'webhook-timestamp': timestamp,
+    'webhook-timestamp': String(Math.floor(now / 1_000)),
     'webhook-signature': signatures.join(' '),
   };
 }

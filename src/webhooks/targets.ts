@@ -8,12 +8,18 @@ import { NetworkList } from '../access/networks.ts';
 /** Outside of which no IPv6 address is global unicast (https://www.iana.org/assignments/ipv6-address-space). */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
+/** A public address that Azure answers inside of each virtual machine, with secrets among others. */
+const AZURE_WIRE_SERVER = '168.63.129.16';
+
 /** Whether an address is global unicast and stands for no other, by IANA's special-purpose registries. */
 function isPublic(text: string): boolean {
+  if (text === AZURE_WIRE_SERVER) return false;
   const address = ipaddr.parse(text);
   if (address.range() !== 'unicast') return false;
   return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);
 }
+
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 const IPV4_MAPPED = /^::ffff:/i;
 
@@ -73,10 +79,11 @@ export class Targets {
 
   /**
    * @param allowed networks that are permitted in addition, over http too
+   * @param allowsLoopback whether this machine is too
    * @param resolve finds all addresses of a name
    */
-  constructor(allowed: readonly string[], resolve: Resolve = resolveBy()) {
-    this.#allowed = new NetworkList(allowed);
+  constructor(allowed: readonly string[], allowsLoopback = false, resolve: Resolve = resolveBy()) {
+    this.#allowed = new NetworkList(allowsLoopback ? [...allowed, ...LOOPBACK] : allowed);
     this.#allowsAny = allowed.length > 0;
     this.#resolve = resolve;
   }
@@ -88,16 +95,20 @@ export class Targets {
     return isAllowed || (protocol === 'https:' && isPublic(address));
   }
 
-  /** Why a well-formed URL cannot be that of a receiver; undefined if it can. Names are not resolved. */
+  /**
+   * Why a well-formed URL cannot be that of a receiver; undefined if it can. Names are not resolved, but those
+   * that lead to this machine by definition are judged as its addresses (RFC 6761 section 6.3).
+   */
   refusal(text: string): string | undefined {
     const url = new URL(text);
-    const literal = literalOf(url);
+    const literal =
+      literalOf(url) ?? (/^(?:.*\.)?localhost\.?$/.test(url.hostname) ? '127.0.0.1' : undefined);
     const isSecure = url.protocol === 'https:';
     if (literal === undefined) return isSecure || this.#allowsAny ? undefined : 'must be an https:// address';
     if (this.permits(url.protocol, literal)) return undefined;
     return !isSecure && !this.#allowed.has(literal) && isPublic(literal)
       ? 'must be an https:// address'
-      : 'must not lead to an address that is not public';
+      : 'must not lead to an address that is not public, unless WEBHOOK_ALLOW has its network';
   }
 
   /**

@@ -24,6 +24,7 @@ async function listen(handle: (socket: Socket, text: string) => void): Promise<n
   return (server.address() as AddressInfo).port;
 }
 
+const EARLY_HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n';
 const EVENT = { id: 'x', body: '{}' };
 const sender = new Sender(new Targets(['127.0.0.0/8']), 300);
 const send = (port: number, protocol = 'http') =>
@@ -59,7 +60,17 @@ it.each<[string, (socket: Socket) => void, object]>([
   [
     'switches protocols',
     (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
-    { status: 101 },
+    { error: 'connect' },
+  ],
+  [
+    'sends a few interim responses first',
+    (socket) => socket.write(`${EARLY_HINTS.repeat(5)}HTTP/1.1 204 No Content\r\n\r\n`),
+    { status: 204 },
+  ],
+  [
+    'sends a head of more than 16 kB',
+    (socket) => socket.write(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(17_000)}\r\nContent-Length: 0\r\n\r\n`),
+    { error: 'connect' },
   ],
 ])('reports the outcome of a receiver that %s', async (_what, handle, outcome) => {
   expect(await send(await listen(handle))).toEqual(outcome);
@@ -87,32 +98,27 @@ it('distinguishes a failed handshake from a refused connection', async () => {
   expect(await send(gone)).toEqual({ error: 'connect' });
 });
 
-it('reuses a connection, and sends again if it was closed in between', async () => {
+it.each([['103 Early Hints'], ['100 Continue']])('ends at endless interim responses: %s', async (status) => {
+  let closed: Promise<unknown> | undefined;
+  const port = await listen((socket) => {
+    closed = new Promise((resolve) => socket.once('close', resolve));
+    const many = `HTTP/1.1 ${status}\r\n\r\n`.repeat(100);
+    const timer = setInterval(() => socket.write(many), 1);
+    socket.once('close', () => clearInterval(timer));
+  });
+  expect(await send(port)).toEqual({ error: 'connect' });
+  await closed;
+});
+
+it('reuses connections', async () => {
   let [connections, requests] = [0, 0];
   const port = await listen((socket) => {
     requests++;
     socket.write('HTTP/1.1 204 No Content\r\n\r\n');
   });
   servers.at(-1)!.on('connection', () => connections++);
-  for (let i = 0; i < 3; i++) expect(await send(port)).toEqual({ status: 204 });
-  expect([connections, requests]).toEqual([1, 3]);
-  for (const socket of sockets) socket.resetAndDestroy();
-  expect(await send(port)).toEqual({ status: 204 });
-  expect(connections).toBe(2);
-});
-
-it('times out, even if a reused connection is reset late', async () => {
-  let requests = 0;
-  const port = await listen((socket) => {
-    if (++requests === 1) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
-    else if (requests === 2) setTimeout(() => socket.resetAndDestroy(), 400);
-  });
-  const patient = new Sender(new Targets(['127.0.0.0/8']), 600);
-  const send = () => patient.send(`http://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
-  expect(await send()).toEqual({ status: 204 });
-  const began = performance.now();
-  expect(await send()).toEqual({ error: 'timeout' });
-  // The connection that was reset and the new one share the 600 ms.
-  expect(performance.now() - began).toBeLessThan(900);
-  expect(requests).toBe(3);
+  for (let i = 0; i < 6; i++) expect(await send(port)).toEqual({ status: 204 });
+  expect(requests).toBe(6);
+  // The second may begin before the first connection is known to be free.
+  expect(connections).toBeLessThanOrEqual(2);
 });

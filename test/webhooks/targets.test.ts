@@ -59,14 +59,21 @@ describe('targets', () => {
 
   it('refuses literals and http at creation', () => {
     const targets = new Targets([]);
-    for (const host of INSIDE.filter((host) => !/localhost/i.test(decodeURIComponent(host))))
-      expect(targets.refusal(`https://${host}/`), host).toBe(
-        'must not lead to an address that is not public',
-      );
+    for (const host of [...INSIDE, 'localhost', 'a.localhost', '168.63.129.16'])
+      expect(targets.refusal(`https://${host}/`), host).toMatch(/^must not lead to .* WEBHOOK_ALLOW/);
     for (const url of ['http://example.org/', 'http://1.1.1.1/'])
       expect(targets.refusal(url), url).toBe('must be an https:// address');
     for (const url of ['https://example.org/a?b=c', 'https://1.1.1.1:8443/', 'https://[2606:4700::1111]/'])
       expect(targets.refusal(url), url).toBeUndefined();
+  });
+
+  it('permits this machine on a development server, but no other address or name over http', () => {
+    const targets = new Targets([], true);
+    for (const host of ['127.0.0.1:3000', 'localhost:3000', '[::1]:3000'])
+      for (const protocol of ['http', 'https'])
+        expect(targets.refusal(`${protocol}://${host}/`), host).toBeUndefined();
+    for (const url of ['http://example.org/', 'https://10.0.0.1/', 'http://1.1.1.1/'])
+      expect(targets.refusal(url), url).toBeDefined();
   });
 
   it('permits exactly the allowed networks, over http too', async () => {
@@ -105,7 +112,11 @@ describe('targets', () => {
     });
     nameServer.bind(0, '127.0.0.1');
     await once(nameServer, 'listening');
-    const targets = new Targets(['127.0.0.1/32'], resolveBy([`127.0.0.1:${nameServer.address().port}`]));
+    const targets = new Targets(
+      ['127.0.0.1/32'],
+      false,
+      resolveBy([`127.0.0.1:${nameServer.address().port}`]),
+    );
     // More than the threads of a process, which all files of it share.
     const silent = Array.from({ length: 12 }, (_, n) =>
       send(targets, `http://silent-${n}.example:${port}/`, 500),
@@ -133,7 +144,7 @@ describe('targets', () => {
     inside.on('connection', () => seen.push('inside'));
     const answers = [['127.0.0.1'], ['127.0.0.9'], ['127.0.0.9', '127.0.0.1'], ['::ffff:127.0.0.9', '::1']];
     const resolved: string[] = [];
-    const targets = new Targets(['127.0.0.1/32'], (hostname, _options, callback) => {
+    const targets = new Targets(['127.0.0.1/32'], false, (hostname, _options, callback) => {
       resolved.push(hostname);
       const addresses = answers.shift()!;
       callback(

@@ -321,7 +321,9 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
     const [narrowed, revoked, expired] = made as [(typeof made)[0], (typeof made)[0], (typeof made)[0]];
     await webhooks.write('A');
     for (const { receiver } of made) await receiver.until(1);
-    await store.updateApiKey(narrowed.apiKey.id, { scopes: ['orders:read', 'webhooks:write'] });
+    await store.updateApiKey(narrowed.apiKey.id, {
+      scopes: ['orders:read', 'events:read', 'webhooks:write'],
+    });
     await store.revokeApiKey(revoked.apiKey.id, kit.clock.now());
     await store.updateApiKey(expired.apiKey.id, { expiresAt: kit.clock.now() + 1_000 });
     kit.clock.advance(5_000);
@@ -337,5 +339,22 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
       ['category.created'],
       ['category.created'],
     ]);
+  });
+
+  it.each([
+    ['webhooks:write', ['*:read']],
+    ['events:read', ['pets:read', 'webhooks:write']],
+  ])('is disabled when its key no longer has %s', async (_scope, scopes) => {
+    const { store } = kit.gateway;
+    const receiver = await webhooks.receiver();
+    const { key, apiKey } = await kit.gateway.keyRecord({ scopes: ['*:read', 'webhooks:write'] });
+    const { id } = (await webhooks.create(receiver.url, { key })).json;
+    await store.updateApiKey(apiKey.id, { scopes });
+    kit.clock.advance(5_000);
+    await expect
+      .poll(async () => (await store.webhookById(id))!.settings)
+      .toMatchObject({ enabled: false, disabledReason: 'key' });
+    await webhooks.write('Unseen');
+    expect(receiver.received).toEqual([]);
   });
 });
