@@ -2,14 +2,14 @@ import './heap.ts';
 import cluster from 'node:cluster';
 import type { Command } from 'commander';
 import { GraphQLError } from 'graphql';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { located } from './cli/command.ts';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
 import { RECORDS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
 import { createGateway } from './gateway.ts';
-import { LogOutput } from './observability/log-output.ts';
+import { type Log, openLog } from './observability/log.ts';
 import { Metrics } from './observability/metrics.ts';
 import { addSampleData, isUnused } from './sample.ts';
 import { createHttpServer, drain, listen } from './server.ts';
@@ -57,7 +57,8 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
 /** Runs WORKERS copies of this program on one port and supervises them. */
 async function supervise(config: Config): Promise<void> {
   const { runWorkers } = await import('./workers.ts');
-  const { log, output } = logger(config);
+  const output = await openLog(config.LOG_LEVEL);
+  const { log } = output;
   const store = await open(config, log);
   watchDatabase(store, config.MONGODB_URI, log);
   await prepare(store, config, log);
@@ -69,7 +70,8 @@ async function supervise(config: Config): Promise<void> {
 
 async function serve(config: Config): Promise<void> {
   ignoreErrorsOfAbandonedFields();
-  const { log, output } = logger(config);
+  const output = await openLog(config.LOG_LEVEL);
+  const { log } = output;
   const tracing = isTracingConfigured(config)
     ? await (await import('./observability/tracing.ts')).Tracing.start(config, {
         warn: (message) => log.warn({ message }, 'traces'),
@@ -105,18 +107,6 @@ async function serve(config: Config): Promise<void> {
   await gateway.load();
 }
 
-function logger(config: Config): { log: Logger; output: LogOutput } {
-  const output = new LogOutput({
-    isShared: config.WORKERS > 1,
-    onGap: (lines) => log.warn({ lines }, 'log lines were dropped'),
-  });
-  const log = pino(
-    { level: config.LOG_LEVEL, base: cluster.worker ? { worker: cluster.worker.id } : null },
-    output,
-  );
-  return { log, output };
-}
-
 /** Opens the store. Errors name the variable that leads to it. */
 async function open(config: Config, log: Logger): Promise<Store> {
   try {
@@ -130,16 +120,13 @@ const migrationLogged = (log: Logger) => ({
   onMigrated: (versions: { from: number; to: number }) => log.warn(versions, 'data migrated'),
 });
 
-/** Exits after flushing the log if possible. */
-async function exit(output: LogOutput): Promise<void> {
+async function exit(output: Log): Promise<void> {
   await output.end(LOG_FLUSH_TIMEOUT);
-  // An orderly exit would wait for the writing thread.
-  if (output.isStuck) process.kill(process.pid, 'SIGKILL');
   process.exit(0);
 }
 
-async function newMetrics(output: LogOutput): Promise<Metrics> {
-  const linesDropped = () => output.dropped;
+async function newMetrics(output: Log): Promise<Metrics> {
+  const linesDropped = output.dropped;
   if (!cluster.isWorker) return new Metrics({ linesDropped });
   const { WorkerMetrics } = await import('./observability/worker-metrics.ts');
   return new WorkerMetrics({ linesDropped });
@@ -190,7 +177,7 @@ async function hasKeys(store: Store): Promise<boolean> {
 
 /** Prints the addresses with the development key in their fragment, which is never sent, or how to get a key. */
 function printBanner(
-  output: LogOutput,
+  output: Log,
   { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
   port: number,
   { key, hasKeys }: { key: string | null; hasKeys: boolean },
@@ -217,6 +204,5 @@ function printBanner(
       `  curl -H 'X-API-Key: ${key}' '${address}${REST_BASE_PATH}/pets?limit=2'`,
     );
   }
-  output.write(`${lines.join('\n')}\n\n`);
-  output.flush();
+  output.print(`${lines.join('\n')}\n\n`);
 }

@@ -23,6 +23,7 @@ import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
 import { watched, withCalls } from './instrumented-store.ts';
+import { shownPath } from './masking.ts';
 import { VERSION } from './version.ts';
 
 const NAME = 'petstore-graphql-gateway';
@@ -70,12 +71,14 @@ export class Tracing {
         kind: SpanKind.SERVER,
         attributes: {
           'http.request.method': method,
-          'url.path': path,
+          'url.path': shownPath(path),
           // GraphQL over GET has variables in its query, which are nobody's business.
-          ...(query !== '' && !isGraphQL(path) && { 'url.query': query }),
+          ...(query !== '' && !isGraphQL(path) && { 'url.query': shownPath(query) }),
           'url.scheme': 'http',
           'client.address': context.address,
-          ...(headers['user-agent'] !== undefined && { 'user_agent.original': headers['user-agent'] }),
+          ...(headers['user-agent'] !== undefined && {
+            'user_agent.original': shownPath(headers['user-agent']),
+          }),
           'server.address': headers.host?.replace(/:\d*$/, '') ?? localAddress,
           'server.port': localPort,
           'network.protocol.version': request.httpVersion,

@@ -1,8 +1,7 @@
-import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { createGateway } from '../../src/gateway.ts';
-import { LogOutput } from '../../src/observability/log-output.ts';
+import { openLog } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen } from '../../src/server.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
@@ -12,7 +11,7 @@ import { initialUsage } from '../../src/store/usage.ts';
 const config = readConfig(process.env);
 const store = openSqliteStore({ records: RECORDS, file: config.DATA_FILE, role: 'server' });
 const usage = initialUsage();
-const log = pino({ base: null }, new LogOutput());
+const { log } = await openLog(config.LOG_LEVEL);
 const uncountedStore = { ...store, charge: () => ({ outcome: 'passed' as const, usage }) };
 const server = createHttpServer(
   createGateway({ store: uncountedStore, config, log, metrics: new Metrics() }),

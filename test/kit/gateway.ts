@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import { createGateway, type Gateway } from '../../src/gateway.ts';
+import { logOptions } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen, type Timeouts } from '../../src/server.ts';
 import type { GatewayOptions } from '../../src/services.ts';
@@ -83,7 +84,7 @@ export class TestGateway {
     timeouts?: Timeouts,
   ): Promise<TestGateway> {
     const logs: string[] = [];
-    const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logs.push(line) });
+    const log = pino(logOptions('debug'), { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const handler = createGateway({ store, config, log, metrics: new Metrics(), clock, ...more });
     const server = createHttpServer(handler, timeouts);

@@ -116,4 +116,16 @@ describe('the log', () => {
       .poll(() => lines().filter(({ operation }) => operation === 'createCategory'))
       .toMatchObject([{ aborted: true }]);
   });
+
+  it('has no key that somebody put into a URL, and no more than 300 characters of a path', async () => {
+    const { gateway } = kit;
+    lines();
+    await send(gateway, `/pets/${gateway.key}`);
+    await send(gateway, `/${'x'.repeat(250)}/${gateway.key}/${'y'.repeat(10_000)}`);
+    const logged = kit.gateway.logs.splice(0);
+    expect(logged.join('')).not.toContain(gateway.key.slice(0, 20));
+    const [first, second] = logged.map((line) => JSON.parse(line).path);
+    expect(first).toBe('/pets/petstore_…');
+    expect(second.length).toBeLessThanOrEqual(301);
+  });
 });

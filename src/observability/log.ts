@@ -1,0 +1,90 @@
+import { isatty } from 'node:tty';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { masked, shownPath } from './masking.ts';
+
+const STDOUT = 1;
+/** Bytes that are written together … */
+const MIN_WRITE = 4_096;
+/** … or after this many milliseconds. */
+const FLUSH_INTERVAL = 200;
+/** Bytes that wait for a destination that does not take them. Further lines are dropped. */
+const MAX_WAITING = 1_000_000;
+
+/** How every log of the gateway is written: paths are cut and keys are masked, wherever in a line they are. */
+export const logOptions = (level: string): LoggerOptions => ({
+  level,
+  base: null,
+  serializers: { path: shownPath },
+  hooks: { streamWrite: masked },
+});
+
+/** The log on standard output, and what else is printed there. */
+export interface Log {
+  log: Logger;
+  /** Lines that could not be written. */
+  dropped(): number;
+  /** Writes text that is not a log line, keys included. */
+  print(text: string): void;
+  /** Writes what is left, in at most this many milliseconds. */
+  end(milliseconds: number): Promise<void>;
+}
+
+/**
+ * Opens the log: JSON lines, or readable ones on a terminal. It neither blocks nor ends the process if a pipe has no
+ * reader or the disk is full: then lines are dropped and counted.
+ */
+export async function openLog(level: string): Promise<Log> {
+  // Makes a pipe non-blocking: a thread that is stuck on it would delay the exit of the process.
+  process.stdout.on('error', () => {});
+  const destination = pino.destination({
+    ...{ dest: STDOUT, sync: false, minLength: MIN_WRITE, maxLength: MAX_WAITING },
+    periodicFlush: FLUSH_INTERVAL,
+  });
+  let dropped = 0;
+  let isClosed = false;
+  destination.on('drop', () => {
+    dropped++;
+  });
+  destination.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // Whatever else it is may pass; what waits is written again with the next line.
+    isClosed ||= code === 'EPIPE';
+  });
+  const output: DestinationStream = {
+    write(line) {
+      if (isClosed) dropped++;
+      else destination.write(line);
+    },
+  };
+  const stream = isatty(STDOUT) ? await readable(output) : output;
+  return {
+    log: pino(logOptions(level), stream),
+    dropped: () => dropped,
+    print(text) {
+      output.write(text);
+      destination.flush();
+    },
+    async end(milliseconds) {
+      if (isClosed) return;
+      const late = new Promise((resolve) => setTimeout(resolve, milliseconds, 'late').unref());
+      const flushed = new Promise((resolve) => destination.flush(resolve));
+      // pino would try again and again at the exit.
+      if ((await Promise.race([flushed, late])) === 'late') destination.destroy();
+    },
+  };
+}
+
+/** Formats lines for people. Loaded on a terminal only: a server behind a pipe never pays for it. */
+async function readable(output: DestinationStream): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty');
+  const format = pretty.prettyFactory({
+    colorize: true,
+    translateTime: 'HH:MM:ss',
+    include: 'time,level,err,reason,host,signal,message',
+    singleLine: true,
+    messageFormat: (line, messageKey) =>
+      line[messageKey] === 'request'
+        ? `${line.method} ${line.path} ${line.status} ${line.codes ?? line.operation ?? ''} ${line.ms} ms`
+        : String(line[messageKey]),
+  });
+  return { write: (line) => output.write(format(line)) };
+}
