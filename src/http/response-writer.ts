@@ -39,6 +39,11 @@ export class ResponseWriter {
       if (stream) void this.#stream(context, stream);
       return false;
     }
+    if (answer.pass) {
+      response.setHeader('X-Request-Id', context.requestId).setHeader('X-Content-Type-Options', 'nosniff');
+      answer.pass(request, response);
+      return true;
+    }
     const { cors, now } = this.#options;
     const all: Headers = ['X-Request-Id', context.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {

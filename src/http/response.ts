@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError, cut } from '../foundation/errors.ts';
 
 /** Response headers as a flat list of names and values, the format Node writes fastest. */
@@ -16,6 +16,8 @@ export interface HttpResponse {
   etag?: string;
   /** Writes a body of unknown length after the head. @returns fields for the log entry at its end */
   stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;
+  /** Leaves all but the common headers to another handler, such as one for static files. */
+  pass?: (request: IncomingMessage, response: ServerResponse) => void;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
 }

@@ -1,5 +1,5 @@
 import { build } from 'esbuild';
-import { bundle, bundlePrograms } from '../../bundle.ts';
+import { bundlePages, bundlePrograms } from '../../bundle.ts';
 
 /** Programs of tests that open a store in a process of their own. */
 const PROGRAMS = ['one-server', 'endless-writer'].map((name) => `test/store/sqlite/${name}.ts`);
@@ -14,5 +14,5 @@ export async function setup(): Promise<void> {
     format: 'esm',
     platform: 'node',
   });
-  await Promise.all([bundlePrograms(), bundle(), testPrograms]);
+  await Promise.all([bundlePrograms(), bundlePages(), testPrograms]);
 }

@@ -1,105 +1,96 @@
-import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import type { RequestContext } from '../../http/request-context.ts';
-import type { Headers, HttpResponse } from '../../http/response.ts';
-import { acceptsCoding } from './asset.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import sirv from 'sirv';
+import type { HttpResponse } from '../../http/response.ts';
+import { ICON_PATH } from './paths.ts';
 
 /** What a page loads, as paths. */
 export interface PageFiles {
   script: string;
-  style: string;
   /** The modules that the script imports, directly or not. */
   modules: string[];
-  /** Scripts of others that it runs. */
-  scripts: string[];
+  styles: string[];
+  /** Files of others that it names: scripts. */
+  assets: string[];
 }
 
-/** The bundler's output for browsers, written by `bundle.ts` at the root of the repository. */
-export interface Manifest {
-  /** Digest of all inputs. */
-  digest: string;
-  /** The paths a page loads, by page name. */
-  pages: Record<string, PageFiles>;
-  /** All file names. */
-  files: string[];
+/** An entry of Vite's manifest. */
+interface Chunk {
+  file: string;
+  name?: string;
+  isEntry?: boolean;
+  imports?: string[];
+  css?: string[];
+  assets?: string[];
 }
+
+/** Where the scripts and styles are. Their names contain a digest, so browsers can cache them for ever. */
+export const BUNDLE_PATH = '/explorer/';
 
 /** Resolves to the same folder from the sources and from the compiled program. */
-const FOLDER = new URL('../../../dist/explorer/', import.meta.url);
+const FOLDER = fileURLToPath(new URL('../../../dist/pages/', import.meta.url));
 
-const TYPES: Record<string, string> = {
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  ttf: 'font/ttf',
-};
-
-/** How long the content of a file is cached, in milliseconds. */
-const CONTENT_TTL = 10_000;
-
-/** Content codings that the bundler has produced, smallest first, with their file suffixes. */
-const CODINGS = [
-  { coding: 'br', suffix: '.br' },
-  { coding: 'gzip', suffix: '.gz' },
-] as const;
-
-/**
- * The scripts and styles of the pages. Their names contain a digest, so browsers can cache them forever.
- * Files are read from disk and left to the cache of the operating system.
- */
+/** The files of the pages as Vite has built them (vite.config.ts), served by sirv. */
 export class Bundle {
-  #manifest: Manifest | undefined;
-  /** Files being sent or sent recently, so that concurrent requests share one copy. */
-  readonly #contents = new Map<string, Promise<Buffer>>();
+  #read:
+    | { manifest: Record<string, Chunk>; files: ReadonlySet<string>; serve: ReturnType<typeof sirv> }
+    | undefined;
 
-  /** The paths of a page's scripts and style sheet. */
+  /** The paths of a page's scripts and style sheets. @param name of the page in vite.config.ts */
   page(name: string): PageFiles {
-    return this.#read().pages[name]!;
-  }
-
-  /** Whether there is a file at a path. */
-  has(path: string): boolean {
-    return path.startsWith(BUNDLE_PATH) && this.#read().files.includes(path.slice(BUNDLE_PATH.length));
-  }
-
-  /** Responds to a GET or HEAD of an existing file. */
-  async handle(context: RequestContext): Promise<HttpResponse> {
-    const name = context.path.slice(BUNDLE_PATH.length);
-    const accepted = context.headers['accept-encoding'];
-    const encoded = CODINGS.find(({ coding }) => acceptsCoding(accepted, coding));
-    const headers: Headers = [
-      'Cache-Control',
-      'public, max-age=31536000, immutable',
-      'Vary',
-      'Accept-Encoding',
-    ];
-    if (encoded) headers.push('Content-Encoding', encoded.coding);
+    const { manifest } = this.#built();
+    const entry = Object.values(manifest).find((chunk) => chunk.isEntry && chunk.name === name)!;
+    const chunks = new Set<Chunk>();
+    const visit = (chunk: Chunk) => {
+      // Those that others rest on come first, as the cascade needs.
+      for (const key of chunk.imports ?? []) if (!chunks.has(manifest[key]!)) visit(manifest[key]!);
+      chunks.add(chunk);
+    };
+    visit(entry);
+    const modules = [...chunks].filter((chunk) => chunk !== entry).map(({ file }) => file);
+    const all = (of: 'css' | 'assets') => [...new Set([...chunks].flatMap((chunk) => chunk[of] ?? []))];
+    const path = (file: string) => `/${file}`;
     return {
-      status: 200,
-      headers,
-      body: await this.#content(`${name}${encoded?.suffix ?? ''}`),
-      contentType: TYPES[name.slice(name.lastIndexOf('.') + 1)]!,
+      script: path(entry.file),
+      modules: modules.map(path),
+      styles: all('css').map(path),
+      assets: all('assets').map(path),
     };
   }
 
-  #content(file: string): Promise<Buffer> {
-    let content = this.#contents.get(file);
-    if (!content) {
-      const forget = () => this.#contents.delete(file);
-      content = readFile(new URL(file, FOLDER)).catch((error) => {
-        forget();
-        throw error;
-      });
-      this.#contents.set(file, content);
-      setTimeout(forget, CONTENT_TTL).unref();
-    }
-    return content;
+  /** The first parts of the paths of all files. */
+  readonly roots: readonly string[] = [BUNDLE_PATH, ICON_PATH, '/robots.txt'];
+
+  /** Whether there is a file at a path. */
+  has(path: string): boolean {
+    return this.#built().files.has(path);
+  }
+
+  /** Responds to a GET or HEAD of an existing file. */
+  handle(): HttpResponse {
+    const { serve } = this.#built();
+    return { status: 200, headers: [], pass: (request, response) => serve(request, response) };
   }
 
   /** Read on the first request for a page, because a gateway that serves only programs does not need it. */
-  #read(): Manifest {
-    this.#manifest ??= JSON.parse(readFileSync(new URL('manifest.json', FOLDER), 'utf8')) as Manifest;
-    return this.#manifest;
+  #built() {
+    this.#read ??= {
+      manifest: JSON.parse(readFileSync(`${FOLDER}.vite/manifest.json`, 'utf8')) as Record<string, Chunk>,
+      files: new Set(
+        readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
+          .filter((name) => !/^\.vite|\.(?:br|gz)$/.test(name))
+          .map((name) => `/${name.replaceAll('\\', '/')}`),
+      ),
+      serve: sirv(FOLDER, {
+        brotli: true,
+        gzip: true,
+        etag: true,
+        setHeaders: (response, path) => {
+          const isHashed = path.startsWith(BUNDLE_PATH);
+          response.setHeader('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
+        },
+      }),
+    };
+    return this.#read;
   }
 }
-
-export const BUNDLE_PATH = '/explorer/';

@@ -2,8 +2,7 @@ import { MCP_PATH } from '../../http/paths.ts';
 import { escapeHtml } from './html.ts';
 
 /**
- * The console: what a key may do, has used and receives. The script fills the sections, each with what the key
- * permits.
+ * The console: what a key may do, has used and receives. The script fills in the sections, each with what the key permits.
  *
  * @param basePath path prefix of the REST operations it calls
  * @param mcp whether agents are served
@@ -19,11 +18,5 @@ shown, and what you enter stays in this browser.${
 }</p>
 <noscript>The console needs JavaScript. <code>GET ${escapeHtml(basePath)}/key</code> and
 <code>GET ${escapeHtml(basePath)}/usage</code> return the same.</noscript>
-<div id="sections" hidden>
-<section aria-labelledby="key-title" class="card"><h2 id="key-title">Key</h2><div id="key-facts"></div></section>
-<section aria-labelledby="budget-title" class="card"><h2 id="budget-title">Budget</h2><div id="budget"></div></section>
-<section aria-labelledby="usage-title" class="card wide"><h2 id="usage-title">Usage</h2><div id="usage"></div></section>
-<section aria-labelledby="events-title" class="card wide"><h2 id="events-title">Live events</h2><div id="events"></div></section>
-<section aria-labelledby="webhooks-title" class="card wide"><h2 id="webhooks-title">Webhooks</h2><div id="webhooks"></div></section>
-</div>
+<div id="sections"></div>
 </main>`;

@@ -1,8 +1,7 @@
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import type { Headers } from '../../http/response.ts';
 import type { Bundle } from './bundle.ts';
-import { ICON_PATH } from './icon.ts';
-import { CONSOLE_PATH, DOCS_PATH } from './paths.ts';
+import { CONSOLE_PATH, DOCS_PATH, GUIDES_PATH, ICON_PATH } from './paths.ts';
 
 /**
  * The only sources that a page may run or load (CSP level 3 directives). Scripts set inline styles, and style
@@ -72,11 +71,13 @@ export interface HtmlPageOptions {
 /** Renders a page with the common header, which has navigation and the API key form. */
 export function htmlPage(options: HtmlPageOptions): string {
   const { title, description, name, path, body, bundle, graphiql } = options;
-  const { script, style, modules, scripts } = bundle.page(name);
-  // Named here, they load while the page's own script is on its way. Those of others are large, so they come after all else.
+  const { script, styles, modules, assets } = bundle.page(name);
+  // Named here, they load while the page's own script is on its way. Scripts of others are large, so they come after all else.
   const early = [
     ...modules.map((href) => `<link rel="modulepreload" href="${href}">`),
-    ...scripts.map((href) => `<link rel="preload" as="script" href="${href}" fetchpriority="low">`),
+    ...assets
+      .filter((href) => href.includes('/scalar-'))
+      .map((href) => `<link rel="preload" as="script" href="${href}" fetchpriority="low">`),
   ];
   const link = (to: string, text: string) =>
     `<a href="${to}"${to === path ? ' aria-current="page"' : ''}>${escapeHtml(text)}</a>`;
@@ -89,17 +90,18 @@ export function htmlPage(options: HtmlPageOptions): string {
 <title>${escapeHtml(title)}</title>
 <meta name="description" content="${escapeHtml(description)}">
 <link rel="icon" href="${ICON_PATH}">
-<link rel="stylesheet" href="${style}">
+${styles.map((href) => `<link rel="stylesheet" href="${href}">`).join('\n')}
 <script src="${bundle.page('first-paint').script}"></script>
 <script type="module" src="${script}"></script>
 ${early.join('\n')}
 </head>
-<body data-graphiql="${graphiql ? 'on' : 'off'}">
+<body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="site-header">
 <a class="brand" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24">Petstore</a>
 <nav aria-label="Pages">
 ${graphiql ? `${link(GRAPHQL_PATH, 'GraphiQL')}\n` : ''}${link(DOCS_PATH, 'REST docs')}
+${link(GUIDES_PATH, 'Guides')}
 ${link(CONSOLE_PATH, 'Console')}
 </nav>
 <form id="key-form">

@@ -8,25 +8,24 @@ import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { Asset } from './asset.ts';
-import { BUNDLE_PATH, Bundle } from './bundle.ts';
+import { Bundle } from './bundle.ts';
 import { consoleBody } from './console.ts';
 import { docsBody } from './docs.ts';
 import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
+import { guideBody, guidePath, guides } from './guides.ts';
 import { escapeHtml, HTML_HEADERS, HTML_TYPE, type HtmlPageOptions, htmlPage } from './html.ts';
-import { ICONS } from './icon.ts';
 import { landingBody, originOf } from './landing.ts';
-import { OpenApi } from './openapi.ts';
-import { restOperations } from './operations.ts';
-import { CONSOLE_PATH, DOCS_PATH, OPENAPI_PATH, OPERATIONS_PATH, SDL_PATH } from './paths.ts';
+import { openApiPage } from './openapi.ts';
+import { CONSOLE_PATH, DOCS_PATH, GUIDES_PATH, ICON_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
+import { TextPage } from './text-page.ts';
 
 /**
  * @param introspection whether there is a schema to link to
  * @param script shows the operation that the editor will open with
  */
 const graphiqlBody = (introspection: boolean, script: string) => `<h1 class="unseen">GraphiQL</h1>
-<main id="main" tabindex="-1"><div id="graphiql"><pre id="plain-query">${escapeHtml(FIRST_EXAMPLE)}</pre></div></main>
-<script src="${script}"></script>
+<main id="main" tabindex="-1"><p class="loading" id="loading" role="status">Loading the editor …</p><div id="graphiql"><pre id="plain-query">${escapeHtml(FIRST_EXAMPLE)}</pre></div></main>
+<script type="module" src="${script}"></script>
 <noscript>GraphiQL needs JavaScript.${
   introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
 }</noscript>`;
@@ -46,15 +45,6 @@ interface Entry {
  */
 const METRICS_INTERVAL = 250;
 
-/** Crawlers may index the pages, but not the API (RFC 9309). */
-const ROBOTS = `User-agent: *
-Allow: /$
-Allow: ${DOCS_PATH}
-Allow: ${CONSOLE_PATH}
-Allow: ${BUNDLE_PATH}
-Disallow: /
-`;
-
 const json = (value: unknown): HttpResponse => ({
   status: 200,
   headers: ['Cache-Control', 'no-store'],
@@ -67,7 +57,7 @@ export class Pages implements Transport {
   readonly errorResponse = errorResponse;
   readonly #entries = new Map<string, Entry>();
   readonly #bundle = new Bundle();
-  readonly #file: Entry = { page: sameOrigin((context) => this.#bundle.handle(context)) };
+  readonly #file: Entry = { page: sameOrigin(() => this.#bundle.handle()) };
 
   constructor({ config, store, metrics, schema, routes }: TransportServices) {
     const { REST_BASE_PATH: basePath, GRAPHIQL, INTROSPECTION, MCP, TRUST_PROXY } = config;
@@ -84,23 +74,16 @@ export class Pages implements Transport {
       const { contentType } = metrics;
       add('/metrics', async () => ({ status: 200, headers: [], body: await text(), contentType }));
     }
-    const openApi = new OpenApi(config, routes);
-    add(OPENAPI_PATH, (context) => openApi.handle(context));
-    add(
-      '/robots.txt',
-      asset(TEXT_TYPE, () => ROBOTS),
-    );
-    if (GRAPHIQL && INTROSPECTION)
-      add(
-        OPERATIONS_PATH,
-        asset('application/json', () => JSON.stringify(restOperations(routes, basePath))),
+    add(OPENAPI_PATH, openApiPage(config, routes));
+    // Asked for by browsers on pages without an icon link.
+    add('/favicon.ico', redirectTo(ICON_PATH));
+    if (INTROSPECTION) {
+      const sdl = new TextPage(
+        'text/plain; charset=utf-8',
+        () => `${printSchema(lexicographicSortSchema(schema))}\n`,
       );
-    for (const { path, contentType, content } of ICONS) add(path, sameOrigin(asset(contentType, content)));
-    if (INTROSPECTION)
-      add(
-        SDL_PATH,
-        asset(TEXT_TYPE, () => `${printSchema(lexicographicSortSchema(schema))}\n`),
-      );
+      add(SDL_PATH, (context) => sdl.handle(context));
+    }
 
     const render = (page: HtmlPage) => htmlPage({ ...page, bundle: this.#bundle, graphiql: GRAPHIQL });
     const addPage = (
@@ -109,11 +92,7 @@ export class Pages implements Transport {
       body: () => string,
       isFor?: Entry['isFor'],
     ) => {
-      const html = new Asset({
-        contentType: HTML_TYPE,
-        content: () => render({ path, ...page, body: body() }),
-        headers: HTML_HEADERS,
-      });
+      const html = new TextPage(HTML_TYPE, () => render({ path, ...page, body: body() }), HTML_HEADERS);
       add(
         path,
         sameOrigin((context) => html.handle(context)),
@@ -128,7 +107,12 @@ export class Pages implements Transport {
         name: 'docs',
         description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
       },
-      () => docsBody([...routes, ...STREAMS], basePath),
+      () =>
+        docsBody({
+          operations: [...routes, ...STREAMS],
+          basePath,
+          graphiql: GRAPHIQL && INTROSPECTION,
+        }),
     );
     addPage(
       CONSOLE_PATH,
@@ -139,6 +123,15 @@ export class Pages implements Transport {
       },
       () => consoleBody(basePath, MCP),
     );
+    const guidesAbout =
+      'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.';
+    addPage(GUIDES_PATH, { title: 'Petstore guides', name: 'guides', description: guidesAbout }, guideBody);
+    for (const guide of guides())
+      addPage(
+        guidePath(guide),
+        { title: `${guide.title} · Petstore`, name: 'guides', description: guidesAbout },
+        () => guideBody(guide),
+      );
     if (GRAPHIQL)
       addPage(
         GRAPHQL_PATH,
@@ -175,7 +168,7 @@ export class Pages implements Transport {
   }
 
   get roots(): readonly string[] {
-    return [BUNDLE_PATH, ...this.#entries.keys()].map(rootOf);
+    return [...this.#bundle.roots, ...this.#entries.keys()].map(rootOf);
   }
 
   matches(context: RequestContext): boolean {
@@ -204,14 +197,7 @@ export class Pages implements Transport {
 
 type HtmlPage = Omit<HtmlPageOptions, 'bundle' | 'graphiql'>;
 
-const TEXT_TYPE = 'text/plain; charset=utf-8';
 const METHODS = 'GET, HEAD, OPTIONS';
-
-/** Content that is the same for everyone. */
-function asset(contentType: string, content: () => string | Buffer): Page {
-  const made = new Asset({ contentType, content });
-  return (context) => made.handle(context);
-}
 
 /** Redirects to a page, keeping the query. */
 const redirectTo =

@@ -11,17 +11,17 @@ withBrowser(
       const { page } = tab;
       await tab.see('Enter an API key above', '#hint');
       await expectSkipLink(tab);
-      expect(await page.locator('#sections').isVisible()).toBe(false);
+      expect(await page.locator('#sections .card').count()).toBe(0);
       await page.getByLabel('API key').fill(key);
       await page.keyboard.press('Enter');
-      await tab.see('free', '#key-facts dd');
+      await tab.see('free', '#sections dd');
       const left = () => page.locator('.gauge [role="meter"]').first().getAttribute('aria-valuenow');
       // Each section has made its requests.
-      await tab.see('(rest)', '#usage');
-      await tab.see('This key has no webhooks.', '#webhooks');
+      await tab.see('(rest)', '.rows');
+      await tab.see('This key has no webhooks.', '#sections .note');
       const before = Number(await left());
       await page.getByRole('button', { name: 'Listen' }).click();
-      await tab.see('Listening …', '#events [role="status"]');
+      await tab.see('Listening …', '.controls [role="status"]');
       await expect.poll(left).toBe(String(before - 1));
       const big = '9007199254740993';
       await kit.gateway.call('/store/orders', { method: 'POST', body: `{"id":${big}}` });
@@ -36,78 +36,106 @@ withBrowser(
       await page.getByLabel('Contains').fill('');
       await expectAccessible(tab, 'console');
       await page.getByRole('button', { name: 'Stop' }).click();
-      await tab.see('Stopped after 2 events.', '#events [role="status"]');
+      await tab.see('Stopped after 2 events.', '.controls [role="status"]');
       // Another key gets nothing of this one.
       await page.getByLabel('API key').fill('');
       await page.getByRole('button', { name: 'Use', exact: true }).click();
-      await page.locator('#sections').waitFor({ state: 'hidden' });
+      await page.locator('#sections .card').first().waitFor({ state: 'detached' });
       await tab.leave('console', REFUSED);
     }, 90_000);
 
     it('shows scopes and expiry, and usage by day and by operation as charts', async () => {
       const tab = await kit.open('/console', { key: kit.gateway.key });
-      await tab.see('never', '#key-facts dd');
-      await tab.see('all', '#key-facts dd');
+      await tab.see('never', '#sections dd');
+      await tab.see('all', '#sections dd');
       const operations = /By operation on \d{4}-\d\d-\d\d[\s\S]*createOrder \(rest\)/;
-      await tab.see(operations, '#usage');
+      await tab.see(operations, 'section[aria-label="Usage"]');
       await tab.page.getByRole('button', { name: 'Refresh' }).first().click();
-      await tab.see(operations, '#usage');
+      await tab.see(operations, 'section[aria-label="Usage"]');
       const today = new Date().toISOString().slice(0, 10);
-      expect(await tab.page.locator('#usage .columns li').first().innerText()).toContain(today.slice(5));
+      expect(await tab.page.locator('.columns li').first().innerText()).toContain(today.slice(5));
       await expectAccessible(tab, 'console-usage');
       await tab.leave('console-usage', REFUSED);
     }, 90_000);
 
-    it('shows webhooks with their last attempts, and tests, pauses and replays them', async () => {
+    it('creates, tests, pauses, replays, rotates and deletes a webhook, whose secrets are shown once', async () => {
       const receiver = await Receiver.start();
       onTestFinished(() => receiver.close());
       const key = await kit.gateway.newKey('pro');
-      const { url } = receiver;
-      const created = await kit.gateway.call('/webhooks', { method: 'POST', key, body: { url } });
-      expect(created.status, created.text).toBe(201);
       const tab = await kit.open('/console', { key });
       const { page } = tab;
-      await tab.see(url, '#webhooks h3');
-      await tab.see('Delivering', '#webhooks dd');
-      await page.getByRole('button', { name: 'Test', exact: true }).click();
-      await tab.see(/The test was answered 204 after \d+ ms/, '#webhooks [role="status"]');
-      await tab.see('was answered 204', '#webhooks td');
+      const click = (name: string) => page.getByRole('button', { name, exact: true }).click();
+      const said = (text: string | RegExp) => tab.see(text, '.webhook [role="status"]');
+      await tab.see('This key has no webhooks.');
+      await page.getByLabel('URL', { exact: true }).fill('https://localhost/hook#fragment');
+      await click('Create');
+      await tab.see(/url/, 'form [role="status"]');
+      await page.getByLabel('URL', { exact: true }).fill(receiver.url);
+      await page.getByLabel('Event types').fill('order.created');
+      await click('Create');
+      await tab.see(receiver.url, '.webhook h3');
+      await tab.see('order.created', '.webhook dd');
+      const secretOf = async () =>
+        (await page.locator('.webhook code').filter({ hasText: 'whsec_' }).innerText()).trim();
+      const first = await secretOf();
+      await click('Test');
+      await said(/The test was answered 204 after \d+ ms/);
+      await tab.see('was answered 204', '.webhook td');
       expect(receiver.received.map(({ event }) => event.type)).toContain('webhook.test');
-      await page.getByRole('button', { name: 'Pause' }).click();
-      await tab.see('Paused', '#webhooks dd');
-      await page.getByRole('button', { name: 'Resume' }).click();
-      await tab.see('Delivering', '#webhooks dd');
+      await click('Pause');
+      await tab.see('Paused', '.webhook dd');
+      await click('Resume');
+      await tab.see('Delivering', '.webhook dd');
       // To another event than the one it has reached.
       await kit.gateway.call('/categories', { method: 'POST', body: { name: 'Birds' } });
-      const { json } = await kit.gateway.call('/events?limit=100');
-      const place = json.at(-1).id;
-      expect(place).not.toBe(created.json.after);
+      const place = (await kit.gateway.call('/events?limit=100')).json.at(-1).id;
       await page.getByLabel('Replay after event').fill(place);
-      await page.getByRole('button', { name: 'Replay', exact: true }).click();
-      await tab.see('Replaying from there.', '#webhooks [role="status"]');
-      expect((await kit.gateway.call(`/webhooks/${created.json.id}`, { key })).json.after).toBe(place);
+      await click('Replay');
+      await said('Replaying from there.');
+      expect((await kit.gateway.call('/webhooks', { key })).json[0].after).toBe(place);
       await page.getByLabel('Replay after event').fill('no event');
-      await page.getByRole('button', { name: 'Replay', exact: true }).click();
-      await tab.see(/invalid|must/, '#webhooks [role="status"]');
+      await click('Replay');
+      await said(/invalid|must/);
+      await click('Rotate secret');
+      await expect.poll(secretOf).not.toBe(first);
       await expectAccessible(tab, 'console-webhooks');
+      // Another visit does not see it.
+      await page.reload();
+      await tab.see(receiver.url, '.webhook h3');
+      expect(await page.locator('main').innerText()).not.toContain('whsec_');
+      await click('Delete');
+      await click('Delete it for good');
+      await tab.see('This key has no webhooks.');
+      expect((await kit.gateway.call('/webhooks', { key })).json).toEqual([]);
       await tab.leave('console-webhooks', REFUSED);
     }, 90_000);
+
+    it('shows a key that is bound to documents, whose budget the headers tell', async () => {
+      const key = await kit.gateway.newKey('free', undefined, { documents: 'web' });
+      const tab = await kit.open('/console', { key });
+      await tab.see(/\d+ of 60 left/, '.gauge');
+      await tab.see('web', '#sections dd');
+      await tab.leave('console-bound', REFUSED);
+    }, 60_000);
 
     it('sends no requests while the budget is exhausted, which would count towards a ban, and resumes afterwards', async () => {
       const key = await kit.gateway.newKey('enterprise', { perMinute: 8, perDay: 100 });
       for (let i = 0; i < 11; i++) await kit.gateway.call('/pets', { key });
       const tab = await kit.open('/console', { key });
-      await tab.see('Nothing is left. A ban is 18 refusals away', '#budget [role="status"]');
-      await tab.see(/Usage is not shown\. Nothing is left of the budget for \d+ s\./, '#usage .note');
+      await tab.see('Nothing is left.', 'section[aria-label="Budget"] [role="status"]');
+      await tab.see(
+        /Usage is not shown\. Nothing is left of the budget for \d+ s\./,
+        'section[aria-label="Usage"] .note',
+      );
       const { page } = tab;
       for (const name of ['Refresh', 'Listen']) await page.getByRole('button', { name }).first().click();
-      await tab.see(/Nothing is left of the budget for/, '#events [role="status"]');
+      await tab.see(/Nothing is left of the budget for/, '.controls [role="status"]');
       const { id } = (await kit.gateway.store.apiKeys()).at(-1)!;
       // Two of the three refusals before the page was opened are strikes, and there was no other.
       expect((await kit.gateway.store.usage([id]))[0]!.strikes).toHaveLength(2);
+      const again = page.waitForRequest('**/usage?*', { timeout: 15_000 });
       await page.clock.setSystemTime(Date.now() + 61_000);
-      // The server's own refusal, whose minute goes on.
-      await tab.see(/Usage is not shown\. The plan allows 8 requests/, '#usage .note');
+      await again;
       await tab.leave('console-exhausted', REFUSED);
     }, 60_000);
 
@@ -115,7 +143,7 @@ withBrowser(
       const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
       for (let i = 0; i < 23; i++) await kit.gateway.call('/pets', { key });
       const tab = await kit.open('/console', { key });
-      await tab.see(/Banned for \d+ s more/, '#budget [role="status"]');
+      await tab.see(/Banned for \d+ s more/, 'section[aria-label="Budget"] [role="status"]');
       await tab.leave('console-banned', REFUSED);
     }, 60_000);
   },

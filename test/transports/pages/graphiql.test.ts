@@ -139,8 +139,8 @@ withBrowser('GraphiQL', (kit) => {
     if (process.env.AT_LENGTH === '1') await page.reload({ waitUntil: 'commit' });
     await expectRestored(['Mine', 'Pet'], 'query Pet');
     await page.locator('.examples').waitFor({ timeout: 15_000 });
-    const editor = await page.locator('.graphiql-editors').boundingBox();
-    expect(editor!.width).toBeGreaterThanOrEqual(520);
+    const widthOf = async (selector: string) => (await page.locator(selector).boundingBox())!.width;
+    expect(await widthOf('.graphiql-response')).toBeGreaterThan(await widthOf('.graphiql-editors'));
     await openPanel('History');
     await tab.see('Mine', '.graphiql-history');
     await tab.done('graphiql-returned');
@@ -158,6 +158,8 @@ withBrowser('GraphiQL', (kit) => {
     await page.keyboard.press('Escape');
     await tab.write('query { pets { nodes { id } } }');
     await openPanel('Build');
+    await page.getByLabel('Operation name').first().waitFor();
+    expect(await page.locator('.graphiql-plugin').evaluate((panel) => panel.scrollTop)).toBe(0);
     await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
     await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
     await tab.done('graphiql-build', MISMATCH);
@@ -168,7 +170,8 @@ withBrowser('GraphiQL', (kit) => {
     await tab.see('Enter an API key to send requests.', '#key-status');
     await page.getByLabel('API key').fill(`petstore_${'x'.repeat(43)}`);
     await page.getByRole('button', { name: 'Use', exact: true }).click();
-    await tab.see('Unknown API key.', '#key-status');
+    await tab.see(/API key/, '#key-status[role=status]');
+    expect(await page.locator('#key').getAttribute('aria-invalid')).toBe('true');
     await tab.useKey('no key at all');
     await tab.see('keys are ASCII without spaces', '#key-status');
     await tab.useKey(kit.gateway.key);
@@ -216,7 +219,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
     await tab.see('Costs 6 units', '.cost-strip');
     await tab.run();
-    await tab.see('The last run cost 6 units', '.cost-strip');
+    await tab.see(/The last run cost 6 units\. 200, \d+ ms, [\d.]+ k?B/, '.cost-strip');
     await tab.see(/Resets in \d+ s\./, '#key-reset');
     await tab.see(/999,9\d\d of 1,000,000 left this minute/, '#key-status');
     expect(await tab.answer.textContent()).not.toContain('rateLimit');
@@ -230,60 +233,28 @@ withBrowser('GraphiQL', (kit) => {
     await tab.done('graphiql-cost');
   }, 60_000);
 
-  it('says that an operation exceeds the maximum, what makes it expensive, and which page fits', async () => {
-    await openPanel('Cost and REST');
-    const rows = page.locator('.expensive tbody tr');
-    const cases = {
-      // By entries: 101 units and 1 unit.
-      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }':
-        {
-          units: 102,
-          first: ['categories › pets', '10,000'],
-          suggestion: /^With 4\d entries per page in categories › pets it costs (4[5-9]|50) units/,
-        },
-      // By weight: 100 rows with 80 descriptions of weight 20.
-      [`{ categories(first: 100) { nodes { ${Array.from({ length: 80 }, (_, i) => `d${i}: description`).join(' ')} } } }`]:
-        {
-          units: 64,
-          first: ['categories', '100'],
-          suggestion: /^With 7\d entries per page in categories it costs (4[5-9]|50) units/,
-        },
-    };
-    for (const [query, { units, first, suggestion }] of Object.entries(cases)) {
-      await tab.write(query);
-      await tab.see(`costs ${units} units; the maximum is 50`, '.cost-strip');
-      await tab.see(suggestion, '.suggestion');
-      expect((await rows.first().innerText()).split('\t')).toEqual(first);
-    }
+  it('says that an operation is too expensive in the words of the server, and asks again where it may not ask yet', async () => {
+    await tab.write(
+      '{ categories(first: 100) { nodes { id pets(first: 100) { nodes { id } } } } orders { nodes { id } } }',
+    );
+    await tab.see(/102 units/, '.cost-strip .quote-refused');
+    let asked = 0;
+    await page.route('**/graphql/cost', (route) => {
+      asked++;
+      return asked > 1
+        ? route.continue()
+        : route.fulfill({
+            status: 429,
+            headers: { 'Retry-After': '1' },
+            json: { errors: [{ message: 'Too many at once.', extensions: { code: 'RATE_LIMITED' } }] },
+          });
+    });
+    await tab.write('{ pet(id: 3) { name } }');
+    await tab.see('Too many at once.', '.cost-strip .quote-none');
+    await tab.see('Costs 1 unit', '.cost-strip .quote-known');
+    await page.unroute('**/graphql/cost');
     await tab.done('graphiql-too-expensive', REFUSED);
   }, 60_000);
-
-  it('shows the equivalent REST call and what it omits', async () => {
-    await openPanel('Cost and REST');
-    const equivalents = {
-      '{ pet(id: 7) { name } }': 'GET /pets/7',
-      '{ pets(first: 5, after: "3", filter: { status: [available, sold], categoryId: 2 }) { nodes { id } } }':
-        'GET /pets?status=available&status=sold&categoryId=2&limit=5&after=3',
-      '{ category(id: 1) { pets(first: 2) { nodes { id } } } }': 'GET /categories/1/pets?limit=2',
-      '{ category(id: 1) { name } }': 'GET /categories/1',
-      'mutation { updatePet(id: 1, input: { status: sold }) { id } }': 'PATCH /pets/1\n\n{"status":"sold"}',
-      'mutation { deleteOrder(id: 9) }': 'DELETE /store/orders/9',
-      'mutation { createCategory(input: { name: "Fish" }) { id } }': 'POST /categories\n\n{"name":"Fish"}',
-    };
-    for (const [query, call] of Object.entries(equivalents)) {
-      await tab.write(query);
-      await expect.poll(() => page.locator('.rest-equivalent pre').innerText({ timeout: 5_000 })).toBe(call);
-    }
-    await tab.write('{ pet(id: 7) { category { name } } }');
-    await tab.see('It omits nested data (category)', '.rest-equivalent p');
-    const reference = page.getByRole('link', { name: 'getPet in the REST docs' });
-    expect(await reference.getAttribute('href')).toBe('/docs#tag/Pets/getPet');
-    await tab.write('{ pets(last: 5) { nodes { id } } }');
-    await tab.see('It omits the argument last', '.rest-equivalent p');
-    await tab.write('{ a: pet(id: 7) { name } b: pet(id: 8) { name } }');
-    await tab.see('No single REST call is equivalent.', '.panel p');
-    await tab.done('graphiql-rest-equivalent');
-  }, 90_000);
 
   it('explains an exhausted budget and an unreachable server', async () => {
     const ANY_OPERATION = /\/graphql(\/cost)?$/;
@@ -320,7 +291,7 @@ withBrowser('GraphiQL', (kit) => {
     await expectAccessible(tab, 'graphiql');
     for (const width of process.env.AT_LENGTH === '1' ? [1280, 390] : [390]) {
       await page.setViewportSize({ width, height: 900 });
-      for (const panel of ['Build', 'Cost and REST', 'History', 'Documentation Explorer', 'Examples']) {
+      for (const panel of ['Build', 'History', 'Documentation Explorer', 'Examples']) {
         await openPanel(panel);
         expect(await violationsOf(tab), panel).toEqual([]);
       }
@@ -329,10 +300,10 @@ withBrowser('GraphiQL', (kit) => {
     await tab.done('graphiql-panels', MISMATCH);
   }, 120_000);
 
-  it('copies the operation as curl, as code that runs and as a link that opens it, never with the key', async () => {
+  it('copies the operation as curl and as a link that opens it, never with the key', async () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await tab.write(`mutation Exact($id: ID!) { createOrder(input: { id: $id }) { id } }`);
-    await tab.write(`{ "id": ${BIG} } // beyond 2^53`, '.graphiql-editor-tool');
+    await tab.write(`{ "id": "${BIG}" } // beyond 2^53`, '.graphiql-editor-tool');
     await tab.run();
     await tab.see(`"${BIG}"`, '.result-window');
     await tab.write(`query Own($id: ID!) { order(id: $id) { id } }`);
@@ -347,15 +318,8 @@ withBrowser('GraphiQL', (kit) => {
     const run = async (command: string, args: string[]) =>
       (await promisify(execFile)(command, args, { env: { ...process.env, KEY: kit.gateway.key } })).stdout;
     expect(await run('bash', ['-c', await copied('Copy as curl')])).toContain(`{"order":{"id":"${BIG}"}}`);
-    const fetched = await copied('Copy as fetch');
-    expect(fetched).toContain('"X-API-Key": process.env.KEY');
-    expect(await run('node', ['--input-type=module', '-e', fetched])).toContain(`"${BIG}"`);
     await tab.write('{ "id": "1" }', '.graphiql-editor-tool');
     await tab.see('Costs 1 unit', '.cost-strip');
-    const readable = await copied('Copy as fetch');
-    expect(readable).toContain('body: JSON.stringify({\n');
-    expect(await run('node', ['--input-type=module', '-e', readable])).toContain('200');
-
     const link = await copied('Share');
     expect(link).toContain('/graphql?query=');
     await page.evaluate(() => localStorage.clear());
@@ -365,11 +329,6 @@ withBrowser('GraphiQL', (kit) => {
     await expect.poll(() => page.locator('.graphiql-editor-tool').innerText()).toMatch(/"id":\s"1"/);
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
 
-    await tab.goto('/#');
-    await tab.goto('/graphql#operation=updateOrder');
-    await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('mutation updateOrder(');
-    expect(await page.locator('.graphiql-editor-tool').innerText()).toContain('"complete"');
-    expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
     await tab.done('graphiql-copied');
   }, 90_000);
 

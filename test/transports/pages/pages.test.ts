@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { getVariableValues, type OperationDefinitionNode, parse, validate } from 'graphql';
@@ -11,7 +11,7 @@ import { exchangeRaw } from '../../kit/raw.ts';
 /** What browsers send on navigation. */
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 const browse = { key: null, headers: BROWSER };
-const PAGES = ['/', '/docs', '/graphql', '/console'];
+const PAGES = ['/', '/docs', '/graphql', '/console', '/guides', '/guides/interface'];
 const sdl = readFileSync(new URL('../../../schema/schema.graphql', import.meta.url), 'utf8');
 
 /** The directives of the Content-Security-Policy with their sources. */
@@ -25,6 +25,7 @@ const policyOf = (response: Sent): Record<string, string[]> =>
 
 const captures = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, capture]) => capture!);
+const unescaped = (link: string) => link.replaceAll('&amp;', '&').replace(/#.*/, '');
 const linksOf = (html: string) => captures(html, /<a [^>]*href="([^"]*)"/g);
 const headingsOf = (html: string) => captures(html, /<h2>([^<]*)<\/h2>/g);
 /** The paths in the list of endpoints that have a description. */
@@ -55,6 +56,8 @@ describe('pages', () => {
     ['/docs', 'Petstore REST API'],
     ['/graphql', 'Petstore GraphiQL'],
     ['/console', 'Petstore console'],
+    ['/guides', 'Petstore guides'],
+    ['/guides/interface', 'Interface · Petstore'],
   ])(
     'serves %s to browsers without a key, private, with a strict policy and no inline scripts',
     async (path, title) => {
@@ -85,29 +88,30 @@ describe('pages', () => {
       expect(text).toContain(`<title>${title}</title>`);
       expect(text).toMatch(/<meta name="description" content="[^"]{40,160}">/);
       expect(text).toContain('<link rel="icon" href="/favicon.svg">');
-      expect(text).toContain('<body data-graphiql="on">');
       // No API key.
-      expect(text).not.toContain('petstore_');
-      const [navigation] = text.match(/<nav[\s\S]*<\/nav>/)!;
+      expect(text).not.toMatch(/petstore_[0-9A-Za-z]{40}/);
+      const [navigation] = text.match(/<nav[\s\S]*?<\/nav>/)!;
       const links = [...navigation.matchAll(/<a href="([^"]*)"([^>]*)>([^<]+)<\/a>/g)];
       expect(links.map(([, to, , name]) => [to, name])).toEqual([
         ['/graphql', 'GraphiQL'],
         ['/docs', 'REST docs'],
+        ['/guides', 'Guides'],
         ['/console', 'Console'],
       ]);
       const marked = links.filter(([, , attributes]) => attributes === ' aria-current="page"');
-      expect(marked.map(([, to]) => to)).toEqual(path === '/' ? [] : [path]);
+      expect(marked.map(([, to]) => to)).toEqual(['/', '/guides/interface'].includes(path) ? [] : [path]);
     },
   );
 
   it('links the landing page to every endpoint, with no broken links', async () => {
     const { text } = await send(kit.gateway, '/', browse);
     expect(headingsOf(text)).toEqual([
+      'Query',
+      'Answer',
       'Your first call',
-      'Nested data in one request',
-      'Every change as it happens',
-      'One budget for both',
+      'And then',
       'Endpoints',
+      'Guides',
     ]);
     expect(text).toContain(
       `curl -H &#39;X-API-Key: YOUR_KEY&#39; \\\n  &#39;${kit.gateway.url}/pets?limit=2&#39;`,
@@ -116,10 +120,10 @@ describe('pages', () => {
     const others = ['/openapi.json', '/schema.graphql', '/health/ready', '/health/live', '/metrics'];
     expect(endpointsOf(text)).toEqual([...pages, '/mcp', '/pets', ...others]);
     const links = linksOf(text);
-    for (const expected of [...pages, ...others, '/docs#tag/Store/createOrder', '/graphql#example=nested'])
+    for (const expected of [...pages, ...others, '/docs#tag/Store/createOrder', '/guides/tasks'])
       expect(links).toContain(expected);
     for (const link of links)
-      expect((await send(kit.gateway, link.replace(/#.*/, ''), browse)).status, link).toBe(200);
+      expect((await send(kit.gateway, unescaped(link), browse)).status, link).toBe(200);
     expect(text).toContain('<a href="/openapi.json" download="petstore-openapi.json">');
     expect(text).toContain('<a href="/schema.graphql" download="petstore.graphql">');
   });
@@ -129,10 +133,8 @@ describe('pages', () => {
     ['/health/ready', 'application/json', NO_STORE, '{"status":"ready"}'],
     // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
     ['/openapi.json', 'application/json', NO_CACHE, '{"openapi":'],
-    ['/explorer/operations.json', 'application/json', NO_CACHE, '[{'],
-    ['/favicon.ico', 'image/x-icon', NO_CACHE, '\0\0\x01\0\x01\0'],
     ['/favicon.svg', 'image/svg+xml', NO_CACHE, '<svg xmlns="http://www.w3.org/2000/svg"'],
-    ['/robots.txt', 'text/plain; charset=utf-8', NO_CACHE, 'User-agent: *\n'],
+    ['/robots.txt', 'text/plain', NO_CACHE, '# Crawlers'],
     ['/schema.graphql', 'text/plain; charset=utf-8', NO_CACHE, sdl],
   ])('serves %s without a key and without rate-limit headers', async (path, type, headers, start) => {
     const response = await send(kit.gateway, path, { key: null });
@@ -173,16 +175,18 @@ describe('pages', () => {
     const assets = new Set<string>();
     for (const path of PAGES) {
       const page = await send(kit.gateway, path, browse);
-      const links = captures(page.text, /(?:src|href)="([^"#]+)"/g);
+      const links = captures(page.text, /<(?:script|link|img)\s[^>]*(?:src|href)="([^"#]+)"/g);
       expect(links.filter((link) => !link.startsWith('/') || link.startsWith('//'))).toEqual([]);
-      const own = links.filter((link) => link.startsWith('/explorer/'));
-      expect(new Set(own.map((link) => link.replace(/.*\./, '')))).toEqual(new Set(['css', 'js']));
-      for (const link of own) assets.add(link);
+      for (const link of links) if (link.startsWith('/explorer/')) assets.add(link);
     }
-    const manifest = new URL('../../../dist/explorer/manifest.json', import.meta.url);
-    const { files } = JSON.parse(readFileSync(manifest, 'utf8')) as { files: string[] };
-    assets.add(`/explorer/${files.find((name) => name.endsWith('.ttf'))}`);
-    const types = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', ttf: 'font/ttf' };
+    const styles = [...assets].filter((path) => path.endsWith('.css'));
+    for (const path of styles)
+      for (const font of captures(
+        (await send(kit.gateway, path, { key: null })).text,
+        /url\(([^)]*woff2)\)/g,
+      ))
+        assets.add(font);
+    const types = { js: 'text/javascript', css: 'text/css', woff2: 'font/woff2' };
     const expand = { br: brotliDecompressSync, gzip: gunzipSync };
     for (const asset of assets) {
       const plain = await raw(kit.gateway.url + asset, {});
@@ -195,7 +199,6 @@ describe('pages', () => {
       for (const [accepted, coding] of [
         ['gzip, deflate, br, zstd', 'br'],
         ['gzip', 'gzip'],
-        ['br;q=0, gzip', 'gzip'],
       ] as const) {
         const { headers, body } = await raw(kit.gateway.url + asset, { 'accept-encoding': accepted });
         expect([headers['content-encoding'], headers.vary], asset).toEqual([coding, 'Accept-Encoding']);
@@ -204,48 +207,70 @@ describe('pages', () => {
     }
   });
 
-  it('responds 401 to other paths below /explorer/ without a key', async () => {
+  /** Of a request whose target is sent as it is written: clients normalise it. */
+  const statusOf = async (target: string) =>
+    Number(
+      /^HTTP\/1.1 (\d+)/.exec(
+        await exchangeRaw(kit.gateway.url, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`),
+      )![1],
+    );
+
+  it('responds 401 to other paths below /explorer/ without a key, as they were sent', async () => {
     for (const path of [
       '',
-      'manifest.json',
+      '.vite/manifest.json',
+      '../.vite/manifest.json',
+      'operations.json',
       '../package.json',
       '%2e%2e/package.json',
       'graphiql',
       'constructor',
     ])
-      expect((await send(kit.gateway, `/explorer/${path}`, { key: null })).status, path).toBe(401);
-    expect((await send(kit.gateway, '/docs/../package.json', { key: null })).status).toBe(401);
+      expect(await statusOf(`/explorer/${path}`), path).toBe(401);
+    expect(await statusOf('/docs/../package.json')).toBe(401);
   });
 
-  it('lists a valid GraphQL operation with valid variables for each REST operation', async () => {
-    const { json } = await send(kit.gateway, '/explorer/operations.json', { key: null });
-    expect(json.map(({ operationId }: { operationId: string }) => operationId)).toEqual(
-      ROUTES.map(({ operationId }) => operationId),
+  it('links each REST operation of the docs to GraphiQL with a valid operation and valid variables', async () => {
+    const { text } = await send(kit.gateway, '/docs', browse);
+    const links = [...text.matchAll(/<section id="tag\/\w+\/(\w+)">[\s\S]*?<\/section>/g)].flatMap(
+      ([section, operationId]) =>
+        captures(section, /href="(\/graphql\?[^"]*)"/g).map((link) => ({
+          operationId,
+          link: unescaped(link),
+        })),
     );
-    for (const { operationId, document, variables } of json) {
-      const { variableDefinitions = [] } = parse(document).definitions[0] as OperationDefinitionNode;
-      expect(validate(schema, parse(document)), operationId).toEqual([]);
+    expect(links.map(({ operationId }) => operationId)).toEqual(ROUTES.map(({ operationId }) => operationId));
+    for (const { operationId, link } of links) {
+      const given = new URL(link, kit.gateway.url).searchParams;
+      const document = parse(given.get('query')!);
+      const { variableDefinitions = [] } = document.definitions[0] as OperationDefinitionNode;
+      const variables = JSON.parse(given.get('variables') ?? '{}');
+      expect(validate(schema, document), operationId).toEqual([]);
       expect(getVariableValues(schema, variableDefinitions, variables).errors, operationId).toBeUndefined();
     }
-    const operation = (id: string) =>
-      json.find(({ operationId }: { operationId: string }) => operationId === id);
-    expect(operation('listPets')).toMatchObject({
-      tag: 'Pets',
-      method: 'GET',
-      path: '/pets',
-      variables: {},
-      query: expect.arrayContaining(['status', 'categoryId', 'limit', 'after']),
-    });
-    const { document, ...update } = operation('updateOrder');
-    expect(document).toMatch(/^mutation.*\n {2}/);
-    expect(update).toMatchObject({
-      method: 'PATCH',
-      path: '/store/orders/{orderId}',
-      variables: { orderId: '1' },
-      query: [],
-    });
-    // The mutation does not accept the fields that a body may repeat.
-    expect(operation('replaceInventory').variables.input).toEqual({ quantity: expect.any(Number) });
+  });
+
+  it('serves each file of docs as a guide, whose links and headings lead somewhere', async () => {
+    const { text: list } = await send(kit.gateway, '/guides', browse);
+    const guides = new Set(linksOf(list).filter((link) => /^\/guides\/[\w-]+$/.test(link)));
+    const names = readdirSync(new URL('../../../docs/', import.meta.url)).filter((name) =>
+      name.endsWith('.md'),
+    );
+    expect([...guides].toSorted()).toEqual(names.map((name) => `/guides/${name.slice(0, -3)}`).toSorted());
+    const pages = new Map<string, string>();
+    for (const guide of guides) pages.set(guide, (await send(kit.gateway, guide, browse)).text);
+    for (const [guide, text] of pages) {
+      expect(text).toMatch(/<h1[ >]/);
+      for (const link of linksOf(text).filter((to) => !to.startsWith('http'))) {
+        const [path, id] = link.split('#') as [string, string | undefined];
+        if (pages.has(path) || path === '')
+          expect(
+            id === undefined || pages.get(path || guide)!.includes(`id="${id}"`),
+            `${guide}: ${link}`,
+          ).toBe(true);
+        else expect((await send(kit.gateway, path, browse)).status, `${guide}: ${link}`).toBe(200);
+      }
+    }
   });
 
   it.each([
@@ -331,8 +356,12 @@ describe('pages', () => {
 describe('pages with INTROSPECTION=off', () => {
   const kit = useGateway(sqlite, { INTROSPECTION: 'off' });
 
+  it('shows no GraphQL operation in the docs', async () => {
+    expect((await send(kit.gateway, '/docs', browse)).text).not.toContain('/graphql?');
+  });
+
   it('omits the link to /schema.graphql from all pages', async () => {
-    for (const path of PAGES) {
+    for (const path of ['/', '/docs', '/graphql', '/console']) {
       const { text } = await send(kit.gateway, path, browse);
       expect(linksOf(text), path).not.toContain('/schema.graphql');
     }
@@ -358,8 +387,8 @@ describe('pages with non-default settings', () => {
     expect((await send(kit.gateway, '/', browse)).text).not.toContain('/schema.graphql');
   });
 
-  it('lists no GraphQL operations with INTROSPECTION=off', async () => {
-    expect((await send(kit.gateway, '/explorer/operations.json', { key: null })).status).toBe(401);
+  it('shows no GraphQL operation in the docs with INTROSPECTION=off', async () => {
+    expect((await send(kit.gateway, '/docs', browse)).text).not.toMatch(/\/graphql\?|query(%20|\+)/);
   });
 
   it('shows the public origin, the base path and only the enabled endpoints', async () => {
@@ -379,7 +408,6 @@ describe('pages with non-default settings', () => {
       '/health/live',
     ]);
     expect(linksOf(response.text).filter((link) => /graphql|metrics/.test(link))).toEqual([]);
-    expect(response.text).toContain('<body data-graphiql="off">');
     for (const [protocol, expected] of [
       ['https, http', 'https'],
       [' https ,http', 'https'],
@@ -400,8 +428,8 @@ describe('pages with non-default settings', () => {
     const proxied = { host: 'pets.example', 'x-forwarded-proto': 'https' };
     expect(await serverAt({})).toBe(`${kit.gateway.url}/api/v1`);
     expect(await serverAt(proxied)).toBe('https://pets.example/api/v1');
-    // More addresses than are kept compressed.
-    for (let n = 0; n < 10; n++) expect(await serverAt({ host: `h${n}` })).toBe(`http://h${n}/api/v1`);
+    // More addresses than are kept.
+    for (let n = 0; n < 6; n++) expect(await serverAt({ host: `h${n}` })).toBe(`http://h${n}/api/v1`);
     expect(await serverAt(proxied)).toBe('https://pets.example/api/v1');
   });
 });
@@ -420,10 +448,10 @@ function raw(url: string, headers: Record<string, string>) {
 describe('the limit per address without a key', () => {
   const kit = useGateway(sqlite);
 
-  it('does not count requests for /favicon.ico, /robots.txt and /openapi.json', async () => {
+  it('does not count requests for icons, /robots.txt and /openapi.json', async () => {
     for (let i = 0; i < 70; i++) {
-      for (const path of ['/favicon.ico', '/robots.txt', '/openapi.json'])
-        expect((await send(kit.gateway, path, { key: null })).status).toBe(200);
+      for (const path of ['/favicon.ico', '/favicon.svg', '/robots.txt', '/openapi.json'])
+        expect((await send(kit.gateway, path, { key: null })).status, path).toBeLessThan(400);
     }
     const withoutKey = await send(kit.gateway, '/pets/1', { key: null });
     expect([withoutKey.status, withoutKey.headers['x-ratelimit-remaining']]).toEqual([401, '59']);

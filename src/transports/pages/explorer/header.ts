@@ -55,7 +55,7 @@ function describe(state: KeyState): string {
     case 'refused':
       return state.message;
     case 'accepted':
-      return `${capitalised(state.budget.plan)}: ${left(state.budget)}`;
+      return `${state.budget.plan ? `${capitalised(state.budget.plan)}: ` : ''}${left(state.budget)}`;
   }
 }
 

@@ -1,6 +1,5 @@
-import { STORAGE_NAME, takeKey } from './key-link.ts';
 import { Observable } from './observable.ts';
-import { type Budget, budgetIn, budgetOf, describeFailure, UNREACHABLE } from './server.ts';
+import { type Budget, budgetIn, budgetOf, errorMessage, UNREACHABLE } from './server.ts';
 
 /** The state of the page's key. */
 export type KeyState =
@@ -13,9 +12,8 @@ export type KeyState =
       bannedUntil?: number;
     };
 
-/** A query that costs nothing. */
-const RATE_LIMIT_QUERY =
-  '{ rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } refusalsUntilBan } }';
+/** In session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
+const STORAGE_NAME = 'petstore.key';
 
 /** The API key shared by all pages and GraphiQL tabs. */
 class ApiKey extends Observable {
@@ -26,9 +24,9 @@ class ApiKey extends Observable {
 
   constructor() {
     super();
-    // A link to the page that is open leads here without loading it anew.
+    // A link with a key to the page that is open, which is taken out of the address before the first paint.
     addEventListener('hashchange', () => {
-      if (takeKey()) void this.check();
+      if (location.hash.startsWith('#key=')) location.reload();
     });
   }
 
@@ -48,47 +46,15 @@ class ApiKey extends Observable {
     await this.check();
   }
 
-  /** Checks the key with the server. */
+  /** Checks the key with the server, free of charge. */
   async check(): Promise<void> {
     const check = ++this.#checks;
-    const settle = (state: KeyState) => {
-      // Ignore the result if the key has changed meanwhile.
-      if (check === this.#checks) this.#settle(state);
-    };
     const key = this.value;
-    if (key === '') return settle({ kind: 'missing' });
-    if (!/^[!-~]+$/.test(key)) {
-      return settle({
-        kind: 'refused',
-        message: 'This is not an API key: keys are ASCII without spaces.',
-      });
-    }
-    if (this.#checked !== key) settle({ kind: 'checking' });
+    if (key !== '' && this.#checked !== key) this.#settle({ kind: 'checking' });
     this.#checked = key;
-    try {
-      const response = await fetch('/graphql', {
-        method: 'POST',
-        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ query: RATE_LIMIT_QUERY }),
-      });
-      if (response.ok) {
-        const { data } = await response.json();
-        return settle({ kind: 'accepted', budget: budgetOf(data.rateLimit) });
-      }
-      const message =
-        response.status === 401
-          ? 'Unknown API key. Check that it is complete and not revoked.'
-          : await describeFailure(response);
-      const seconds = Number(response.headers.get('retry-after') ?? 0);
-      const isBanned = response.status === 403 && seconds > 0;
-      settle({
-        kind: 'refused',
-        message,
-        ...(isBanned && { bannedUntil: Date.now() + seconds * 1000 }),
-      });
-    } catch (error) {
-      settle({ kind: 'refused', message: await describeFailure(error) });
-    }
+    const state = await stateOf(key, this.#state);
+    // Unless the key has changed meanwhile.
+    if (check === this.#checks) this.#settle(state);
   }
 
   /**
@@ -113,6 +79,33 @@ class ApiKey extends Observable {
     this.#state = state;
     this.changed();
   }
+}
+
+/** What the server says of a key. @param known the state until now */
+async function stateOf(key: string, known: KeyState): Promise<KeyState> {
+  if (key === '') return { kind: 'missing' };
+  if (!/^[!-~]+$/.test(key))
+    return { kind: 'refused', message: 'This is not an API key: keys are ASCII without spaces.' };
+  let response: Response;
+  try {
+    response = await fetch('/graphql/cost', {
+      method: 'POST',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      body: '{"query":"{__typename}"}',
+    });
+  } catch {
+    return { kind: 'refused', message: UNREACHABLE };
+  }
+  const text = await response.text();
+  if (response.ok) return { kind: 'accepted', budget: budgetOf(JSON.parse(text)) };
+  const seconds = response.headers.get('retry-after');
+  if (response.status === 403 && seconds !== null) {
+    const bannedUntil = Date.now() + Number(seconds) * 1000;
+    return { kind: 'refused', message: errorMessage(text, response), bannedUntil };
+  }
+  // Valid, but bound to documents of which this is none, or asked too often: its own windows are named all the same.
+  const budget = budgetIn(response.headers, known.kind === 'accepted' ? known.budget : undefined);
+  return budget ? { kind: 'accepted', budget } : { kind: 'refused', message: errorMessage(text, response) };
 }
 
 export const apiKey = new ApiKey();

@@ -8,23 +8,26 @@ export interface Window {
 
 /** What is left of a key's budget. */
 export interface Budget {
-  plan: string;
+  /** Not known of a key that may not ask. */
+  plan: string | undefined;
   minute: Window;
   day: Window;
-  /** How many more refusals while Retry-After runs ban the key. Only the field tells. */
-  refusalsUntilBan?: number | undefined;
 }
 
 /** A window as the server sends it. */
 type SentWindow = Omit<Window, 'resetAt'> & { resetAt: string };
 
-/** Parses a budget as found in a field, an extension or a cost response. */
+/** Parses the budget in a response of `/graphql/cost`. */
 export const budgetOf = ({
+  plan,
   minute,
   day,
-  ...others
-}: Omit<Budget, 'minute' | 'day'> & { minute: SentWindow; day: SentWindow }): Budget => ({
-  ...others,
+}: {
+  plan: string;
+  minute: SentWindow;
+  day: SentWindow;
+}): Budget => ({
+  plan,
   minute: windowOf(minute),
   day: windowOf(day),
 });
@@ -32,32 +35,44 @@ export const budgetOf = ({
 const windowOf = (window: SentWindow): Window => ({ ...window, resetAt: Date.parse(window.resetAt) });
 
 /**
- * Reads what is left of a budget from the `RateLimit` header of a response, which names both windows.
+ * Reads a budget from the headers of a response, which name both windows (RateLimit header fields for HTTP, draft 11).
  *
- * @param budget the plan and the limits
- * @returns undefined if the header has other windows, as without a valid key
+ * @param known the budget until now, if it is of the same key
+ * @returns undefined if the headers have other windows, as without a valid key
  */
-export function budgetIn(headers: Headers, budget: Budget): Budget | undefined {
+export function budgetIn(headers: Headers, known?: Budget): Budget | undefined {
+  const limits = new Map(
+    [...(headers.get('ratelimit-policy') ?? '').matchAll(/"(\w+)";q=(\d+)/g)].map(([, name, q]) => [
+      name,
+      Number(q),
+    ]),
+  );
   const windows = new Map(
     [...(headers.get('ratelimit') ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)/g)].map(
-      ([, name, remaining, seconds]) =>
-        [name, { remaining: Number(remaining), resetAt: Date.now() + Number(seconds) * 1000 }] as const,
+      ([, name, remaining, seconds]) => [
+        name,
+        {
+          limit: limits.get(name) ?? 0,
+          remaining: Number(remaining),
+          resetAt: Date.now() + Number(seconds) * 1000,
+        },
+      ],
     ),
   );
   const minute = windows.get('minute');
   const day = windows.get('day');
-  return minute && day
-    ? { ...budget, minute: latest(budget.minute, minute), day: latest(budget.day, day) }
-    : undefined;
+  if (!minute || !day) return undefined;
+  if (!known) return { plan: undefined, minute, day };
+  return { ...known, minute: latest(known.minute, minute), day: latest(known.day, day) };
 }
 
 /** How far apart two resets of one window may seem, in milliseconds: they are sent in whole seconds. */
 const RESET_PRECISION = 2_000;
 
 /** Responses may arrive in another order than they were charged in, but within a window `remaining` only falls. */
-function latest(known: Window, sent: Omit<Window, 'limit'>): Window {
+function latest(known: Window, sent: Window): Window {
   const isSame = Math.abs(sent.resetAt - known.resetAt) < RESET_PRECISION;
-  return { ...known, ...sent, ...(isSame && { remaining: Math.min(known.remaining, sent.remaining) }) };
+  return { ...sent, ...(isSame && { remaining: Math.min(known.remaining, sent.remaining) }) };
 }
 
 /** The window at a moment; full again after its reset. */

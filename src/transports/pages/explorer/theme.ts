@@ -4,14 +4,10 @@ import { Observable } from './observable.ts';
 export type ThemeChoice = 'system' | 'light' | 'dark';
 export type Theme = 'light' | 'dark';
 
-export const THEME_CHOICES: readonly ThemeChoice[] = ['system', 'light', 'dark'];
-
+/** Also read before the first paint (first-paint.ts). */
 const STORAGE_NAME = 'petstore.theme';
 
-/**
- * The theme of all pages. It is applied before the first paint, because this script blocks rendering, and is
- * in force as the `color-scheme` of the document, which every `light-dark()` colour follows.
- */
+/** The theme of all pages, in force as the `color-scheme` of the document, which every `light-dark()` colour follows. */
 class ThemeSetting extends Observable {
   readonly #system = matchMedia('(prefers-color-scheme: dark)');
 
@@ -26,8 +22,8 @@ class ThemeSetting extends Observable {
   }
 
   get choice(): ThemeChoice {
-    const stored = localStorage.getItem(STORAGE_NAME) as ThemeChoice | null;
-    return stored && THEME_CHOICES.includes(stored) ? stored : 'system';
+    const stored = localStorage.getItem(STORAGE_NAME);
+    return stored === 'light' || stored === 'dark' ? stored : 'system';
   }
 
   set choice(choice: ThemeChoice) {

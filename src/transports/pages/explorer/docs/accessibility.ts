@@ -1,7 +1,5 @@
-import type { Fixes } from '../accessibility.ts';
-
-/** What Scalar leaves for assistive technology to guess. */
-export const SCALAR_FIXES: Fixes = [
+/** What Scalar 1.72 leaves for assistive technology to guess, by selector, and how to say it. */
+const FIXES: readonly [selector: string, fix: (element: HTMLElement) => void][] = [
   // A combobox without a list is a text field.
   [
     '.scalar-app .code-input-lite__editor[role="combobox"]',
@@ -33,3 +31,17 @@ export const SCALAR_FIXES: Fixes = [
     },
   ],
 ];
+
+/** Applies the fixes as elements are added. */
+export function fixAccessibility(): void {
+  let isDue = false;
+  const fix = () => {
+    isDue = false;
+    for (const [selector, change] of FIXES)
+      for (const element of document.querySelectorAll<HTMLElement>(selector)) change(element);
+  };
+  new MutationObserver(() => {
+    if (!isDue) requestAnimationFrame(fix);
+    isDue = true;
+  }).observe(document.body, { childList: true, subtree: true });
+}

@@ -1,14 +1,12 @@
 import '../pages.css';
 import './docs.css';
 import scalarUrl from 'scalar';
-import { fixAccessibility } from '../accessibility.ts';
 import { element } from '../element.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { restOperations } from '../operations.ts';
 import { describeFailure, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
-import { SCALAR_FIXES } from './accessibility.ts';
+import { fixAccessibility } from './accessibility.ts';
 import { NOT_TRIED, referenceOf } from './description.ts';
 
 /** The parts of Scalar's configuration used here. */
@@ -28,22 +26,19 @@ declare global {
 }
 
 initHeader();
-fixAccessibility(SCALAR_FIXES);
-// Links of the form that earlier versions and Swagger UI use.
-const earlier = /^#\/(\w+)\/(\w+)$/.exec(location.hash);
-if (earlier) history.replaceState(null, '', `#tag/${earlier[1]}/${earlier[2]}`);
+fixAccessibility();
 
 /** Shows the reference in place of the plain one that the server has rendered. */
 async function show(root: HTMLElement): Promise<void> {
-  const scalar = load(scalarUrl);
-  const [response, operations] = await Promise.all([fetch('/openapi.json'), restOperations()]);
+  const [response] = await Promise.all([fetch('/openapi.json'), load(scalarUrl)]);
   if (!response.ok) throw new Error(await describeFailure(response));
-  const { content, untried } = referenceOf(await response.text(), {
-    operations,
-    hasGraphiql: document.body.dataset.graphiql === 'on',
-    origin: location.origin,
-  });
-  await scalar;
+  const links = new Map(
+    [...root.querySelectorAll<HTMLAnchorElement>('.to-graphiql')].map((link) => [
+      link.closest('section')!.id.replace(/.*\//, ''),
+      link.getAttribute('href')!,
+    ]),
+  );
+  const { content, untried } = referenceOf(await response.text(), links, location.origin);
   const plain = root.firstElementChild;
   const place = root.appendChild(document.createElement('div'));
   const configuration = (): ScalarConfiguration => ({
@@ -69,10 +64,18 @@ async function show(root: HTMLElement): Promise<void> {
       .join('\n'),
     generateTagSlug: ({ name }: { name: string }) => name,
     generateOperationSlug: ({ operationId }: { operationId: string }) => operationId,
-    onLoaded: () => plain?.remove(),
+    onLoaded: () => {
+      plain?.remove();
+      element('loading').hidden = true;
+    },
   });
   const reference = globalThis.Scalar.createApiReference(place, configuration());
   theme.subscribe(() => reference.updateConfiguration(configuration()));
+  // Links to another operation, such as those that readers type or follow from elsewhere, lead there without a reload.
+  addEventListener('hashchange', () => {
+    const id = decodeURIComponent(location.hash.slice(1));
+    if (id !== '') place.querySelector(`[id$="${CSS.escape(id)}"]`)?.scrollIntoView();
+  });
 }
 
 /** Runs a classic script. */
@@ -88,8 +91,12 @@ const load = (src: string): Promise<void> =>
 async function send(request: Request, untried: readonly string[]): Promise<Response> {
   const { origin, pathname } = new URL(request.url);
   if (untried.includes(`${request.method} ${origin}${pathname}`)) throw new Error(NOT_TRIED);
-  request.headers.delete('Authorization');
+  for (const header of ['Authorization', 'X-API-Key']) request.headers.delete(header);
   return apiKey.fetch(request);
 }
 
-await show(element('docs'));
+const loading = element('loading');
+loading.hidden = false;
+await show(element('docs')).catch((error: Error) => {
+  loading.textContent = `The reference has not loaded; below is the list of operations. ${error.message}`;
+});

@@ -3,28 +3,38 @@ import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { element } from '../element.ts';
 import { apiKey } from '../key.ts';
-import { restOperations } from '../operations.ts';
 import { describeFailure } from '../server.ts';
-import { asCurl, asFetch, withoutKey } from '../snippets.ts';
 import { theme } from '../theme.ts';
-import { CopyButton } from './copy-button.tsx';
 import { cost } from './cost.ts';
-import { CostDetails, CostStrip, useCost, useKeyState } from './cost-view.tsx';
-import { type Example, examplesFor } from './examples.ts';
+import { examplesFor } from './examples.ts';
 import { fetcher } from './fetcher.ts';
 import { FIRST_EXAMPLE } from './first-example.ts';
-import { BookIcon, CoinIcon } from './icons.tsx';
-import { tryParseJSONC } from './jsonc.ts';
-import { headersFor } from './request.ts';
-import { RestEquivalentView } from './rest-equivalent-view.tsx';
+import { Footer } from './footer.tsx';
 import { storage } from './storage.ts';
 
-const EXAMPLES_PLUGIN: GraphiQLPlugin = { title: 'Examples', icon: BookIcon, content: Examples };
-const COST_PLUGIN: GraphiQLPlugin = { title: 'Cost and REST', icon: CoinIcon, content: CostPanel };
+const EXAMPLES_PLUGIN: GraphiQLPlugin = {
+  title: 'Examples',
+  icon: (props) => (
+    // biome-ignore lint/a11y/noSvgWithoutTitle: GraphiQL hides it from screen readers and labels the button
+    <svg
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.8"
+      strokeLinejoin="round"
+      {...props}
+    >
+      <path d="M4 5h7v14H4zM13 5h7v14h-7zM6 9h3M6 12h3M15 9h3M15 12h3" />
+    </svg>
+  ),
+  content: Examples,
+};
 /** Builds an operation by ticking fields. */
-const BUILD_PLUGIN: GraphiQLPlugin = { ...explorerPlugin({ showAttribution: false }), title: 'Build' };
-const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, COST_PLUGIN, HISTORY_PLUGIN];
+const { content: Explorer, ...explorer } = explorerPlugin({ showAttribution: false });
+const BUILD_PLUGIN: GraphiQLPlugin = { ...explorer, title: 'Build', content: Build };
+const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, HISTORY_PLUGIN];
 
 /** Wide enough for a panel beside the editors. */
 const isWide = matchMedia('(min-width: 800px)').matches;
@@ -51,7 +61,6 @@ export function App() {
         {...(isWide && { visiblePlugin: EXAMPLES_PLUGIN })}
         defaultQuery=""
         defaultTabs={[{ query: FIRST_EXAMPLE, variables: '', headers: '' }]}
-        defaultEditorToolsVisibility={isWide}
         showPersistHeadersSettings={false}
         inputValueDeprecation
       >
@@ -59,8 +68,7 @@ export function App() {
           <span />
         </GraphiQL.Logo>
         <GraphiQL.Footer>
-          <CostStrip />
-          <CopyRequest />
+          <Footer />
           <Watch />
           <OpenFromAddress />
           <ShowResponse />
@@ -74,7 +82,7 @@ export function App() {
 function useSchema(): [schema: GraphQLSchema | undefined, problem: string | undefined] {
   const [schema, setSchema] = useState<GraphQLSchema>();
   const [problem, setProblem] = useState<string>();
-  const key = useKeyState();
+  const key = useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
   useEffect(() => {
     if (schema || key.kind === 'checking') return;
     const load = async () => {
@@ -98,18 +106,14 @@ function useSchema(): [schema: GraphQLSchema | undefined, problem: string | unde
 }
 
 const useEditors = () =>
-  useGraphiQL(({ queryEditor, variableEditor, headerEditor, schema }) => ({
-    queryEditor,
-    variableEditor,
-    headerEditor,
-    schema,
-  }));
+  useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
 
 /** Tracks the operation under the cursor. */
 function Watch() {
   const { queryEditor, variableEditor, schema } = useEditors();
   useEffect(() => {
     if (!queryEditor || !variableEditor) return;
+    element('loading').hidden = true;
     const look = () => {
       const model = queryEditor.getModel();
       const position = queryEditor.getPosition();
@@ -131,43 +135,6 @@ function Watch() {
   return null;
 }
 
-/** Copies the current operation as a request, or as a link that opens it here. */
-function CopyRequest() {
-  const { subject } = useCost();
-  const { queryEditor, variableEditor, headerEditor } = useEditors();
-  const share = () => {
-    const query = queryEditor?.getValue() ?? '';
-    const variables = variableEditor?.getValue() ?? '';
-    if (query.trim() === '') return undefined;
-    const given = new URLSearchParams({ query, ...(variables.trim() !== '' && { variables }) });
-    return `${location.origin}${location.pathname}?${given}`;
-  };
-  const snippet = () => {
-    if (!subject) return undefined;
-    try {
-      const { 'X-RateLimit-Extension': _ours, ...headers } = headersFor(
-        tryParseJSONC(headerEditor?.getValue()),
-      );
-      const url = `${location.origin}/graphql`;
-      return { method: 'POST', url, headers: withoutKey(headers), body: subject.body };
-    } catch {
-      // With headers that are not valid JSON, nothing is sent either.
-      return undefined;
-    }
-  };
-  const made = (write: typeof asCurl) => () => {
-    const request = snippet();
-    return request && write(request);
-  };
-  return (
-    <div className="actions copy-request">
-      <CopyButton text={made(asCurl)}>Copy as curl</CopyButton>
-      <CopyButton text={made(asFetch)}>Copy as fetch</CopyButton>
-      <CopyButton text={share}>Share</CopyButton>
-    </div>
-  );
-}
-
 /** Opens an operation: in the tab that already has it, in this one if that loses nothing, or in a new one. */
 function useOpen(): (example: { query: string; variables?: string | undefined }) => void {
   const { queryEditor, variableEditor, schema } = useEditors();
@@ -185,6 +152,11 @@ function useOpen(): (example: { query: string; variables?: string | undefined })
     if (current.trim() !== '' && !isUntouched) addTab();
     queryEditor.setValue(query);
     variableEditor.setValue(variables);
+    // Closed while there are none.
+    if (variables !== '')
+      document
+        .querySelector<HTMLElement>('.graphiql-editor-tools [data-name="variables"]:not(.active)')
+        ?.click();
     queryEditor.focus();
   };
 }
@@ -196,7 +168,7 @@ function Examples() {
     <section aria-label="Examples" className="panel">
       <h2>Examples</h2>
       <ul className="examples">
-        {examplesFor(schema).map((example: Example) => (
+        {examplesFor(schema).map((example) => (
           <li key={example.id}>
             <button type="button" onClick={() => open(example)}>
               {example.title}
@@ -209,14 +181,18 @@ function Examples() {
   );
 }
 
-function CostPanel() {
+/** The panel that builds operations, from its top: it would begin where the operation's first field is. */
+function Build() {
+  const top = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const panel = top.current?.closest('.graphiql-plugin');
+    const timer = setTimeout(() => panel?.scrollTo(0, 0), 100);
+    return () => clearTimeout(timer);
+  }, []);
   return (
-    <section aria-label="Cost and REST" className="panel">
-      <h2>Cost</h2>
-      <CostDetails />
-      <h2>The same over REST</h2>
-      <RestEquivalentView />
-    </section>
+    <div ref={top}>
+      <Explorer />
+    </div>
   );
 }
 
@@ -230,43 +206,20 @@ function ShowResponse() {
   return null;
 }
 
-/**
- * Handles links from the other pages, such as `#operation=listPets` and `#example=nested`, and shared ones with
- * `?query=` and `&variables=`.
- */
+/** Opens the operation of a link, from the other pages or shared, with `?query=` and `&variables=`. */
 function OpenFromAddress() {
-  const { queryEditor, variableEditor, schema } = useEditors();
+  const { queryEditor, variableEditor } = useEditors();
   const open = useOpen();
+  const isReady = Boolean(queryEditor && variableEditor);
   const latest = useRef(open);
   latest.current = open;
-  const isReady = Boolean(queryEditor && variableEditor);
   useEffect(() => {
-    if (!isReady) return;
-    const follow = async () => {
-      const wanted = new URLSearchParams(location.hash.slice(1));
-      const shared = new URLSearchParams(location.search);
-      const query = shared.get('query');
-      const operation = (await restOperations()).find(
-        ({ operationId }) => operationId === wanted.get('operation'),
-      );
-      const example = examplesFor(schema).find(({ id }) => id === wanted.get('example'));
-      if (operation) {
-        const { document, variables } = operation;
-        const isEmpty = Object.keys(variables).length === 0;
-        latest.current({
-          query: document,
-          variables: isEmpty ? '' : `${JSON.stringify(variables, null, 2)}\n`,
-        });
-      } else if (example) latest.current(example);
-      else if (query) latest.current({ query, variables: shared.get('variables') ?? '' });
-      else return;
-      // Reloading the page should keep the user's edits.
-      history.replaceState(null, '', location.pathname);
-    };
-    void follow();
-    const onHashChange = () => void follow();
-    addEventListener('hashchange', onHashChange);
-    return () => removeEventListener('hashchange', onHashChange);
-  }, [isReady, schema]);
+    const shared = new URLSearchParams(location.search);
+    const query = shared.get('query');
+    if (!isReady || !query) return;
+    latest.current({ query, variables: shared.get('variables') ?? '' });
+    // Reloading the page should keep the user's edits.
+    history.replaceState(null, '', location.pathname);
+  }, [isReady]);
   return null;
 }

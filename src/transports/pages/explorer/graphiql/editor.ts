@@ -1,15 +1,13 @@
 import { TabFocus } from 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js';
-
-/** The paths of the editor's workers, defined by the bundler. */
-declare const WORKERS: { editor: string; json: string; graphql: string };
+import EditorWorker from 'monaco-editor/esm/vs/editor/editor.worker.js?worker';
+import JsonWorker from 'monaco-editor/esm/vs/language/json/json.worker.js?worker';
+import GraphqlWorker from 'monaco-graphql/esm/graphql.worker.js?worker';
 
 // Monaco looks up its worker threads here.
 Object.assign(globalThis, {
   MonacoEnvironment: {
     getWorker: (_id: string, label: string) =>
-      new Worker(label === 'json' ? WORKERS.json : label === 'graphql' ? WORKERS.graphql : WORKERS.editor, {
-        type: 'module',
-      }),
+      label === 'json' ? new JsonWorker() : label === 'graphql' ? new GraphqlWorker() : new EditorWorker(),
   },
 });
 

@@ -2,7 +2,6 @@ import { type GraphQLSchema, parse, print } from 'graphql';
 import { FIRST_EXAMPLE } from './first-example.ts';
 
 export interface Example {
-  /** Its id in links: `#example=nested`. */
   id: string;
   title: string;
   about: string;
@@ -53,7 +52,7 @@ const EXAMPLES: readonly Example[] = [
   {
     id: 'one-pet',
     title: 'One pet',
-    about: 'A lookup by id. "Cost and REST" shows the equivalent REST call.',
+    about: 'A lookup by id: what GET /pets/1 answers.',
     query: formatted('query Pet { pet(id: 1) { id name status categoryId } }'),
   },
   {

@@ -29,18 +29,30 @@ export const fetcher: Fetcher = ({ query, variables, operationName: chosen }, op
 
 async function post(body: string, headers: Record<string, string>): Promise<never> {
   try {
+    const began = performance.now();
     const response = await apiKey.fetch('/graphql', { method: 'POST', headers, body });
-    return resultOf(await response.text(), response) as never;
+    const text = await response.text();
+    const milliseconds = Math.round(performance.now() - began);
+    const { result, units } = resultOf(text, response);
+    cost.set({ run: { units, status: response.status, milliseconds, size: new Blob([text]).size } });
+    return result as never;
   } catch (error) {
     return failed((error as Error).message) as never;
   }
 }
 
-function resultOf(text: string, response: Response): object {
+/** What is shown of an answer: without the extension that was asked for, which says what the run cost. */
+function resultOf(text: string, response: Response): { result: object; units?: number } {
   try {
-    return cost.takeCost(parseExactly(text) as object);
+    const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit?: { cost: number } } };
+    const { rateLimit, ...others } = extensions ?? {};
+    const hasOthers = Object.keys(others).length > 0;
+    return {
+      result: hasOthers ? { ...result, extensions: others } : result,
+      ...(rateLimit && { units: rateLimit.cost }),
+    };
   } catch {
-    return failed(errorMessage(text, response));
+    return { result: failed(errorMessage(text, response)) };
   }
 }
 
@@ -73,7 +85,7 @@ async function* resultsOf(
   let received = 0;
   const shown: unknown[] = [];
   const timer = setInterval(() => void apiKey.check(), BUDGET_INTERVAL);
-  cost.onEvents(0);
+  cost.set({ events: 0 });
   let isOpen = false;
   try {
     const accept = { ...headers, Accept: 'text/event-stream' };
@@ -83,7 +95,7 @@ async function* resultsOf(
     for await (const { event, data } of messagesOf(response)) {
       if (event === 'complete') return;
       if (event !== 'next') continue;
-      cost.onEvents(++received);
+      cost.set({ events: ++received });
       shown.unshift(parseExactly(data));
       shown.length = Math.min(shown.length, SHOWN_RESULTS);
       yield shown.length === 1 ? shown[0] : { newestFirst: shown };
@@ -94,7 +106,7 @@ async function* resultsOf(
     if (!signal.aborted) yield isOpen ? ENDED : failed((error as Error).message);
   } finally {
     clearInterval(timer);
-    cost.onEvents(undefined);
+    cost.set({ events: undefined });
     void apiKey.check();
   }
 }

@@ -7,10 +7,10 @@ const withoutHeaders = (text: string): string =>
 const NAMESPACE = 'graphiql:';
 const names = () => Object.keys(localStorage).filter((name) => name.startsWith(NAMESPACE));
 
-/** Relations of the panes until the user drags them: the editor needs more space than a panel or the response. */
+/** Relations of the panes until the user drags them: the answer gets the wider half. */
 const FIRST_SIZES: Record<string, string> = {
-  'graphiql:docExplorerFlex': '0.27',
-  'graphiql:editorFlex': '1.6',
+  'graphiql:docExplorerFlex': '0.3',
+  'graphiql:editorFlex': '0.75',
 };
 
 /** Storage for GraphiQL's tabs, history and settings, which persist across visits. */

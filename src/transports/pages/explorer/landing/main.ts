@@ -1,31 +1,77 @@
 import '../pages.css';
 import '../widgets.css';
 import './landing.css';
+import { parse } from 'lossless-json';
 import { copy } from '../clipboard.ts';
-import { BudgetGauges } from '../console/charts.ts';
-import { showEvents } from '../console/events.ts';
 import { element } from '../element.ts';
-import { indentExactly } from '../exact-json.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { type Budget, errorMessage } from '../server.ts';
+import { errorMessage, windowAt } from '../server.ts';
+import { counted, number } from '../words.ts';
 
-/** Colours the values of JSON, where the browser can without changing the text (CSS Custom Highlight API). */
-function colourValues(): void {
-  const values = new Set<Range>();
-  for (const id of ['first-answer', 'answer']) {
-    const text = document.createTreeWalker(element(id), NodeFilter.SHOW_TEXT).nextNode() as Text;
-    for (const { 0: value, 1: colon, index } of text.data.matchAll(/"(?:[^"\\]|\\.)*"(:)?|\b\d+\b/g)) {
-      if (colon) continue;
-      const range = new Range();
-      range.setStart(text, index);
-      range.setEnd(text, index + value.length);
-      values.add(range);
-    }
-  }
-  globalThis.CSS?.highlights?.set('value', new Highlight(...values));
+/** What a Free key has each minute. */
+const FREE_UNITS = 60;
+/** Between two lines of the answer, in milliseconds. */
+const LINE_TIME = 70;
+/** Longer objects take a line for each field. */
+const LINE_LENGTH = 80;
+
+/** Indents JSON, short records on one line each, with its numbers as they were written. */
+function indented(value: unknown, indent = ''): string {
+  if (typeof value !== 'object' || value === null || 'isLosslessNumber' in value)
+    return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const isList = Array.isArray(value);
+  const inner = `${indent}  `;
+  const parts = (inside: string) =>
+    Object.entries(value).map(([name, each]) => `${isList ? '' : `"${name}": `}${indented(each, inside)}`);
+  const short = isList ? '' : `{ ${parts('').join(', ')} }`;
+  if (short !== '' && short.length <= LINE_LENGTH && !short.includes('\n')) return short;
+  const [open, close] = isList ? '[]' : '{}';
+  return `${open}\n${parts(inner)
+    .map((part) => inner + part)
+    .join(',\n')}\n${indent}${close}`;
 }
-colourValues();
+
+/** A line of JSON with its values marked. */
+function lineOf(text: string): HTMLElement {
+  const line = document.createElement('span');
+  line.className = 'line';
+  for (const [i, part] of `${text}\n`.split(/("(?:[^"\\]|\\.)*":?|\b\d+\b)/).entries()) {
+    if (i % 2 === 0 || part.endsWith(':')) line.append(part);
+    else line.appendChild(document.createElement('b')).textContent = part;
+  }
+  return line;
+}
+
+/** What is left of a Free key's minute after so many requests of a kind, each of one unit. */
+function spend(kind: 'graphql' | 'rest', requests: number): void {
+  element(`${kind}-bar`).style.setProperty('--share', String(1 - requests / FREE_UNITS));
+  element(`${kind}-text`).textContent = `${counted(requests, 'request')}, ${counted(requests, 'unit')}`;
+}
+
+let playing = 0;
+
+/** Fills in the answer line by line, while the budgets shrink by what it takes over GraphQL and over REST. */
+async function play(text: string): Promise<void> {
+  const current = ++playing;
+  const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  const lines = text.split('\n');
+  const shown = lines.map(lineOf);
+  element('answer').firstElementChild!.replaceChildren(...shown);
+  let requests = 0;
+  spend('graphql', 0);
+  spend('rest', 0);
+  if (!isStill) for (const line of shown) line.classList.add('coming');
+  for (const [i, line] of shown.entries()) {
+    if (!isStill) await new Promise((resolve) => setTimeout(resolve, LINE_TIME));
+    if (current !== playing) return;
+    line.classList.remove('coming');
+    spend('graphql', 1);
+    // REST takes a request for each list and for the stock of each pet.
+    requests += lines[i]!.match(/"(?:nodes|inventory)":/g)?.length ?? 0;
+    spend('rest', requests);
+  }
+}
 
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
   button.addEventListener('click', async () => {
@@ -42,7 +88,8 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')
 element('run').addEventListener('click', async () => {
   const said = element('ran');
   if (apiKey.value === '') {
-    said.textContent = 'Enter an API key above first.';
+    said.textContent = 'This is the sample data. Enter an API key above to run it.';
+    void play(element('answer').textContent!.trim());
     return;
   }
   said.textContent = 'Running …';
@@ -54,30 +101,18 @@ element('run').addEventListener('click', async () => {
       body: JSON.stringify({ query: element('query').textContent }),
     });
     const text = await response.text();
-    element('answer').textContent = indentExactly(text);
-    colourValues();
     const milliseconds = Math.round(performance.now() - began);
-    said.textContent = response.ok ? `Answered in ${milliseconds} ms.` : errorMessage(text, response);
+    if (!response.ok) throw new Error(errorMessage(text, response));
+    const { state } = apiKey;
+    const left =
+      state.kind === 'accepted' &&
+      `: ${number(windowAt(state.budget.minute, Date.now()).remaining)} units left this minute`;
+    said.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
+    void play(indented(parse(text)));
   } catch (error) {
     said.textContent = (error as Error).message;
   }
 });
 
-const gauges = new BudgetGauges();
-element('gauges').append(...gauges.elements);
-showEvents(element('live'), () => apiKey.state.kind === 'accepted');
-apiKey.subscribe(() => {
-  const { state } = apiKey;
-  const isExample = state.kind !== 'accepted';
-  element('gauges-note').textContent = isExample
-    ? 'An example: a Free key after the two requests above. Yours appears when a key is entered.'
-    : '';
-  gauges.set(isExample ? exampleBudget() : state.budget);
-});
-
-const exampleBudget = (): Budget => ({
-  plan: 'free',
-  minute: { limit: 60, remaining: 58, resetAt: Date.now() + 60_000 },
-  day: { limit: 1_000, remaining: 998, resetAt: Date.now() + 86_400_000 },
-});
 initHeader();
+void play(element('answer').textContent!);

@@ -1,9 +1,8 @@
-import { element } from '../element.ts';
-import { parseExactly } from '../exact-json.ts';
-import { apiKey } from '../key.ts';
-import { errorMessage, secondsUntilLeft } from '../server.ts';
-import { number } from '../words.ts';
-import { note } from './dom.ts';
+import { element } from './element.ts';
+import { parseExactly } from './exact-json.ts';
+import { apiKey } from './key.ts';
+import { errorMessage, secondsUntilLeft } from './server.ts';
+import { number } from './words.ts';
 
 /** Why a call failed, in words for the reader. */
 export class CallFailed extends Error {
@@ -57,17 +56,4 @@ export function reason(error: unknown): string {
   if (error.status === 403 && !error.isTemporary) return `This key does not permit it: ${error.message}`;
   if (error.status === 404) return 'This server does not offer it.';
   return error.message;
-}
-
-/** Fills a place with what calls give, or else says why it is missing. */
-export async function fill(
-  place: HTMLElement,
-  missing: string,
-  content: () => Promise<Node[]>,
-): Promise<void> {
-  try {
-    place.replaceChildren(...(await content()));
-  } catch (error) {
-    place.replaceChildren(note(`${missing} ${reason(error)}`.trim()));
-  }
 }

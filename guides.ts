@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import GithubSlugger from 'github-slugger';
+import MarkdownIt from 'markdown-it';
+import type { Guide } from './src/transports/pages/guides.ts';
+
+/** The order of the guides: for clients, for operators, for those who change the gateway. Others follow. */
+const ORDER = ['tasks', 'clients', 'webhooks', 'interface', 'operating', 'growing', 'architecture'];
+
+/** Where files beside the guides are served. */
+const SERVED: Readonly<Record<string, string>> = {
+  '../schema/openapi.json': '/openapi.json',
+  '../schema/schema.graphql': '/schema.graphql',
+  '../README.md': '/guides',
+};
+
+/**
+ * Renders the guides as HTML.
+ *
+ * @param folder the folder with the Markdown files
+ */
+export function renderGuides(folder: string): Guide[] {
+  const place = (slug: string) => (ORDER.includes(slug) ? ORDER.indexOf(slug) : ORDER.length);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => name.replace(/\.md$/, ''))
+    .toSorted((a, b) => place(a) - place(b) || a.localeCompare(b))
+    .map((slug) => render(slug, readFileSync(join(folder, `${slug}.md`), 'utf8')));
+}
+
+function render(slug: string, text: string): Guide {
+  const markdown = new MarkdownIt();
+  // A comment with the name of a file stands above its text.
+  const tokens = markdown.parse(text.replaceAll(/^<!-- (?:\S*\/)?([\w.-]+) -->$/gm, '**`$1`**'), {});
+  const slugger = new GithubSlugger();
+  const headings: Guide['headings'] = [];
+  for (const [i, token] of tokens.entries()) {
+    if (token.type === 'heading_open') {
+      const inline = tokens[i + 1]!;
+      const title = inline.children!.map(({ content }) => content).join('');
+      const id = slugger.slug(title);
+      token.attrSet('id', id);
+      headings.push({ level: Number(token.tag.slice(1)), id, title });
+    }
+    let isDead = false;
+    for (const child of token.children ?? []) {
+      if (child.type === 'link_open') {
+        const href = linkTo(child.attrGet('href') as string);
+        isDead = href === undefined;
+        if (href !== undefined) child.attrSet('href', href);
+      }
+      // A file of the repository that is not served.
+      if (isDead && child.type.startsWith('link_')) Object.assign(child, { tag: 'span', attrs: null });
+    }
+  }
+  // What is wider than a phone scrolls, also by the keyboard.
+  const { rules } = markdown.renderer;
+  const { fence } = rules;
+  rules.fence = (...args) => fence!(...args).replace('<pre>', '<pre tabindex="0">');
+  rules.table_open = () => '<div class="table" tabindex="0" role="region" aria-label="Table"><table>\n';
+  rules.table_close = () => '</table></div>\n';
+  const first = tokens.find(({ type }, i) => type === 'inline' && tokens[i - 1]?.type === 'paragraph_open');
+  return {
+    slug,
+    title: headings[0]?.title ?? slug,
+    about: first?.children?.map(({ content, type }) => (type === 'softbreak' ? ' ' : content)).join('') ?? '',
+    headings: headings.filter(({ level }) => level === 2 || level === 3),
+    html: markdown.renderer.render(tokens, markdown.options, {}),
+  };
+}
+
+/** @returns where a link of a guide leads; undefined if nowhere that is served */
+function linkTo(href: string): string | undefined {
+  if (/^(?:https?:|#|\/)/.test(href)) return href;
+  const [, guide, hash = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
+  return guide === undefined ? SERVED[href] : `/guides/${guide}${hash}`;
+}

@@ -1,0 +1,90 @@
+/** @jsxImportSource preact */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { reason, request } from '../api.ts';
+import { messagesOf } from '../sse.ts';
+import { counted } from '../words.ts';
+import { moment } from './widgets.tsx';
+
+/** How many events are shown. */
+const SHOWN_EVENTS = 200;
+
+interface ShownEvent {
+  type: string;
+  time: string;
+  /** As it was sent, so that no integer is rounded. */
+  data: string;
+}
+
+/** The events of `GET /events/stream` as they come, with filters and a stop button. */
+export function Events() {
+  const [events, setEvents] = useState<readonly ShownEvent[]>([]);
+  const [types, setTypes] = useState<readonly string[]>([]);
+  const [status, setStatus] = useState('');
+  const [type, setType] = useState('');
+  const [text, setText] = useState('');
+  const [isListening, setListening] = useState(false);
+  const aborter = useRef<AbortController>(undefined);
+  useEffect(() => () => aborter.current?.abort(), []);
+
+  async function listen(): Promise<void> {
+    const own = new AbortController();
+    aborter.current = own;
+    let received = 0;
+    setListening(true);
+    setStatus('Connecting …');
+    try {
+      const headers = { Accept: 'text/event-stream' };
+      const response = await request('GET', '/events/stream', { headers, signal: own.signal });
+      setStatus('Listening …');
+      for await (const { event, data } of messagesOf(response)) {
+        if (event === 'error') throw new Error(JSON.parse(data).message);
+        if (data === '') continue;
+        const shown = { ...(JSON.parse(data) as Omit<ShownEvent, 'data'>), data };
+        setEvents((earlier) => [shown, ...earlier].slice(0, SHOWN_EVENTS));
+        setTypes((known) => [...new Set([...known, shown.type])]);
+        setStatus(`Listening: ${counted(++received, 'event')}`);
+      }
+      setStatus(`Stopped after ${counted(received, 'event')}.`);
+    } catch (error) {
+      if (own.signal.aborted) setStatus(`Stopped after ${counted(received, 'event')}.`);
+      else setStatus(error instanceof TypeError ? 'The connection was lost.' : reason(error));
+    }
+    setListening(false);
+  }
+
+  const isShown = (event: ShownEvent) =>
+    (type === '' || event.type === type) && event.data.toLowerCase().includes(text.toLowerCase());
+  return (
+    <>
+      <p class="controls">
+        <button type="button" onClick={() => (isListening ? aborter.current?.abort() : void listen())}>
+          {isListening ? 'Stop' : 'Listen'}
+        </button>
+        <select aria-label="Type" onChange={({ currentTarget }) => setType(currentTarget.value)}>
+          <option value="">All types</option>
+          {types.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <input
+          type="search"
+          aria-label="Contains"
+          placeholder="Contains …"
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <span role="status">{status}</span>
+      </p>
+      <p class="note">Listening costs 1 unit, and 1 for every 100 events.</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard */}
+      <ol class="events" tabIndex={0} aria-label="Events, newest first">
+        {events.filter(isShown).map((event) => (
+          <li key={event.data}>
+            <time dateTime={event.time}>{moment(event.time)}</time>
+            <strong>{event.type}</strong>
+            <code>{event.data}</code>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}

@@ -1,0 +1,135 @@
+/** @jsxImportSource preact */
+import '../pages.css';
+import '../widgets.css';
+import './console.css';
+import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { call } from '../api.ts';
+import { element } from '../element.ts';
+import { initHeader } from '../header.ts';
+import { apiKey } from '../key.ts';
+import { type Budget, secondsUntilLeft, windowAt } from '../server.ts';
+import { duration, number } from '../words.ts';
+import { Events } from './events.tsx';
+import { Usage } from './usage.tsx';
+import { Webhooks } from './webhooks.tsx';
+import { Facts, moment, Section, useKeyState, useLoaded } from './widgets.tsx';
+
+/** `GET /key`. */
+interface KeyFacts {
+  id: string;
+  name: string;
+  plan: string;
+  scopes?: string[];
+  createdAt: string;
+  lastUsedAt?: string;
+  expiresAt?: string;
+  allow?: string[];
+  documents?: string;
+}
+
+/** How often the budget is checked, in milliseconds. Checking is free. */
+const BUDGET_INTERVAL = 5_000;
+
+function Console() {
+  const state = useKeyState();
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (apiKey.value !== '' && !document.hidden) void apiKey.check();
+    }, BUDGET_INTERVAL);
+    return () => clearInterval(timer);
+  }, []);
+  const isBanned = state.kind === 'refused' && state.bannedUntil !== undefined;
+  const isKnown = state.kind === 'accepted' || isBanned;
+  element('hint').hidden = isKnown;
+  if (isBanned) return <Section title="Budget">{<Banned until={state.bannedUntil!} />}</Section>;
+  if (state.kind !== 'accepted') return null;
+  // What could not be paid for is loaded when there is something left again.
+  const isEmpty = secondsUntilLeft(state.budget, Date.now()) > 0;
+  const parameters = [apiKey.value, isEmpty];
+  return (
+    <>
+      <Section title="Key">
+        <Key parameters={parameters} />
+      </Section>
+      <Section title="Budget">
+        <Gauges budget={state.budget} />
+        <p role="status" class={isEmpty ? 'bad' : 'note'}>
+          {isEmpty && 'Nothing is left. '}Retrying before <code>Retry-After</code> has passed leads to a ban.
+        </p>
+      </Section>
+      <Section title="Usage" wide>
+        <Usage parameters={parameters} />
+      </Section>
+      <Section title="Live events" wide>
+        <Events key={apiKey.value} />
+      </Section>
+      <Section title="Webhooks" wide>
+        <Webhooks key={apiKey.value} parameters={parameters} />
+      </Section>
+    </>
+  );
+}
+
+const Banned = ({ until }: { until: number }) => (
+  <p role="status" class="bad">
+    Banned for {number(Math.max(0, Math.ceil((until - Date.now()) / 1000)))} s more: too many retries came
+    before <code>Retry-After</code> had passed.
+  </p>
+);
+
+/** How much of both windows is left. */
+function Gauges({ budget }: { budget: Budget }) {
+  const now = Date.now();
+  return (['minute', 'day'] as const).map((name) => {
+    const { remaining, limit, resetAt } = windowAt(budget[name], now);
+    const share = limit === 0 ? 0 : remaining / limit;
+    const left = `${number(remaining)} of ${number(limit)} left`;
+    const label = name === 'minute' ? 'This minute' : 'Today';
+    return (
+      <div key={name} class="gauge">
+        <span class="label">{label}</span>
+        <span class="detail">
+          {left}
+          {resetAt > now && remaining < limit && `, full again in ${duration(resetAt - now)}`}
+        </span>
+        {/* biome-ignore lint/a11y/useSemanticElements: browsers draw a meter each in their own way */}
+        <div
+          class="track"
+          role="meter"
+          aria-label={label}
+          aria-valuemin={0}
+          aria-valuemax={limit}
+          aria-valuenow={remaining}
+          aria-valuetext={left}
+        >
+          <div class={share < 0.1 ? 'bar low' : 'bar'} style={{ '--share': share }} />
+        </div>
+      </div>
+    );
+  });
+}
+
+function Key({ parameters }: { parameters: unknown[] }) {
+  const { value: key, failure } = useLoaded(() => call<KeyFacts>('GET', '/key'), parameters);
+  if (failure !== undefined) return <p class="note">The key is not shown. {failure}</p>;
+  if (!key) return null;
+  return (
+    <Facts
+      entries={[
+        ['Name', key.name],
+        ['Plan', key.plan],
+        ['Id', <code key="id">{key.id}</code>],
+        ['Scopes', key.scopes?.join(', ') ?? 'all'],
+        ['Created', moment(key.createdAt)],
+        ['Last used', key.lastUsedAt && moment(key.lastUsedAt)],
+        ['Expires', key.expiresAt ? moment(key.expiresAt) : 'never'],
+        ['Addresses', key.allow?.join(', ') ?? 'any'],
+        ['Documents', key.documents ?? 'any'],
+      ]}
+    />
+  );
+}
+
+initHeader();
+render(<Console />, element('sections'));

@@ -1,0 +1,78 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks';
+import { call } from '../api.ts';
+import { counted, number } from '../words.ts';
+import { Chart, useLoaded } from './widgets.tsx';
+
+/** One day of `GET /usage`. */
+interface UsageDay {
+  date: string;
+  requests: number;
+  units: number;
+  refused: number;
+}
+
+/** One operation of `GET /usage/{date}`. */
+interface UsageOperation extends Omit<UsageDay, 'date'> {
+  operation: string;
+  transport: string;
+}
+
+const DAY = 86_400_000;
+const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+const refusals = (count: number): string => (count > 0 ? `, ${number(count)} refused` : '');
+
+/** Units by day, and by operation on a chosen day. Each view costs one unit, so it is loaded on demand. */
+export function Usage({ parameters }: { parameters: unknown[] }) {
+  const [days, setDays] = useState(7);
+  const [chosen, choose] = useState<string>();
+  const dates = Array.from({ length: days }, (_, ago) => dateOf(Date.now() - ago * DAY));
+  const { value, failure, reload } = useLoaded(
+    () => call<UsageDay[]>('GET', `/usage?from=${dates.at(-1)}&to=${dates[0]}`),
+    [...parameters, days],
+  );
+  const date = chosen !== undefined && dates.includes(chosen) ? chosen : value?.at(-1)?.date;
+  const bars = dates.map((day) => {
+    const { units = 0, refused = 0 } = value?.find((used) => used.date === day) ?? {};
+    const name = `${day}: ${counted(units, 'unit')}${refusals(refused)}`;
+    const select = { name, onClick: () => choose(day) };
+    return { label: day.slice(5), value: units, second: refused, detail: number(units), select };
+  });
+  return (
+    <>
+      <p class="controls">
+        <select aria-label="Period" onChange={({ currentTarget }) => setDays(Number(currentTarget.value))}>
+          {[7, 30, 92].map((count) => (
+            <option key={count} value={count}>
+              {count} days
+            </option>
+          ))}
+        </select>
+        <button type="button" onClick={reload}>
+          Refresh
+        </button>
+      </p>
+      {failure !== undefined && <p class="note">Usage is not shown. {failure}</p>}
+      {value && <Chart kind="columns" caption="Units by day (UTC)" bars={bars} />}
+      <div aria-live="polite">
+        {value && date !== undefined && <Day date={date} used={value} />}
+        {value?.length === 0 && <p class="note">Nothing was used in these days.</p>}
+      </div>
+    </>
+  );
+}
+
+/** The operations of a day. @param used loaded again when this is */
+function Day({ date, used }: { date: string; used: unknown }) {
+  const { value, failure } = useLoaded(() => call<UsageOperation[]>('GET', `/usage/${date}`), [date, used]);
+  if (failure !== undefined) return <p class="note">{failure}</p>;
+  if (!value) return null;
+  if (value.length === 0) return <p class="note">Nothing was used on {date}.</p>;
+  const bars = value.map(({ operation, transport, requests, units, refused }) => ({
+    label: `${operation} (${transport})`,
+    value: units,
+    second: refused,
+    detail: `${counted(units, 'unit')}, ${counted(requests, 'request')}${refusals(refused)}`,
+  }));
+  return <Chart kind="rows" caption={`By operation on ${date}`} bars={bars} />;
+}

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type Plugin } from 'vite';
+
+/** The sources of the pages. */
+export const SOURCES = fileURLToPath(new URL('src/transports/pages/explorer', import.meta.url));
+
+/** Where the pages are built: what is served is here under the path that it is served at. */
+export const OUTPUT = fileURLToPath(new URL('dist/pages', import.meta.url));
+
+/** The browser code: GraphiQL, the REST docs, the console, the guides and the landing page. */
+export default defineConfig({
+  root: SOURCES,
+  // Libraries have directives for frameworks of which a bundler warns.
+  logLevel: 'error',
+  worker: { format: 'es' },
+  build: {
+    outDir: OUTPUT,
+    emptyOutDir: true,
+    assetsDir: 'explorer',
+    assetsInlineLimit: 0,
+    manifest: true,
+    target: 'es2023',
+    // Which have light-dark(): what takes its place elsewhere knows no choice of a theme.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 10_000,
+    rollupOptions: {
+      input: Object.fromEntries(
+        Object.entries({
+          'first-paint': 'first-paint.ts',
+          'plain-query': 'graphiql/plain-query.ts',
+          graphiql: 'graphiql/main.tsx',
+          docs: 'docs/main.ts',
+          console: 'console/main.tsx',
+          guides: 'guides/main.ts',
+          landing: 'landing/main.ts',
+        }).map(([name, file]) => [name, join(SOURCES, file)]),
+      ),
+    },
+  },
+  plugins: [systemFonts(), scalar()],
+});
+
+/** Removes the two font families that GraphiQL embeds, 340 kB compressed, in favour of system fonts. */
+function systemFonts(): Plugin {
+  return {
+    name: 'system fonts',
+    enforce: 'pre',
+    transform: (code, id) =>
+      /graphiql[/\\]dist[/\\]style\.css/.test(id)
+        ? code.replaceAll(/@font-face\s*\{[^}]*\}/g, '')
+        : undefined,
+  };
+}
+
+/**
+ * Resolves `scalar` to the URL of the API reference of that name, ready-made for browsers. It is a text in the package
+ * that serves it on Fastify: the reference's own package would install 270 others, 290 MB, which are already in the script.
+ */
+function scalar(): Plugin {
+  return {
+    name: 'Scalar',
+    resolveId: (id) => (id === 'scalar' ? '\0scalar' : undefined),
+    load(id) {
+      if (id !== '\0scalar') return undefined;
+      const file = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference');
+      const [literal] = /(?<=^var standalone_default = )".*"(?=;$)/m.exec(readFileSync(file, 'utf8')) ?? [];
+      if (literal === undefined) throw new Error(`${file} has no script as before.`);
+      const source = Function(`return ${literal}`)() as string;
+      const reference = this.emitFile({ type: 'asset', name: 'scalar.js', source });
+      return `export default import.meta.ROLLUP_FILE_URL_${reference}`;
+    },
+  };
+}
