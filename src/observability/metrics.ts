@@ -1,19 +1,9 @@
-import {
-  Counter as CollectedCounter,
-  collectDefaultMetrics,
-  Gauge,
-  type Metric,
-  Registry,
-} from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import { lruCache } from '../foundation/lru.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/store.ts';
-import { Counter, Histogram, type HistogramSeries } from './series.ts';
 import { VERSION } from './version.ts';
-
-/** How a store call ended: successfully, refused for a reason the client is told, or with a failure. */
-type CallOutcome = 'done' | 'refused' | 'failed';
 
 /** Statistics of the event streams. */
 export interface StreamStats {
@@ -63,51 +53,51 @@ export class Metrics {
     name: 'petstore_requests_total',
     help: 'Requests by transport, operation and status',
     labelNames: ['transport', 'operation', 'status'],
-    registry: this.registry,
+    registers: [this.registry],
   });
   readonly #seconds = new Histogram({
     name: 'petstore_request_seconds',
     help: 'Time from the first line of a request to its response, by transport and operation',
     labelNames: ['transport', 'operation'],
-    bounds: REQUEST_BOUNDS,
-    registry: this.registry,
+    buckets: REQUEST_BOUNDS,
+    registers: [this.registry],
   });
   readonly #errors = new Counter({
     name: 'petstore_errors_total',
     help: 'Responses that contain an error with this code, also in a field of a GraphQL response',
     labelNames: ['transport', 'code'],
-    registry: this.registry,
+    registers: [this.registry],
   });
   readonly #decisions = new Counter({
     name: 'petstore_limiter_decisions_total',
     help: 'Decisions of the rate limiter by outcome and plan',
     labelNames: ['outcome', 'plan'],
-    registry: this.registry,
+    registers: [this.registry],
   });
   readonly #bans = new Counter({
     name: 'petstore_bans_total',
     help: 'Bans of API keys that began with a request to this process',
     labelNames: ['plan'],
-    registry: this.registry,
+    registers: [this.registry],
   });
   readonly #storeSeconds = new Histogram({
     name: 'petstore_store_call_seconds',
-    help: 'Duration of store calls, most of which are one database command',
+    help: 'Duration of store calls by how they ended: done, refused for a reason the client is told, or failed',
     labelNames: ['engine', 'call', 'outcome'],
-    bounds: CALL_BOUNDS,
-    registry: this.registry,
+    buckets: CALL_BOUNDS,
+    registers: [this.registry],
   });
   readonly #deprecated = new Counter({
     name: 'petstore_deprecated_requests_total',
     help: 'Requests to deprecated operations by API key id',
     labelNames: ['operation', 'api_key'],
-    registry: this.registry,
+    registers: [this.registry],
   });
   readonly #untrusted = new Counter({
     name: 'petstore_untrusted_documents_total',
     help: 'Documents outside of the list of an API key that only reports them, by API key id',
     labelNames: ['api_key'],
-    registry: this.registry,
+    registers: [this.registry],
   });
   /** When the latest ban of each key began. */
   readonly #banned = lruCache<number>(MAX_BANNED_KEYS);
@@ -124,11 +114,11 @@ export class Metrics {
     }).set({ version: VERSION, node: process.versions.node }, 1);
     // Series that start at 0, so that the first increase is one: rate() sees nothing of a series that starts at 1.
     for (const plan of PLAN_NAMES) {
-      this.#bans.of(plan);
-      for (const outcome of ['passed', 'refused', 'banned']) this.#decisions.of(outcome, plan);
+      this.#bans.inc({ plan }, 0);
+      for (const outcome of ['passed', 'refused', 'banned']) this.#decisions.inc({ outcome, plan }, 0);
     }
     for (const transport of ['rest', 'graphql'])
-      for (const code of Object.keys(ERRORS)) this.#errors.of(transport, code);
+      for (const code of Object.keys(ERRORS)) this.#errors.inc({ transport, code }, 0);
     const dropped = 'Log lines that were dropped because they could not be written';
     this.#count('petstore_log_lines_dropped_total', dropped, linesDropped);
   }
@@ -144,7 +134,7 @@ export class Metrics {
     help: string,
     values: () => readonly [labels: Record<string, string>, count: number][],
   ): void {
-    new CollectedCounter({
+    new Counter({
       ...{ name, help, labelNames, registers: [this.registry] },
       collect() {
         this.reset();
@@ -169,23 +159,23 @@ export class Metrics {
     const { name } = transport!;
     // Not the name that the client gave it: as labels, those could exhaust memory.
     const operation = context.operation ?? 'unknown';
-    this.#requests.of(name, operation, String(status)).count++;
-    this.#seconds.of(name, operation).observe(milliseconds / 1000);
-    for (const code of context.errorCodes) this.#errors.of(name, code).count++;
+    this.#requests.inc({ transport: name, operation, status });
+    this.#seconds.observe({ transport: name, operation }, milliseconds / 1000);
+    for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
     if (decision && principal) {
-      this.#decisions.of(decision.outcome, principal.plan).count++;
+      this.#decisions.inc({ outcome: decision.outcome, plan: principal.plan });
       // Several concurrent requests may see a new ban, but only one began it.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);
-        this.#bans.of(principal.plan).count++;
+        this.#bans.inc({ plan: principal.plan });
       }
     }
-    if (context.deprecation && principal) this.#deprecated.of(operation, principal.id).count++;
+    if (context.deprecation && principal) this.#deprecated.inc({ operation, api_key: principal.id });
   }
 
   /** Counts a document outside of the list of a key that only reports them. */
   untrustedDocument(apiKeyId: string): void {
-    this.#untrusted.of(apiKeyId).count++;
+    this.#untrusted.inc({ api_key: apiKeyId });
   }
 
   /** Exposes the state of the event streams at scrape time. */
@@ -211,11 +201,9 @@ export class Metrics {
 
   /** @returns a function that records the end of a call: when it began, and its error if it failed */
   storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
-    const times: Partial<Record<CallOutcome, HistogramSeries>> = {};
     return (began, error) => {
       const outcome = error === undefined ? 'done' : isRefusal(error) ? 'refused' : 'failed';
-      times[outcome] ??= this.#storeSeconds.of(engine, call, outcome);
-      times[outcome].observe((performance.now() - began) / 1000);
+      this.#storeSeconds.observe({ engine, call, outcome }, (performance.now() - began) / 1000);
     };
   }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import {
   type Attributes,
   type DiagLogger,
@@ -39,9 +40,11 @@ const FLUSH_TIMEOUT = 2_000;
 export class Tracing {
   readonly #provider: NodeTracerProvider;
   readonly #tracer;
+  readonly #trustsProxy: boolean;
 
-  private constructor(provider: NodeTracerProvider) {
+  private constructor(provider: NodeTracerProvider, trustsProxy: boolean) {
     this.#provider = provider;
+    this.#trustsProxy = trustsProxy;
     this.#tracer = provider.getTracer(NAME);
   }
 
@@ -58,7 +61,7 @@ export class Tracing {
       spanProcessors: [new BatchSpanProcessor(new exporter.OTLPTraceExporter())],
     });
     provider.register({ contextManager: null });
-    return new Tracing(provider);
+    return new Tracing(provider, config.TRUST_PROXY > 0);
   }
 
   /** Starts the span of a request. */
@@ -74,7 +77,7 @@ export class Tracing {
           'url.path': shownPath(path),
           // GraphQL over GET has variables in its query, which are nobody's business.
           ...(query !== '' && !isGraphQL(path) && { 'url.query': shownPath(query) }),
-          'url.scheme': 'http',
+          'url.scheme': this.#schemeOf(headers),
           'client.address': context.address,
           ...(headers['user-agent'] !== undefined && {
             'user_agent.original': shownPath(headers['user-agent']),
@@ -87,6 +90,12 @@ export class Tracing {
       },
       propagation.extract(ROOT_CONTEXT, headers),
     );
+  }
+
+  /** The scheme that the client used: TLS ends at a proxy. */
+  #schemeOf({ 'x-forwarded-proto': forwarded }: IncomingHttpHeaders): string {
+    const scheme = this.#trustsProxy && String(forwarded).split(',').at(-1)!.trim().toLowerCase();
+    return scheme === 'https' ? scheme : 'http';
   }
 
   /** Ends the span of a request with its outcome. */

@@ -71,7 +71,11 @@ const start = async (settings: Record<string, string>) => {
 
 /** Sends two requests as a traced client. */
 async function request(url: string, key: string): Promise<void> {
-  const headers = { 'x-api-key': key, traceparent: `00-${TRACE}-${PARENT}-01` };
+  const headers = {
+    'x-api-key': key,
+    traceparent: `00-${TRACE}-${PARENT}-01`,
+    'x-forwarded-proto': 'https',
+  };
   expect((await fetch(`${url}/pets/1`, { headers })).status).toBe(200);
   const body = JSON.stringify({ query: 'query Names { pets { nodes { category { name } } } }' });
   const post = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body };
@@ -118,6 +122,7 @@ describe('tracing', () => {
     const traced = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      TRUST_PROXY: '1',
       OTEL_RESOURCE_ATTRIBUTES: 'service.name=pets,deployment.environment.name=test',
     });
     const key = printedKey(traced);
@@ -143,6 +148,8 @@ describe('tracing', () => {
       'http.route': '/pets/{petId}',
       'http.response.status_code': 200,
       'url.path': '/pets/1',
+      // As the proxy says.
+      'url.scheme': 'https',
       'client.address': '127.0.0.1',
       'server.address': '127.0.0.1',
       'user_agent.original': 'node',
