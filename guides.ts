@@ -60,10 +60,12 @@ function render(slug: string, text: string): Guide {
   rules.table_open = () => '<div class="table" tabindex="0" role="region" aria-label="Table"><table>\n';
   rules.table_close = () => '</table></div>\n';
   const first = tokens.find(({ type }, i) => type === 'inline' && tokens[i - 1]?.type === 'paragraph_open');
+  const firstText =
+    first?.children?.map(({ content, type }) => (type === 'softbreak' ? ' ' : content)).join('') ?? '';
   return {
     slug,
     title: headings[0]?.title ?? slug,
-    about: first?.children?.map(({ content, type }) => (type === 'softbreak' ? ' ' : content)).join('') ?? '',
+    about: /^.*?\.(?= |$)/.exec(firstText)?.[0] ?? firstText,
     headings: headings.filter(({ level }) => level === 2 || level === 3),
     html: markdown.renderer.render(tokens, markdown.options, {}),
   };

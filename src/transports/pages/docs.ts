@@ -5,20 +5,19 @@ import type { Route, Stream } from '../../rows/route.ts';
 import { escapeHtml } from './html.ts';
 import { GUIDES_PATH, OPENAPI_PATH } from './paths.ts';
 
-export interface DocsOptions {
-  operations: readonly (Route | Stream)[];
-  /** Path prefix of the operations. */
-  basePath: string;
-  /** Whether there is a GraphiQL that shows the schema, to link to. */
-  graphiql: boolean;
-}
-
 /**
  * The operations as plain HTML: readable at once on a slow connection and without scripts, until the reference takes its
  * place. The ids are those of the reference, so that links lead to the same operation, and it takes over the links to
  * GraphiQL.
+ *
+ * @param basePath path prefix of the operations
+ * @param graphiql whether there is a GraphiQL that shows the schema, to link to
  */
-export function docsBody({ operations, basePath, graphiql }: DocsOptions): string {
+export function docsBody(
+  operations: readonly (Route | Stream)[],
+  basePath: string,
+  graphiql: boolean,
+): string {
   const section = (operation: Route | Stream): string => {
     const { operationId, method, path, tag, summary, description, stability, query = [] } = operation;
     const isDeprecated = 'deprecation' in operation && operation.deprecation !== undefined;

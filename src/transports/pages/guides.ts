@@ -6,7 +6,7 @@ import { GUIDES_PATH } from './paths.ts';
 export interface Guide {
   slug: string;
   title: string;
-  /** Its first paragraph as text. */
+  /** Its first sentence as text. */
   about: string;
   /** Of levels 2 and 3, in order, with the ids that GitHub gives them. */
   headings: { level: number; id: string; title: string }[];

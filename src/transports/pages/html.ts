@@ -62,7 +62,7 @@ export interface HtmlPageOptions {
   name: string;
   path: string;
   /** HTML below the common header. */
-  body: string;
+  body: () => string;
   bundle: Bundle;
   /** Whether GraphiQL is available. */
   graphiql: boolean;
@@ -116,7 +116,7 @@ ${link(CONSOLE_PATH, 'Console')}
 <option value="dark">Dark</option>
 </select>
 </header>
-${body}
+${body()}
 </body>
 </html>
 `;

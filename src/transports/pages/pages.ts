@@ -85,75 +85,71 @@ export class Pages implements Transport {
       add(SDL_PATH, (context) => sdl.handle(context));
     }
 
-    const render = (page: HtmlPage) => htmlPage({ ...page, bundle: this.#bundle, graphiql: GRAPHIQL });
-    const addPage = (
-      path: string,
-      page: Omit<HtmlPage, 'path' | 'body'>,
-      body: () => string,
-      isFor?: Entry['isFor'],
-    ) => {
-      const html = new TextPage(HTML_TYPE, () => render({ path, ...page, body: body() }), HTML_HEADERS);
+    const bundle = this.#bundle;
+    const addPage = (page: HtmlPage, isFor?: Entry['isFor']) => {
+      const html = new TextPage(
+        HTML_TYPE,
+        () => htmlPage({ ...page, bundle, graphiql: GRAPHIQL }),
+        HTML_HEADERS,
+      );
       add(
-        path,
+        page.path,
         sameOrigin((context) => html.handle(context)),
         isFor,
       );
-      add(`${path}/`, redirectTo(path), isRead);
+      add(`${page.path}/`, redirectTo(page.path), isRead);
     };
-    addPage(
-      DOCS_PATH,
-      {
-        title: 'Petstore REST API',
-        name: 'docs',
-        description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
-      },
-      () =>
-        docsBody({
-          operations: [...routes, ...STREAMS],
-          basePath,
-          graphiql: GRAPHIQL && INTROSPECTION,
-        }),
-    );
-    addPage(
-      CONSOLE_PATH,
-      {
-        title: 'Petstore console',
-        name: 'console',
-        description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
-      },
-      () => consoleBody(basePath, MCP),
-    );
-    const guidesAbout =
-      'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.';
-    addPage(GUIDES_PATH, { title: 'Petstore guides', name: 'guides', description: guidesAbout }, guideBody);
-    for (const guide of guides())
-      addPage(
-        guidePath(guide),
-        { title: `${guide.title} · Petstore`, name: 'guides', description: guidesAbout },
-        () => guideBody(guide),
-      );
+    addPage({
+      path: DOCS_PATH,
+      name: 'docs',
+      title: 'Petstore REST API',
+      description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
+      body: () => docsBody([...routes, ...STREAMS], basePath, GRAPHIQL && INTROSPECTION),
+    });
+    addPage({
+      path: CONSOLE_PATH,
+      name: 'console',
+      title: 'Petstore console',
+      description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
+      body: () => consoleBody(basePath, MCP),
+    });
+    for (const guide of [undefined, ...guides()])
+      addPage({
+        path: guide ? guidePath(guide) : GUIDES_PATH,
+        name: 'guides',
+        title: guide ? `${guide.title} · Petstore` : 'Petstore guides',
+        description:
+          'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.',
+        body: () => guideBody(guide),
+      });
     if (GRAPHIQL)
       addPage(
-        GRAPHQL_PATH,
         {
-          title: 'Petstore GraphiQL',
+          path: GRAPHQL_PATH,
           name: 'graphiql',
+          title: 'Petstore GraphiQL',
           description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
+          body: () => graphiqlBody(INTROSPECTION, bundle.page('plain-query').script),
         },
-        () => graphiqlBody(INTROSPECTION, this.#bundle.page('plain-query').script),
         isNavigation,
       );
+    const features = {
+      basePath,
+      graphiql: GRAPHIQL,
+      mcp: MCP,
+      metrics: metrics !== undefined && config.METRICS,
+      introspection: INTROSPECTION,
+    };
     const landing = (context: RequestContext): HttpResponse => {
-      const hasMetrics = metrics !== undefined && config.METRICS;
-      const origin = originOf(context, TRUST_PROXY);
-      const features = { graphiql: GRAPHIQL, mcp: MCP, metrics: hasMetrics, introspection: INTROSPECTION };
-      const html = render({
-        title: 'Petstore',
+      const html = htmlPage({
+        path: '/',
         name: 'landing',
+        title: 'Petstore',
         description:
           'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
-        path: '/',
-        body: landingBody({ basePath, ...features, origin }),
+        body: () => landingBody({ ...features, origin: originOf(context, TRUST_PROXY) }),
+        bundle,
+        graphiql: GRAPHIQL,
       });
       // It differs between requests.
       return {
