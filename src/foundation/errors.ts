@@ -185,9 +185,6 @@ export const eventsGone = () =>
     'The events after this position are no longer kept. Read the current state and continue from now.',
   );
 
-/** @param why what the database lacks */
-export const noEventLog = (why: string) => new AppError('NOT_FOUND', `There is no event log: ${why}.`);
-
 /** An `after` that is not the id of any event in this log. */
 export const unknownEvent = () =>
   validationFailed([{ path: 'after', message: 'must be the id of an event of this log' }]);

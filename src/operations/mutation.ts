@@ -15,7 +15,6 @@ import type { Context } from '../kit/context.ts';
 import type { Write, Writer } from '../kit/write.ts';
 import type { StoredError, Transaction } from '../store/store.ts';
 import { callOnce, runOnce } from './idempotency.ts';
-import { refused } from './refusal.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
@@ -58,8 +57,6 @@ export function partsOf(selection: Selection): readonly Selection[] {
  * Executes a mutation: its root fields one after the other, each with everything below it (GraphQL
  * specification, section 6.2.2). Several are written and read in one transaction, which any error undoes. A
  * single one is read after its commit, which spares the transaction.
- *
- * @throws OperationRefused if the store cannot do it
  */
 export function mutate(
   context: Context,
@@ -91,12 +88,6 @@ async function mutateTogether(
   variables: Variables,
 ): Promise<MutationResult> {
   const { store, idempotency } = context;
-  if (!(await store.hasTransactions())) {
-    throw refused(
-      'BAD_REQUEST',
-      'This server uses a standalone MongoDB, which has no transactions and cannot write several fields atomically. Send one field per operation.',
-    );
-  }
   // Each attempt has its own, and the last one counts.
   let performed: Performed;
   const work = async (transaction: Transaction) => {

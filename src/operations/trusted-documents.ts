@@ -117,7 +117,12 @@ export class TrustedDocuments {
     const uses = this.#uses;
     this.#uses = new Map();
     try {
-      await this.#store.touchDocuments([...uses.values()]);
+      try {
+        await this.#store.touchDocuments([...uses.values()]);
+      } catch (error) {
+        for (const [name, use] of uses) if (!this.#uses.has(name)) this.#uses.set(name, use);
+        throw error;
+      }
     } catch (error) {
       // Later uses of the same document count.
       this.#uses = new Map([...uses, ...this.#uses]);

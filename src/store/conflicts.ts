@@ -10,6 +10,13 @@ export const stillReferred = ({ kind }: AnyRecord, id: Id, holder: Referrer) =>
     `${capitalised(kind)} ${id} cannot be deleted because it still has ${holdersName(holder)}.`,
   );
 
+/** A deletion meets records that are about to refer to what it deletes. */
+export const beingReferred = ({ kind }: AnyRecord, id: Id) =>
+  new AppError(
+    'CONFLICT',
+    `${capitalised(kind)} ${id} cannot be deleted while records are created that refer to it. Please try again.`,
+  );
+
 /** The id that a client has chosen is in use. */
 export const idTaken = ({ kind }: AnyRecord, id: Id) =>
   new AppError('CONFLICT', `${capitalised(kind)} id ${id} is taken.`);

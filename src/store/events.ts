@@ -22,6 +22,30 @@ export function updateTypeOf(record: AnyRecord, changed: readonly string[]): Eve
   return view !== undefined && others.length === 0 ? `${view}.updated` : eventTypesOf(record).updated;
 }
 
+/** The fields whose values two versions of a record do not share. */
+export const changedFields = (
+  { fields }: AnyRecord,
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): string[] => Object.keys(fields).filter((field) => before[field] !== after[field]);
+
+/**
+ * The event of a change.
+ *
+ * @param before undefined if the record is new
+ * @param after undefined if it is deleted
+ */
+export function eventOf(
+  record: AnyRecord,
+  before: EventRecord | undefined,
+  after: EventRecord | undefined,
+): Pick<StoredEvent, 'type' | 'record'> {
+  const { created, deleted } = eventTypesOf(record);
+  if (!after) return { type: deleted, record: { id: before!.id } };
+  if (!before) return { type: created, record: after };
+  return { type: updateTypeOf(record, changedFields(record, before, after)), record: after };
+}
+
 /** The record that events of a type are about, also those of its views. */
 export function recordOf(records: readonly AnyRecord[], type: EventType): AnyRecord | undefined {
   const [domain] = type.split('.');

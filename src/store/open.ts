@@ -19,7 +19,7 @@ export async function openStore(
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
     // Prepares a server for bursts; a tool needs only one connection.
     const minPoolSize = role === 'server' ? 8 : 0;
-    return openMongoStore({ uri: config.MONGODB_URI, records, now, minPoolSize, ...migration });
+    return openMongoStore({ uri: config.MONGODB_URI, records, minPoolSize });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   if (role === 'server') await (await import('./sqlite/integrity.ts')).checkDataFile(config.DATA_FILE);

@@ -255,8 +255,6 @@ export interface Store extends Writes, AccessStore, EventStore, WebhookStore {
     call: IdempotentCall,
     work: (transaction: Transaction) => MaybePromise<T>,
   ): MaybePromise<Outcome<T>>;
-  /** Whether several writes can be atomic, which they cannot on a standalone MongoDB. */
-  hasTransactions(): MaybePromise<boolean>;
   /**
    * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its
    * argument and do nothing else asynchronous. It may run several times.

@@ -136,26 +136,6 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     });
   });
 
-  it('opens the store without the right to replace validators, unless they would reject its records', {
-    timeout: 60_000,
-  }, async () => {
-    const name = `rights-${randomUUID().slice(0, 8)}`;
-    const open = () =>
-      openMongoStore({ records: RECORDS, uri: mongoUri(name, server.uri), timeoutMs: TIMEOUT });
-    await (await open()).close();
-    const replace = ($jsonSchema: object) =>
-      admin.db(name).command({ collMod: 'categories', validator: { $jsonSchema } });
-    await replace({ required: ['name'] });
-    await fail(['collMod'], UNAUTHORIZED);
-    const store = await open();
-    expect(await store.table(Category).insert({ name: 'Dogs' })).toMatchObject({ name: 'Dogs' });
-    await store.close();
-    await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' });
-    await replace({ required: ['name', 'pets'] });
-    await fail(['collMod'], UNAUTHORIZED);
-    await expect(open()).rejects.toThrow(/validator of categories .* dbAdmin/);
-  });
-
   it('waits for slow commands', { timeout: 60_000 }, async () => {
     await fail(['find', 'aggregate', 'findAndModify'], { blockConnection: true, blockTimeMS: 300 });
     const began = performance.now();

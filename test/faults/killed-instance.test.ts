@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
-import { TestGateway } from '../kit/gateway.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Call, type Reply, TestGateway } from '../kit/gateway.ts';
 import { mongoUri } from '../kit/mongo.ts';
 import { type ServerProcess, startServer } from '../kit/process.ts';
-import { newDatabase } from '../store/mongo/database.ts';
+import { codeOf, newDatabase } from '../store/mongo/database.ts';
+import { openProxy } from '../store/mongo/proxy.ts';
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 1);
 const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
@@ -15,104 +17,193 @@ const NO_LIMITS = { perMinute: 1_000_000, perDay: 1_000_000 };
 /** How long the other instances may take, in milliseconds. */
 const SOON = 5_000;
 
-describe.runIf(process.env.TEST_MONGODB_URI)('killing an instance on MongoDB', () => {
+describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
   const database = newDatabase();
-  const settings = () => ({ MONGODB_URI: mongoUri(database.name), LOG_LEVEL: 'error' });
   let survivor: TestGateway;
+  let store: Store;
   let key: string;
-  let victim: ServerProcess | undefined;
+  const cleanups: (() => unknown)[] = [];
 
   beforeAll(async () => {
-    survivor = await TestGateway.start(await database.open());
+    store = await database.open();
+    survivor = await TestGateway.start(store);
     key = await survivor.newKey('enterprise', NO_LIMITS);
   });
-  afterAll(async () => {
-    victim?.child.kill('SIGKILL');
-    await victim?.exited;
-    await survivor.close();
+  afterEach(async () => {
+    for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
   });
+  afterAll(() => survivor.close());
 
-  const create = async (url: string, path: string, body: object, headers = {}): Promise<number> => {
-    const response = await fetch(url + path, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
+  async function start(uri = mongoUri(database.name)): Promise<ServerProcess> {
+    const server = await startServer({ MONGODB_URI: uri, LOG_LEVEL: 'error' });
+    cleanups.push(async () => {
+      server.child.kill('SIGKILL');
+      await server.exited;
     });
-    await response.arrayBuffer();
-    return response.status;
-  };
-
-  it('does not block other instances and leaves no record without its parent', {
-    timeout: 60_000 + ROUNDS * 30_000,
-  }, async () => {
-    const { store } = survivor;
-    const category = await store.table(Category).insert({ name: 'Contested' });
-    const pet = await store
-      .table(Pet)
-      .insert({ name: 'Wanted', categoryId: category.id, status: 'available' });
-    const newPet = { name: 'P', categoryId: Number(category.id), status: 'sold' };
-    const newOrder = { petId: Number(pet.id) };
-    let written = 0;
-    for (let round = 0; round < ROUNDS; round++) {
-      victim = await startServer(settings());
-      const { url, child, exited } = victim;
-      let dead = false;
-      const creators = Array.from({ length: 24 }, async (_, i) => {
-        // Idempotent requests are written in a transaction, together with their response.
-        const headers = () => (i % 3 === 0 ? { 'idempotency-key': randomUUID() } : {});
-        while (!dead) {
-          const sent =
-            i % 2
-              ? create(url, '/pets', newPet, headers())
-              : create(url, '/store/orders', newOrder, headers());
-          const status = await sent.catch(() => 0);
-          if (status === 201) written++;
-        }
-      });
-      // Kill at a random moment under load.
-      await expect.poll(() => written, { timeout: 20_000, interval: 5 }).toBeGreaterThan(24 * (round + 1));
-      await sleep(Math.random() * 300);
-      child.kill('SIGKILL');
-      await exited;
-      dead = true;
-      const began = performance.now();
-      const next = [
-        survivor.call('/pets', { method: 'POST', key, body: newPet }),
-        survivor.call('/store/orders', { method: 'POST', key, body: newOrder }),
-        survivor.call(`/pets/${pet.id}`, { key }),
-      ];
-      expect((await Promise.all(next)).map(({ status }) => status)).toEqual([201, 201, 200]);
-      expect(performance.now() - began).toBeLessThan(SOON);
-      await Promise.all(creators);
-    }
-    await expectReferencesIntact(store as MongoStore);
-    await expectDeletable(store as MongoStore, category.id, pet.id);
-  });
-
-  async function expectReferencesIntact(store: MongoStore): Promise<void> {
-    const db = store.client.db();
-    const pets = await db.collection('pets').find().toArray();
-    const orders = await db.collection('orders').find().toArray();
-    const keys = new Set(pets.map(({ _id }) => String(_id)));
-    const categories = new Set(
-      (await db.collection('categories').find().toArray()).map(({ _id }) => String(_id)),
-    );
-    expect(pets.filter(({ categoryId }) => !categories.has(String(categoryId)))).toEqual([]);
-    expect(orders.filter(({ petId }) => !keys.has(String(petId)))).toEqual([]);
-    expect([pets.length > ROUNDS, orders.length > ROUNDS]).toEqual([true, true]);
+    return server;
   }
 
-  /** Makes the holds of killed instances 60 seconds older, after which they have expired. */
-  async function expectDeletable(store: MongoStore, category: string, pet: string): Promise<void> {
-    const db = store.client.db();
-    const holds = db.collection<{ _id: string; holders?: Record<string, Date> }>('holds');
-    for (const { _id, holders } of await holds.find().toArray()) {
-      const older = Object.entries(holders ?? {}).map(([id, at]) => [id, new Date(at.getTime() - 60_000)]);
-      await holds.updateOne({ _id }, { $set: { holders: Object.fromEntries(older) } });
+  /** @returns the status; 0 if the instance is gone */
+  const send = async (url: string, method: string, path: string, body?: object, headers = {}) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch(() => undefined);
+    await response?.arrayBuffer().catch(() => {});
+    return response?.status ?? 0;
+  };
+
+  /** Repeats a call of the survivor until it succeeds. @returns how long that took, in milliseconds */
+  async function timeUntil(path: string, call: Call, wanted: number): Promise<number> {
+    const began = performance.now();
+    for (;;) {
+      const { status }: Reply = await survivor.call(path, { key, ...call });
+      const took = performance.now() - began;
+      if (status === wanted) return took;
+      if (took > 2 * SOON) throw new Error(`${call.method} ${path}: still ${status}`);
     }
-    await db.collection('orders').deleteMany({});
-    await db.collection<{ _id: bigint }>('pets').deleteMany({ _id: { $ne: BigInt(pet) } });
-    expect(await store.table(Pet).remove(pet)).toBe(pet);
-    expect(await store.table(Category).remove(category)).toBe(category);
+  }
+
+  interface Records {
+    category: string;
+    empty: string;
+    pet: string;
+    free: string;
+  }
+
+  it.each<[string, (records: Records) => [method: string, path: string, body?: object]]>([
+    ['a creation', ({ category }) => ['POST', '/pets', { name: 'P', categoryId: Number(category) }]],
+    ['a first creation', ({ empty }) => ['POST', '/pets', { name: 'P', categoryId: Number(empty) }]],
+    ['a move', ({ pet, empty }) => ['PATCH', `/pets/${pet}`, { categoryId: Number(empty) }]],
+    ['an order', ({ free }) => ['POST', '/store/orders', { petId: Number(free) }]],
+    ['a deletion', ({ empty }) => ['DELETE', `/categories/${empty}`]],
+    ['the deletion of a pet', ({ free }) => ['DELETE', `/pets/${free}`]],
+  ])('goes on within 5 s after one was killed just before it would have committed %s', async (_what, of) => {
+    const { id: category } = await store.table(Category).insert({ name: 'C' });
+    const { id: empty } = await store.table(Category).insert({ name: 'Empty' });
+    const { id: pet } = await store.table(Pet).insert({ name: 'Held', categoryId: category });
+    const { id: free } = await store.table(Pet).insert({ name: 'Free', categoryId: category });
+    const proxy = await openProxy(database.name, 'commitTransaction');
+    cleanups.push(() => proxy.close());
+    const victim = await start(proxy.uri);
+    const headers = { 'idempotency-key': randomUUID() };
+    const [method, path, body] = of({ category, empty, pet, free });
+    const lost = send(victim.url, method, path, body, headers);
+    await expect.poll(proxy.isFrozen).toBe(true);
+    victim.child.kill('SIGKILL');
+    expect(await lost).toBe(0);
+
+    const times = await Promise.all([
+      ...[category, empty].map((id) =>
+        timeUntil('/pets', { method: 'POST', body: { name: 'Next', categoryId: Number(id) } }, 201),
+      ),
+      ...[pet, free].map((id) =>
+        timeUntil('/store/orders', { method: 'POST', body: { petId: Number(id) } }, 201),
+      ),
+      ...[pet, free].map((id) => timeUntil(`/pets/${id}`, { method: 'PATCH', body: { name: 'New' } }, 200)),
+      timeUntil(`/categories/${empty}`, { method: 'PUT', body: { name: 'Renamed' } }, 200),
+      // The same call is made again elsewhere.
+      ...(method === 'DELETE'
+        ? []
+        : [timeUntil(path, { method, headers, body }, method === 'POST' ? 201 : 200)]),
+    ]);
+    expect(Math.max(...times)).toBeLessThan(SOON);
+    expect((await survivor.call(`/pets/${pet}`, { method: 'DELETE', key })).status).toBe(409);
+    await expectReferencesIntact();
+  });
+
+  it('leave no record without its parent while they create, move and delete, and one of them is killed', {
+    timeout: 60_000 + ROUNDS * 30_000,
+  }, async () => {
+    const newCategory = async () => Number((await store.table(Category).insert({ name: 'Contested' })).id);
+    for (let round = 0; round < ROUNDS; round++) {
+      const servers = await Promise.all([start(), start(), start()]);
+      const categories = [await newCategory(), await newCategory()];
+      const contested = () => categories[Math.floor(Math.random() * categories.length)]!;
+      const pets: number[] = [];
+      const someOf = (list: readonly number[]) => list[Math.floor(Math.random() * list.length)] ?? 1;
+      const statuses = new Map<string, number>();
+      const [times, end]: [number[], { now: boolean }] = [[], { now: false }];
+      const note = async (what: string, status: Promise<number>) => {
+        const name = `${what} ${await status}`;
+        statuses.set(name, (statuses.get(name) ?? 0) + 1);
+      };
+      const repeat = async (work: (url: string) => Promise<unknown>, url: string) => {
+        while (!end.now) await work(url);
+      };
+      const create = async (url: string) => {
+        const began = performance.now();
+        const [categoryId, headers] = [
+          contested(),
+          Math.random() < 0.3 ? { 'idempotency-key': randomUUID() } : {},
+        ];
+        const response = await fetch(`${url}/pets`, {
+          method: 'POST',
+          headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
+          body: JSON.stringify({ name: 'P', categoryId }),
+        }).catch(() => undefined);
+        const json = await response?.json().catch(() => undefined);
+        if (response?.status === 201) pets.push(json.id);
+        await note('create', Promise.resolve(response?.status ?? 0));
+        if (response) times.push(performance.now() - began);
+        else await sleep(50);
+      };
+      const order = (url: string) =>
+        note('order', send(url, 'POST', '/store/orders', { petId: someOf(pets) }));
+      const move = (url: string) =>
+        note('move', send(url, 'PATCH', `/pets/${someOf(pets)}`, { categoryId: contested() }));
+      const removePet = (url: string) => note('remove', send(url, 'DELETE', `/pets/${someOf(pets)}`));
+      const removeCategory = async (url: string) => {
+        const at = Math.floor(Math.random() * categories.length);
+        const status = await send(url, 'DELETE', `/categories/${categories[at]}`);
+        await note('remove category', Promise.resolve(status));
+        if (status === 204) categories[at] = await newCategory();
+      };
+      const work = servers.flatMap(({ url }) =>
+        [create, create, order, move, removePet, removePet, removeCategory].map((each) => repeat(each, url)),
+      );
+      await sleep(1_500 + Math.random() * 500);
+      servers[0]!.child.kill('SIGKILL');
+      await sleep(4_000);
+      end.now = true;
+      await Promise.all(work);
+      const allowed =
+        /^(create (0|201|422)|order (0|201|422)|move (0|200|404|422)|remove(?: category)? (0|204|404|409))$/;
+      expect([...statuses.keys()].filter((name) => !allowed.test(name))).toEqual([]);
+      for (const name of ['create 201', 'order 201', 'move 200', 'remove 204'])
+        expect([...statuses.keys()]).toContain(name);
+      expect(Math.max(...times)).toBeLessThan(SOON);
+      await expectReferencesIntact();
+      await Promise.all(servers.map(async ({ child, exited }) => child.kill('SIGKILL') && (await exited)));
+    }
+    await expectDeletable();
+  });
+
+  const idsOf = async (record: typeof Category | typeof Pet): Promise<Set<string>> =>
+    new Set((await allOf(record)).map(({ id }) => id));
+
+  async function allOf<R extends typeof Category | typeof Pet | typeof Order>(record: R) {
+    const all = [];
+    for (let after = '0'; ; after = all.at(-1)!.id) {
+      const { items, hasMore } = await store.table(record).page({} as never, { limit: 100, after });
+      all.push(...items);
+      if (!hasMore) return all;
+    }
+  }
+
+  async function expectReferencesIntact(): Promise<void> {
+    const [categories, pets] = [await idsOf(Category), await idsOf(Pet)];
+    for (const { categoryId } of (await allOf(Pet)) as Pet[]) expect(categories).toContain(categoryId);
+    for (const { petId, complete } of (await allOf(Order)) as Order[])
+      if (petId !== undefined && !complete) expect(pets).toContain(petId);
+  }
+
+  /** What killed instances have left does not stay in the way. */
+  async function expectDeletable(): Promise<void> {
+    for (const record of [Order, Pet, Category]) {
+      for (const { id } of await allOf(record))
+        await expect.poll(() => codeOf(store.table(record).remove(id)), { timeout: SOON }).toBe(id);
+    }
   }
 });

@@ -26,10 +26,7 @@ export interface Engine {
 }
 
 /** What one of the engines can do otherwise. */
-export interface EngineOptions extends Pick<SqliteOptions, 'cacheSizes'> {
-  /** Whether MongoDB looks like a standalone server, which has no transactions. */
-  isStandalone?: boolean;
-}
+export type EngineOptions = Pick<SqliteOptions, 'cacheSizes'>;
 
 const sqlite: Engine = {
   name: 'sqlite',
@@ -49,16 +46,11 @@ const sqlite: Engine = {
 
 const mongodb: Engine = {
   name: 'mongodb',
-  async open(_now, { isStandalone = false } = {}) {
+  async open() {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
-    const { asStandalone, openProxy } = await import('../store/mongo/proxy.ts');
     const database = `contract-${randomUUID().slice(0, 8)}`;
-    const proxy = isStandalone ? await openProxy(database, asStandalone) : undefined;
-    const open = () => openMongoStore({ records: RECORDS, uri: proxy?.uri ?? mongoUri(database) });
-    return opened(await open(), open, async () => {
-      await proxy?.close();
-      await dropDatabase(database);
-    });
+    const open = () => openMongoStore({ records: RECORDS, uri: mongoUri(database) });
+    return opened(await open(), open, () => dropDatabase(database));
   },
 };
 

@@ -9,7 +9,6 @@ import {
   ERRORS,
   eventsGone,
   idempotentCallRunning,
-  noEventLog,
   unavailable,
 } from '../../src/foundation/errors.ts';
 import { holdersOf } from '../../src/foundation/record.ts';
@@ -270,9 +269,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     { by: 'banned' },
     { by: !isScoped(route) ? 'elsewhere' : route.path.startsWith('/webhooks') ? 'petsOnly' : 'webhooksOnly' },
   ],
-  404: ({ errors }) => [
-    errors?.includes('NOT_FOUND') ? { on: 'faulty', fault: noEventLog('none') } : { id: MISSING },
-  ],
+  404: () => [{ id: MISSING }],
   406: () => [{ headers: { accept: 'text/html' } }],
   409: ({ method, kind, body }) => {
     const record = recordOfKind(kind);

@@ -20,7 +20,6 @@ import {
   sqlite,
   useGateway,
 } from '../kit/petstore.ts';
-import { newDatabase } from '../store/mongo/database.ts';
 
 onEachEngine('mutations with several fields', (kit, engine) => {
   const run = (
@@ -483,30 +482,5 @@ describe('mutations with several fields whose transaction fails', () => {
       }
     }
     expect(dataOf(await query(kit.gateway, `{ pet(id: ${P}) { name } }`))).toEqual({ pet: { name: 'Rex' } });
-  });
-});
-
-describe.runIf(process.env.TEST_MONGODB_URI)('mutations with several fields on a standalone MongoDB', () => {
-  const database = newDatabase();
-
-  it('responds BAD_REQUEST and stores nothing for two fields, but writes a single one', async () => {
-    const gateway = await TestGateway.start(await database.openStandalone());
-    try {
-      const two =
-        'mutation ($two: Boolean!) { a: createCategory(input: {name: "A"}) { name } __typename b: createCategory(input: {name: "B"}) @include(if: $two) { name } }';
-      for (const headers of [{}, { 'idempotency-key': 'two' }]) {
-        for (let use = 1; use <= 2; use++) {
-          const sent = await query(gateway, two, { two: true }, { headers });
-          expectQueryRefusal(sent, 'BAD_REQUEST', /standalone/);
-        }
-      }
-      expect(dataOf(await query(gateway, '{ categories { totalCount } }'))).toEqual({
-        categories: { totalCount: 0 },
-      });
-      const one = await query(gateway, two, { two: false }, { headers: { 'idempotency-key': 'one' } });
-      expect(dataOf(one)).toEqual({ a: { name: 'A' }, __typename: 'Mutation' });
-    } finally {
-      await gateway.close();
-    }
   });
 });

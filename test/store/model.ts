@@ -32,7 +32,6 @@ class ModelTable implements Table<AnyRecord> {
   readonly #model: Model;
   readonly #fields: readonly (readonly [string, Field])[];
   readonly stored = new Map<Id, Stored>();
-  readonly #used = new Set<Id>();
   #last = 0n;
 
   constructor(record: AnyRecord, model: Model) {
@@ -106,16 +105,15 @@ class ModelTable implements Table<AnyRecord> {
   }
 
   #write(record: Stored, type: string): never {
-    this.#used.add(record.id);
     this.stored.set(record.id, record);
     this.#model.events.push({ type, record });
     return record as never;
   }
 
-  /** Ids ascend, and none is assigned that was ever used. */
+  /** Ids ascend, and none is assigned that is in use. */
   #nextId(): Id {
     do this.#last++;
-    while (this.#used.has(String(this.#last)));
+    while (this.stored.has(String(this.#last)));
     return String(this.#last);
   }
 

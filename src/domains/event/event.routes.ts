@@ -65,12 +65,8 @@ const sort: QueryParameter = {
   name: 'sort',
   description: 'Whether the oldest or, by `-id`, the newest events come first.',
   schema: { type: 'string', enum: ['id', '-id'], default: 'id' },
-  rule: 'must be id or -id',
-  read: (text) => (text === 'id' || text === '-id' ? text : undefined),
-  check: (variables, given) =>
-    variables.sort === '-id' && given.has('wait')
-      ? [{ path: 'sort', message: 'must not be combined with wait' }]
-      : [],
+  rule: (given) => (given.has('wait') ? 'must not be combined with wait' : 'must be id or -id'),
+  read: (text, given) => (text === 'id' || (text === '-id' && !given.has('wait')) ? text : undefined),
 };
 
 /** In seconds. */
@@ -126,7 +122,7 @@ export const events: Resource = {
       status: 200,
       list: 'log',
       query: [type, sort, limit, after, wait],
-      errors: ['NOT_FOUND', 'GONE'],
+      errors: ['GONE'],
     },
   ],
   streams: [
@@ -138,7 +134,7 @@ export const events: Resource = {
       description:
         'Server-sent events with `id`, `event` (the type) and `data` (the whole Event) for every write as it is committed. Resumes after `Last-Event-ID` or `after`, and otherwise starts from now. A comment is sent every 15 seconds. Costs 1 unit to open and 1 for every 100 events. When the budget is used up, the stream ends with an `error` event whose data is an Error.',
       query: [type, after],
-      errors: ['NOT_FOUND', 'GONE'],
+      errors: ['GONE'],
     },
   ],
 };

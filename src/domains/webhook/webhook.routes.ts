@@ -151,7 +151,6 @@ const webhooks: Resource = {
       description: 'All webhooks of this key, oldest first.',
       document: `query listWebhooks { page: webhooks ${selectionOf(WebhookShape)} }`,
       list: 'whole',
-      errors: ['NOT_FOUND'],
     },
     {
       ...routes.create,
@@ -162,7 +161,7 @@ const webhooks: Resource = {
         description: 'A new webhook.',
         example: { url: 'https://example.org/petstore' },
       },
-      errors: ['NOT_FOUND', 'GONE'],
+      errors: ['GONE'],
       described: { callbacks },
     },
     routes.get,

@@ -1,44 +1,10 @@
 import type { Document, Filter } from 'mongodb';
-import {
-  type AccessStore,
-  type ApiKey,
-  type ApiKeySecret,
-  type DocumentStore,
-  PLAN_NAMES,
-  type UsageHistoryStore,
-} from '../store.ts';
-import {
-  type CollectionDefinition,
-  DATE,
-  dateOf,
-  NUMBER,
-  objectSchema,
-  plain,
-  STRING,
-  type StoredDocument,
-} from './collection.ts';
+import type { AccessStore, ApiKey, ApiKeySecret, DocumentStore, UsageHistoryStore } from '../store.ts';
+import { type CollectionDefinition, dateOf, plain, type StoredDocument } from './collection.ts';
 import type { Database } from './database.ts';
 
 export const apiKeysCollection: CollectionDefinition = {
   name: 'apiKeys',
-  schema: objectSchema({
-    _id: STRING,
-    name: { bsonType: 'string' },
-    plan: { enum: [...PLAN_NAMES] },
-    limits: objectSchema({ perMinute: NUMBER, perDay: NUMBER }),
-    createdAt: DATE,
-    'kind?': STRING,
-    'revokedAt?': DATE,
-    'expiresAt?': DATE,
-    'scopes?': { bsonType: 'array', items: STRING },
-    'allow?': { bsonType: 'array', items: STRING },
-    'documents?': STRING,
-    'lastUsedAt?': DATE,
-    secrets: {
-      bsonType: 'array',
-      items: objectSchema({ hash: STRING, prefix: { bsonType: 'string' }, 'expiresAt?': DATE }),
-    },
-  }),
   indexes: [{ key: { 'secrets.hash': 1 }, unique: true }, { key: { createdAt: 1, _id: 1 } }],
 };
 

@@ -16,22 +16,13 @@ interface Call<A, R> {
  * and most of a command's cost is fixed.
  *
  * @param run handles a batch and returns the results in order, or an error instead of one
- * @param nameOf equal calls of a turn have the same name and share one result, which they must not modify
- * @param max maximum batch size
  */
 export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly (R | Error)[]>,
-  { nameOf, max = 1_000 }: { nameOf?: (one: A) => string; max?: number } = {},
 ): (one: A) => Promise<R> {
-  const loader = new DataLoader<A, R, unknown>(run, {
-    cache: nameOf !== undefined,
-    ...(nameOf && { cacheKeyFn: nameOf }),
-    maxBatchSize: max,
-    batchScheduleFn: (send) =>
-      void setImmediate(() => {
-        loader.clearAll();
-        send();
-      }),
+  const loader = new DataLoader<A, R>(run, {
+    cache: false,
+    batchScheduleFn: (send) => void setImmediate(send),
   });
   return (one) => loader.load(one);
 }
@@ -92,36 +83,6 @@ export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
     const timer = setTimeout(late, timeoutMs).unref();
     work.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
-}
-
-/**
- * Runs at most one read per name at a time. Callers that arrive while one is running share the next one,
- * because the running one may miss what was written before they called.
- */
-export function singleFlight<R>(): (name: string, read: () => Promise<R>) => Promise<R> {
-  return gather<() => Promise<R>, R>(async (_name, [read, ...others]) => {
-    const result = await read!();
-    return [result, ...others.map(() => result)];
-  });
-}
-
-/** Limits how many reads run at the same time. The others wait in order. */
-export function limitConcurrency<R>(most: number): (ask: () => Promise<R>) => Promise<R> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-
-  return async (ask) => {
-    if (running === most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running++;
-    try {
-      return await within(DEFAULT_TIMEOUT, ask());
-    } finally {
-      // Hand the slot to the caller that has waited longest.
-      const next = waiting.shift();
-      if (next) next();
-      else running--;
-    }
-  };
 }
 
 /** Runs a command, now or when it is its turn. */

@@ -3,66 +3,29 @@ import type {
   ChangeStreamInsertDocument,
   ChangeStreamUpdateDocument,
   Document,
-  UpdateDescription,
 } from 'mongodb';
-import { type AnyRecord, type Fields, inputFields } from '../../foundation/record.ts';
-import { type EventType, eventTypesOf, type StoredEvent, updateTypeOf } from '../events.ts';
-import { CREATED_VERSION, toId } from './collection.ts';
-import { DocumentCodec, SNAPSHOT } from './documents.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
+import { eventTypesOf, type StoredEvent, updateTypeOf } from '../events.ts';
+import { codecOf, IMPORTED, SNAPSHOT } from './codec.ts';
+import { toId } from './collection.ts';
 
 /** The kinds of change events we use. */
 export type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
 
-const changedFields = ({ updatedFields = {}, removedFields = [] }: UpdateDescription): string[] => [
-  ...Object.keys(updatedFields),
-  ...removedFields,
-];
-
-/**
- * The conditions for each event type. Updates invisible to clients do not set `written`. An update of several
- * views' fields, or of none, is one of the record itself.
- */
-function conditionsOf(record: AnyRecord): [EventType, Document][] {
-  const change = (operationType: Change['operationType']) => ({ 'ns.coll': record.plural, operationType });
-  const touches = (field: string): Document => ({
-    $or: [
-      { [`updateDescription.updatedFields.${field}`]: { $exists: true } },
-      { 'updateDescription.removedFields': field },
-    ],
-  });
-  const visible = { [`updateDescription.updatedFields.${SNAPSHOT}`]: { $exists: true } };
-  const types = eventTypesOf(record);
-  const own = Object.keys(inputFields(record));
-  const views = new Map<string, string[]>();
-  for (const [name, { view }] of Object.entries(record.fields as Fields))
-    if (view !== undefined) views.set(view, [...(views.get(view) ?? []), name]);
-  const ofViews = [...views].map(([view, names]): [EventType, Document] => {
-    const others = Object.keys(record.fields).filter((name) => !names.includes(name));
-    const only = { $or: names.map(touches), $nor: others.map(touches) };
-    return [`${view}.updated`, { ...change('update'), $and: [visible, only] }];
-  });
-  const ofRecord = views.size > 0 ? [visible, { $or: own.map(touches) }] : [visible];
-  return [
-    [types.created, { ...change('insert'), 'fullDocument.version': CREATED_VERSION }],
-    [types.updated, { ...change('update'), $and: ofRecord }],
-    ...ofViews,
-    [types.deleted, change('delete')],
-  ];
-}
-
 /** Translates changes of the records' documents to events. */
 export function createChangeEvents(records: readonly AnyRecord[]) {
-  const byCollection = new Map(
-    records.map((record) => [record.plural, { record, codec: new DocumentCodec(record) }]),
-  );
-  const conditions: ReadonlyMap<EventType, Document> = new Map(records.flatMap(conditionsOf));
+  const byCollection = new Map(records.map((record) => [record.plural, { record, codec: codecOf(record) }]));
   return {
-    types: [...conditions.keys()] as readonly EventType[],
+    /** The changes that are events. An update that clients do not see sets no snapshot. */
+    isEvent: {
+      'ns.coll': { $in: [...byCollection.keys()] },
+      $or: [
+        { operationType: 'insert', [`fullDocument.${IMPORTED}`]: { $exists: false } },
+        { operationType: 'update', [`updateDescription.updatedFields.${SNAPSHOT}`]: { $exists: true } },
+        { operationType: 'delete' },
+      ],
+    },
 
-    /** The change stream filter for an event type. */
-    conditionOf: (type: EventType): Document => conditions.get(type)!,
-
-    /** Converts a change to an event. */
     toEvent(change: Change): StoredEvent {
       const { record, codec } = byCollection.get(change.ns.coll)!;
       const types = eventTypesOf(record);
@@ -75,13 +38,16 @@ export function createChangeEvents(records: readonly AnyRecord[]) {
         case 'delete':
           return { id, type: types.deleted, time, record: { id: toId(_id) } };
         case 'update': {
-          const changed = changedFields(change.updateDescription).filter((name) => name in record.fields);
-          const snapshot = change.updateDescription.updatedFields?.[SNAPSHOT] as Document;
+          const { updatedFields = {}, removedFields = [] } = change.updateDescription;
+          const changed = [...Object.keys(updatedFields), ...removedFields];
           return {
             id,
-            type: updateTypeOf(record, changed),
+            type: updateTypeOf(
+              record,
+              changed.filter((name) => name in record.fields),
+            ),
             time,
-            record: codec.toRecord({ ...snapshot, _id }),
+            record: codec.toRecord({ ...(updatedFields[SNAPSHOT] as Document), _id }),
           };
         }
       }

@@ -1,10 +1,7 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
-import { unavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { OnMigrated } from '../store.ts';
 import { within } from './batching.ts';
-import { isInvalidDocument, portError } from './errors.ts';
-import { ServerClock } from './server-clock.ts';
+import { portError } from './errors.ts';
 
 export interface MongoOptions {
   /** Connection string including the database name. */
@@ -13,11 +10,8 @@ export interface MongoOptions {
   records: readonly AnyRecord[];
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
-  /** Milliseconds since 1970. */
-  now?: () => number;
   /** Connections to keep open, unless the connection string says otherwise. */
   minPoolSize?: number;
-  onMigrated?: OnMigrated;
 }
 
 /** Options for every driver call. */
@@ -31,17 +25,14 @@ export interface Database {
   readonly db: Db;
   /** For driver calls outside of transactions. */
   readonly options: CallOptions;
-  readonly serverClock: ServerClock;
   /** Maximum duration of a call in milliseconds. */
   readonly timeoutMs: number;
-  /** Whether the server supports transactions. Known once prepared. */
-  readonly transactions: boolean;
   /** Runs a method of the port: prepares the database first, enforces the timeout and translates errors. */
   execute<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Creates whatever is missing in the database. @returns whether a validator was changed */
-export type Prepare = (hello: Document) => Promise<boolean>;
+/** Creates whatever is missing in the database. */
+export type Prepare = (hello: Document) => Promise<void>;
 
 const DEFAULT_TIMEOUT = 10_000;
 const SERVER_SELECTION_TIMEOUT = 2_500;
@@ -77,26 +68,17 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   });
   const db = client.db();
   const options = { maxTimeMS: timeoutMs };
-  const serverClock = new ServerClock(
-    async () => (await db.admin().command({ hello: 1, ...options })).localTime,
-    settings.now ?? Date.now,
-  );
-  let transactions = false;
   let isPrepared = false;
-  let preparation: Promise<boolean> | undefined;
+  let preparation: Promise<void> | undefined;
 
-  async function connectAndPrepare(): Promise<boolean> {
+  async function connectAndPrepare(): Promise<void> {
     // The driver connects on its own only once: after a first failure it stays closed.
     await client.connect();
-    const hello = await db.admin().command({ hello: 1 });
-    transactions = hello.setName !== undefined || hello.msg === 'isdbgrid';
-    await serverClock.measure();
-    const changed = await prepare(hello);
+    await prepare(await db.admin().command({ hello: 1 }));
     isPrepared = true;
-    return changed;
   }
 
-  function prepared(): Promise<boolean> {
+  function prepared(): Promise<void> {
     // Forget a failed preparation, so that the next call tries again.
     preparation ??= connectAndPrepare().catch((error) => {
       preparation = undefined;
@@ -105,33 +87,12 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
     return preparation;
   }
 
-  /**
-   * Prepares again after a validator refused a document.
-   *
-   * @returns whether it was one that an instance of an earlier version had put back
-   */
-  async function restoreValidators(): Promise<boolean> {
-    preparation = undefined;
-    return await prepared().catch(() => false);
-  }
-
-  async function translated(error: unknown): Promise<never> {
-    const passes = isInvalidDocument(error) && (await restoreValidators());
-    throw passes ? unavailable(error) : portError(error);
-  }
+  const translated = (error: unknown): never => {
+    throw portError(error);
+  };
 
   const execute = <T>(work: () => Promise<T>): Promise<T> =>
     within(timeoutMs, (isPrepared ? work() : prepared().then(work)).catch(translated));
 
-  return {
-    client,
-    db,
-    options,
-    serverClock,
-    timeoutMs,
-    get transactions() {
-      return transactions;
-    },
-    execute,
-  };
+  return { client, db, options, timeoutMs, execute };
 }

@@ -4,9 +4,9 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import type { Store } from '../store.ts';
 import { DAY } from '../usage.ts';
-import { IMPORTED_VERSION, toKey } from './collection.ts';
+import { codecOf, IMPORTED } from './codec.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
-import { DocumentCodec } from './documents.ts';
+
 import { type CounterDocument, countersCollection } from './ids.ts';
 import { importsOf } from './layout.ts';
 import { openMongoStore } from './mongo-store.ts';
@@ -17,7 +17,7 @@ const USAGE_KEPT = 3 * DAY;
 
 /** Opens a database beside the port. */
 async function connect(settings: MongoOptions): Promise<Database> {
-  const database = connectTo(settings, async () => false);
+  const database = connectTo(settings, async () => {});
   try {
     await database.execute(async () => {});
     return database;
@@ -91,10 +91,10 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
         await counters.updateOne({ _id }, { $max: { value: BigInt(last) } }, { ...options, upsert: true });
     },
     async addRecords(record: AnyRecord, rows) {
-      const codec = new DocumentCodec(record);
+      const codec = codecOf(record);
       await insert(
         record.plural,
-        rows.map((row) => ({ ...codec.newDocument(toKey(row.id), row), version: IMPORTED_VERSION })),
+        rows.map((row) => ({ ...codec.newDocument(row), [IMPORTED]: true })),
       );
     },
     addUsage: (rows) =>

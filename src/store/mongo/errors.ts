@@ -1,4 +1,4 @@
-import { MongoError, MongoServerError } from 'mongodb';
+import { MongoError, MongoInvalidArgumentError, MongoParseError, MongoServerError } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
 /** A concurrent write changed what this attempt had read. Nothing was written, and another attempt may succeed. */
@@ -8,70 +8,31 @@ export class WriteConflict extends Error {
   }
 }
 
-/** Classes of errors of the driver itself, some of which it does not export. */
-const UNAVAILABLE_NAMES = new Set([
-  'MongoClientClosedError',
-  'MongoExpiredSessionError',
-  'MongoNetworkError',
-  'MongoNetworkTimeoutError',
-  'MongoNotConnectedError',
-  'MongoOperationTimeoutError',
-  'MongoPoolClearedError',
-  'MongoPoolClosedError',
-  'MongoServerClosedError',
-  'MongoServerSelectionError',
-  'MongoStalePrimaryError',
-  'MongoTopologyClosedError',
-  'MongoWaitQueueTimeoutError',
-  'MongoWriteConcernError',
-  'PoolClearedOnNetworkError',
-]);
-
-/** Labels of transient errors. When they get here, the driver's own retries have failed. */
-const UNAVAILABLE_LABELS = [
-  'RetryableWriteError',
-  'TransientTransactionError',
-  'UnknownTransactionCommitResult',
-  'SystemOverloadedError',
-];
-
-/** Server error codes of a database that is temporarily unable to work. */
-const UNAVAILABLE_CODES = new Set<unknown>([
-  6, // HostUnreachable
-  7, // HostNotFound
-  24, // LockTimeout
-  43, // CursorNotFound
-  50, // MaxTimeMSExpired
-  64, // WriteConcernTimeout
-  89, // NetworkTimeout
-  91, // ShutdownInProgress
-  100, // UnsatisfiableWriteConcern
-  112, // WriteConflict
-  117, // ConflictingOperationInProgress
-  133, // FailedToSatisfyReadPreference
-  134, // ReadConcernMajorityNotAvailableYet
-  175, // QueryPlanKilled
-  189, // PrimarySteppedDown
-  202, // NetworkInterfaceExceededTimeLimit
-  251, // NoSuchTransaction
-  262, // ExceededTimeLimit
-  317, // ConnectionPoolExpired
-  365, // TemporarilyUnavailable
-  9001, // SocketException
-  10107, // NotWritablePrimary
-  11600, // InterruptedAtShutdown
-  11601, // Interrupted
-  11602, // InterruptedDueToReplStateChange
-  13435, // NotPrimaryNoSecondaryOk
-  13436, // NotPrimaryOrSecondary
+/** Server errors that a later attempt has too: the request is wrong, or not permitted. */
+const LASTING_CODES = new Set<unknown>([
+  2, // BadValue
+  9, // FailedToParse
+  13, // Unauthorized
+  14, // TypeMismatch
+  18, // AuthenticationFailed
+  26, // NamespaceNotFound
+  48, // NamespaceExists
+  59, // CommandNotFound
+  72, // InvalidOptions
+  85, // IndexOptionsConflict
+  86, // IndexKeySpecsConflict
+  121, // DocumentValidationFailure
+  280, // ChangeStreamFatalError
+  286, // ChangeStreamHistoryLost
+  8000, // AtlasError
+  11000, // DuplicateKey
 ]);
 
 /** Whether the database could not be reached or did not respond in time, so that the call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof MongoError)) return false;
-  if (UNAVAILABLE_NAMES.has(error.name)) return true;
-  if (UNAVAILABLE_LABELS.some((label) => error.hasErrorLabel(label))) return true;
-  return UNAVAILABLE_CODES.has(error.code);
+  if (error instanceof MongoServerError) return !LASTING_CODES.has(error.code);
+  if (error instanceof MongoParseError || error instanceof MongoInvalidArgumentError) return false;
+  return error instanceof MongoError;
 }
 
 /** Translates an error for the port: UNAVAILABLE if the database is away, otherwise unchanged. */
@@ -91,28 +52,24 @@ export function ignoreDuplicate(error: unknown): void {
   if (!isDuplicateKey(error)) throw error;
 }
 
-/** Whether the collection's validator refused the document. */
-export const isInvalidDocument = hasCode(121);
+/** For collections that another instance may have created first. */
+export function ignoreExisting(error: unknown): void {
+  if (!hasCode(48)(error)) throw error;
+}
 
 /** Whether the server aborted the command at its time limit. */
 export const isTimeExpired = hasCode(50);
 
-/** Whether the user lacks the required privilege. */
-export const isUnauthorized = hasCode(13);
-
 /** Whether the log no longer has the events after a position. */
 export const isHistoryLost = hasCode(286);
 
-/** Whether the server has closed a cursor. */
-export const isCursorLost = hasCode(43);
-
-/** Whether a collection of this name already exists. */
-export const isNamespaceTaken = hasCode(48);
+const hasLabel =
+  (label: string) =>
+  (error: unknown): boolean =>
+    error instanceof MongoError && error.hasErrorLabel(label);
 
 /** Whether a transaction failed that may succeed if it is retried. */
-export const isTransient = (error: unknown): boolean =>
-  error instanceof MongoError && error.hasErrorLabel('TransientTransactionError');
+export const isTransient = hasLabel('TransientTransactionError');
 
 /** Whether it is unknown if a transaction was committed. */
-export const isCommitUnknown = (error: unknown): boolean =>
-  error instanceof MongoError && error.hasErrorLabel('UnknownTransactionCommitResult');
+export const isCommitUnknown = hasLabel('UnknownTransactionCommitResult');

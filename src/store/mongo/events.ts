@@ -6,7 +6,7 @@ import {
   MongoServerError,
   Timestamp,
 } from 'mongodb';
-import { eventsGone, noEventLog, unknownEvent } from '../../foundation/errors.ts';
+import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import { charactersOf } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
@@ -15,14 +15,13 @@ import {
   EventPageBounds,
   type EventRequest,
   type EventStore,
-  type EventType,
   type Following,
   type StoredEvent,
 } from '../events.ts';
 import { within } from './batching.ts';
 import { type Change, createChangeEvents, timeOf } from './change-events.ts';
 import type { Database } from './database.ts';
-import { isCursorLost, isHistoryLost, isUnavailable, portError } from './errors.ts';
+import { isHistoryLost, isUnavailable, portError } from './errors.ts';
 
 /** How long a read at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
@@ -33,7 +32,7 @@ const PAGE_TIME = 2_000;
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 2_000;
 /** If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in seconds. */
-const AGES = [30 * 86_400, 7 * 86_400, 2 * 86_400, 86_400, 8 * 3_600, 3_600, 600, 60, 0];
+const AGES = [7 * 86_400, 86_400, 3_600, 60, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 
@@ -43,20 +42,12 @@ const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
  */
 export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   const { client, db } = database;
-  const { types: allTypes, conditionOf, toEvent } = createChangeEvents(records);
+  const { isEvent, toEvent } = createChangeEvents(records);
   /** By follower. */
   const stopping = new Set<() => void>();
 
-  const open = (types: readonly EventType[], options: ChangeStreamOptions): ChangeStream<Document, Change> =>
-    db.watch<Document, Change>(
-      [{ $match: types.length > 0 ? { $or: types.map(conditionOf) } : NOTHING }],
-      options,
-    );
-
-  const requireLog = (): void => {
-    if (database.transactions) return;
-    throw noEventLog('a standalone MongoDB has no change streams; a replica set is required');
-  };
+  const open = (options: ChangeStreamOptions): ChangeStream<Document, Change> =>
+    db.watch<Document, Change>([{ $match: isEvent }], options);
 
   const clusterTime = async (): Promise<Timestamp> => {
     const ping = db.command({ ping: 1, ...database.options });
@@ -75,26 +66,29 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   }
 
   async function readPage(
-    { types = allTypes, limit, meter }: EventRequest,
+    { types, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<EventPage> {
     const end = await clusterTime();
-    const stream = open(types, { ...start, batchSize: limit, maxAwaitTimeMS: PAGE_WAIT });
+    const stream = open({ ...start, batchSize: limit, maxAwaitTimeMS: PAGE_WAIT });
     const deadline = performance.now() + PAGE_TIME;
     const events: StoredEvent[] = [];
-    // The database examines what the filter leaves out, for as long as it takes until the deadline.
     const bounds = new EventPageBounds(meter);
     let atEnd = false;
     let isFull = false;
+    let last = '';
     try {
       for (let seen: string | undefined; !isFull && !atEnd; ) {
         const change = await stream.tryNext();
         if (change) {
           const event = toEvent(change);
-          events.push(event);
           const characters = charactersOf(event.record);
           bounds.examined(1, characters);
-          bounds.kept(characters);
+          last = event.id;
+          if (types?.includes(event.type) ?? true) {
+            events.push(event);
+            bounds.kept(characters);
+          }
           isFull = events.length === limit || bounds.isSpent;
         } else if (stream.closed || performance.now() > deadline) break;
         else {
@@ -104,7 +98,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         }
       }
       // The token of the batch may be beyond events that did not fit on the page.
-      const next = isFull ? events.at(-1)!.id : tokenOf(stream);
+      const next = isFull ? last : tokenOf(stream);
       return { events, next, atEnd };
     } finally {
       await stream.close();
@@ -163,7 +157,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   /** The last `most` events from a start to the one before `before`, and whether that was found. */
   async function latest(start: ChangeStreamOptions, before: string | undefined, most: number) {
     const end = await clusterTime();
-    const stream = open(allTypes, { ...start, maxAwaitTimeMS: PAGE_WAIT });
+    const stream = open({ ...start, maxAwaitTimeMS: PAGE_WAIT });
     const deadline = performance.now() + PAGE_TIME;
     const events: StoredEvent[] = [];
     try {
@@ -188,10 +182,9 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   /** Follows the log across closed streams, failovers and server restarts. */
   async function followEvents(follower: EventFollower): Promise<Following> {
-    requireLog();
     const options: ChangeStreamOptions = { maxAwaitTimeMS: FOLLOW_WAIT };
     const begin = await clusterTime();
-    let stream = open(allTypes, { ...options, startAtOperationTime: begin });
+    let stream = open({ ...options, startAtOperationTime: begin });
     let stopped = false;
     let pause = FIRST_PAUSE;
     let answeredAt = performance.now();
@@ -232,7 +225,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
             ? { startAfter: stream.resumeToken }
             : { startAtOperationTime: begin };
           void stream.close().catch(() => {});
-          if (!stopped) stream = open(allTypes, { ...options, ...start });
+          if (!stopped) stream = open({ ...options, ...start });
         }
       }
       stop();
@@ -260,7 +253,6 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   return {
     async eventPage(request: EventRequest): Promise<EventPage> {
-      requireLog();
       if (request.backward) return pageBefore(request);
       if (request.after === undefined) {
         for await (const start of startPositions()) {
@@ -281,7 +273,6 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     },
 
     async endOfEvents(): Promise<string> {
-      requireLog();
       // Whatever is committed from here on has a later position.
       const start = { startAtOperationTime: await clusterTime() };
       return (await readPage({ limit: 1, types: [] }, start)).next;
@@ -289,16 +280,11 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
     followEvents,
 
-    requireLog,
-
     stopFollowing() {
       for (const stop of stopping) stop();
     },
   } satisfies EventStore & Record<string, unknown>;
 }
-
-/** Matches no change; an empty `$or` would be an error. */
-const NOTHING = { operationType: 'none' };
 
 const tokenOf = (stream: ChangeStream<Document, Change>): string =>
   (stream.resumeToken as { _data: string })._data;
@@ -320,15 +306,13 @@ function timeIn(token: string): Timestamp | undefined {
 }
 
 /** Whether a failed stream can be resumed. Only an error from the server itself can rule that out. */
-const isResumable = (error: unknown): boolean =>
-  !(error instanceof MongoServerError) ||
-  isUnavailable(error) ||
-  error.hasErrorLabel('ResumableChangeStreamError') ||
-  isCursorLost(error);
+const isResumable = (error: unknown): boolean => !(error instanceof MongoServerError) || isUnavailable(error);
 
 /** Translates the error of a stream that does not start at the requested position. */
 function resumeError(error: unknown): unknown {
   if (isHistoryLost(error)) return eventsGone();
-  if (error instanceof MongoServerError && !isUnavailable(error)) return unknownEvent();
+  // Servers have many codes for tokens that are none, but label what can be resumed.
+  const isLabelled = error instanceof MongoServerError && error.hasErrorLabel('ResumableChangeStreamError');
+  if (error instanceof MongoServerError && !isLabelled) return unknownEvent();
   return portError(error);
 }

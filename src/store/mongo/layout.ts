@@ -1,47 +1,34 @@
-import type { CreateIndexesOptions, Document } from 'mongodb';
-import type { AnyRecord } from '../../foundation/record.ts';
-import type { OnMigrated } from '../store.ts';
+import type { AnyBulkWriteOperation, CreateIndexesOptions, Document } from 'mongodb';
+import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { apiKeysCollection } from './api-keys.ts';
-import { type CollectionDefinition, INTEGER, LAYOUT_COLLECTION, objectSchema, STRING } from './collection.ts';
+import { codecOf, collectionOf, foldedFieldsOf, type RecordDocument } from './codec.ts';
+import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
-import { collectionOf } from './documents.ts';
-import { ignoreDuplicate, isNamespaceTaken, isUnauthorized } from './errors.ts';
-import { holdsCollection } from './hold-documents.ts';
+import { ignoreDuplicate, ignoreExisting } from './errors.ts';
 import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
+import { locksCollection } from './locks.ts';
+import { sessionsCollection } from './sessions.ts';
 import { documentsCollection } from './trusted-documents.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';
 import { instancesCollection, webhooksCollection } from './webhooks.ts';
 
-/**
- * The version of the database layout. Raise it with any change that instances of the previous version cannot
- * handle. They then refuse to start instead of restoring their own validators.
- *
- * Version 1 kept reference counts on parents and had no number; version 2 has holds; version 3 has keys with
- * scopes, networks and lists of documents, and folded names.
- */
-const LAYOUT = 3;
+/** Changes a database of one layout to the next. May run on several instances at once. */
+export type Migration = (database: Database) => Promise<void>;
+
+/** The migration to each layout after the first, in order. */
+const MIGRATIONS: readonly Migration[] = [];
 
 interface LayoutDocument {
   _id: 'layout';
   version: number;
+  /** The properties that all documents of a collection have been given, by collection. */
+  filled?: Record<string, string[]>;
 }
 
-const layoutCollection: CollectionDefinition = {
-  name: LAYOUT_COLLECTION,
-  schema: objectSchema({ _id: STRING, version: INTEGER }),
-  indexes: [],
-};
-
 /** Has a document while an import is unfinished. */
-const importsCollection: CollectionDefinition = {
-  name: 'imports',
-  schema: objectSchema({ _id: STRING }),
-  indexes: [],
-};
-
-export const importsOf = ({ db }: Database) => db.collection<{ _id: 'unfinished' }>(importsCollection.name);
+export const importsOf = ({ db }: Database) => db.collection<{ _id: 'unfinished' }>('imports');
 
 /** @throws Error if the database has an unfinished import */
 export async function refuseUnfinishedImport(database: Database): Promise<void> {
@@ -50,7 +37,6 @@ export async function refuseUnfinishedImport(database: Database): Promise<void> 
 }
 
 const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefinition[] => [
-  layoutCollection,
   ...records.map(collectionOf),
   apiKeysCollection,
   usageCollection,
@@ -58,8 +44,8 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   documentsCollection,
   idempotencyCollection,
   countersCollection,
-  holdsCollection,
-  importsCollection,
+  locksCollection,
+  sessionsCollection,
   webhooksCollection,
   instancesCollection,
 ];
@@ -72,112 +58,95 @@ const WIRE_VERSION = 13;
 const SHARDED_WIRE_VERSION = 14;
 
 /**
- * Creates missing collections, validators and indexes. Idempotent and safe to run on several instances at
- * once.
+ * Creates missing indexes, and fills properties that records of an earlier declaration lack. Safe to run on several
+ * instances at once.
  *
- * @returns whether a validator was changed
- * @throws if the server is too old, or the database belongs to a later version or cannot be upgraded
+ * @throws Error if the server is too old or standalone, or the layout is none that this version knows
  */
 export async function prepareLayout(
   database: Database,
   records: readonly AnyRecord[],
   hello: Document,
-  onMigrated: OnMigrated,
-): Promise<boolean> {
-  const collections = collectionsOf(records);
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<void> {
   const isSharded = hello.msg === 'isdbgrid';
-  if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION)) {
+  if (hello.setName === undefined && !isSharded)
+    throw new Error(
+      'The MongoDB in MONGODB_URI is a standalone server, which has no transactions: start it with --replSet NAME and run rs.initiate() once.',
+    );
+  if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION))
     throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is required.`);
-  }
   const { db, options } = database;
-  const layouts = db.collection<LayoutDocument>(layoutCollection.name);
-  const recorded = await layouts.findOne({ _id: 'layout' }, options);
-  if (recorded && recorded.version > LAYOUT) {
-    throw new Error(
-      `The database has layout ${recorded.version} of a later version of the gateway; this version supports layout ${LAYOUT}.`,
-    );
-  }
-
+  const layouts = db.collection<LayoutDocument>('layout');
+  const latest = migrations.length + 1;
+  const collections = collectionsOf(records);
+  // In this order, because another instance may create the collections, after it has recorded the layout.
   const names = collections.map(({ name }) => name);
-  const existing = new Map(
-    (await db.listCollections({ name: { $in: names } }).toArray()).map((info) => [info.name, info]),
-  );
-  let changed = false;
-  for (const definition of collections) {
-    const info = existing.get(definition.name);
-    if (info) changed = (await adaptValidator(database, definition, info)) || changed;
-    else await createCollection(database, definition);
-    if (definition.indexes.length > 0) await createIndexes(database, definition, !info);
-  }
-  if (recorded?.version !== LAYOUT)
-    await layouts
-      .updateOne({ _id: 'layout' }, { $max: { version: LAYOUT } }, { ...options, upsert: true })
-      .catch(ignoreDuplicate);
-  const from = recorded?.version ?? (existing.size > 0 ? 1 : LAYOUT);
-  if (from !== LAYOUT) onMigrated({ from, to: LAYOUT });
-  return changed;
-}
-
-async function createCollection({ db }: Database, { name, schema }: CollectionDefinition): Promise<void> {
-  try {
-    await db.createCollection(name, { validator: { $jsonSchema: schema }, validationAction: 'error' });
-  } catch (error) {
-    // Another instance created it first, with the same validator.
-    if (!isNamespaceTaken(error)) throw error;
-  }
-}
-
-/** @returns whether it was changed */
-async function adaptValidator(
-  { db }: Database,
-  { name, schema, defaults = {} }: CollectionDefinition,
-  info: Document,
-): Promise<boolean> {
-  const validator = { $jsonSchema: schema };
-  const { validator: current, validationAction = 'error' } = info.options ?? {};
-  // collMod briefly blocks the collection, so only run it if something changes.
-  if (canonical(current) === canonical(validator) && validationAction === 'error') return false;
-  try {
-    await db.command({ collMod: name, validator, validationLevel: 'strict', validationAction: 'error' });
-    // Fields that existing documents lack. Clients get no event, as for any update without a snapshot.
-    for (const [field, value] of Object.entries(defaults))
-      await db.collection(name).updateMany({ [field]: { $exists: false } }, { $set: { [field]: value } });
-    return true;
-  } catch (error) {
-    if (!isUnauthorized(error)) throw error;
-    // The role readWrite does not include collMod, but everything else we need.
-    if (accepts(current?.$jsonSchema, schema)) return false;
+  const hasData = await db.listCollections({ name: { $in: names } }).hasNext();
+  const recorded = await layouts.findOne({ _id: 'layout' }, options);
+  const version = recorded?.version ?? (hasData ? undefined : latest);
+  if (version === undefined || version < 1 || version > latest)
     throw new Error(
-      `The validator of ${name} belongs to another version, and the user in MONGODB_URI may not replace it: ` +
-        'start once with a user who also has the role dbAdmin (collMod).',
-      { cause: error },
+      `The database ${db.databaseName} has layout ${version ?? 'none'}, which this version of the gateway does not know (it has ${latest}). Nothing was changed.`,
+    );
+  for (const migrate of migrations.slice(version - 1)) await migrate(database);
+  if (recorded?.version !== latest)
+    await layouts
+      .updateOne({ _id: 'layout' }, { $max: { version: latest } }, { ...options, upsert: true })
+      .catch(ignoreDuplicate);
+  for (const { name, indexes } of collections) {
+    if (indexes.length > 0) await db.collection(name).createIndexes(indexes, WITHOUT_TIMEOUT);
+    else await db.createCollection(name).catch(ignoreExisting);
+  }
+  for (const record of records) {
+    const filled = recorded?.filled?.[record.plural];
+    const properties = filledProperties(record);
+    if (filled && properties.every((name) => filled.includes(name))) continue;
+    if (hasData) await fill(database, record);
+    await layouts.updateOne(
+      { _id: 'layout' },
+      { $set: { [`filled.${record.plural}`]: properties } },
+      options,
     );
   }
 }
-
-/** Whether their validator accepts our documents, judging by field names. */
-function accepts(theirs: Document | undefined, ours: Document): boolean {
-  if (!theirs) return true;
-  const needs: string[] = theirs.required ?? [];
-  const knows = Object.keys(theirs.properties ?? {});
-  const has = Object.keys(ours.properties);
-  return (
-    needs.every((name) => ours.required.includes(name)) &&
-    (theirs.additionalProperties !== false || has.every((name) => knows.includes(name)))
-  );
-}
-
-const canonical = (document: unknown): string =>
-  JSON.stringify(document, (_, value) => (typeof value === 'bigint' ? Number(value) : value)) ?? '';
 
 /** Indexing a large collection can take longer than any call may. */
 const WITHOUT_TIMEOUT = { socketTimeoutMS: 0 } as CreateIndexesOptions;
 
-async function createIndexes({ db }: Database, { name, indexes }: CollectionDefinition, isNew: boolean) {
-  const existing = isNew ? [] : await db.collection(name).indexes();
-  const keys = existing.map(({ key }) => keyName(key));
-  const missing = indexes.filter(({ key }) => !keys.includes(keyName(key)));
-  if (missing.length > 0) await db.collection(name).createIndexes(missing, WITHOUT_TIMEOUT);
-}
+/** Properties that every document has whose record was declared with them. */
+const filledProperties = (record: AnyRecord): string[] => [
+  ...Object.entries(record.fields as Fields).flatMap(([name, { presence }]) =>
+    presence === 'defaulted' ? [name] : [],
+  ),
+  ...foldedFieldsOf(record).map(([, property]) => property),
+];
 
-const keyName = (key: unknown): string => Object.entries(key as Document).join();
+/** Documents that are given folded values in one command. */
+const STEP = 1_000;
+
+/** Gives documents the defaults and folded values that they lack. No events: clients see what they saw before. */
+async function fill({ db, options }: Database, record: AnyRecord): Promise<void> {
+  const collection = db.collection<RecordDocument>(record.plural);
+  for (const [name, { presence, default: value }] of Object.entries(record.fields as Fields))
+    if (presence === 'defaulted')
+      await collection.updateMany({ [name]: { $exists: false } }, { $set: { [name]: value } });
+  const codec = codecOf(record);
+  for (const [field, property] of foldedFieldsOf(record)) {
+    const missing = { [field]: { $ne: null }, [property]: null };
+    for (;;) {
+      const documents = await collection.find(missing, { ...options, limit: STEP }).toArray();
+      if (documents.length === 0) break;
+      const updates = documents.map(
+        (document): AnyBulkWriteOperation<RecordDocument> => ({
+          // Only while it still has this text.
+          updateOne: {
+            filter: { _id: document._id, [field]: document[field] },
+            update: { $set: codec.foldedOf(document) },
+          },
+        }),
+      );
+      await collection.bulkWrite(updates, { ...options, ordered: false });
+    }
+  }
+}

@@ -1,18 +1,19 @@
 import type { MongoClient } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Store, Transaction } from '../store.ts';
-import type { Table } from '../table.ts';
+import type { Engine, EngineTransaction } from '../engine.ts';
+import { storeOver } from '../rules.ts';
+import type { Store } from '../store.ts';
+import type { TableReads } from '../table.ts';
 import { mongoApiKeys } from './api-keys.ts';
-import { type Attempt, createAttempts, type RunAttempts } from './attempts.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
-import { createFolding } from './folding.ts';
-import { createHoldDocuments } from './hold-documents.ts';
-import { createHolds } from './holds.ts';
-import { mongoIdempotency } from './idempotency.ts';
-import { prepareIds } from './ids.ts';
+import { mongoOutcomes } from './idempotency.ts';
+import { createIds, prepareIds } from './ids.ts';
 import { prepareLayout, refuseUnfinishedImport } from './layout.ts';
-import { MongoTable } from './table.ts';
+import { createLocks } from './locks.ts';
+import { RecordReads } from './reads.ts';
+import { MongoRows } from './rows.ts';
+import { type Attempt, createTransactions } from './transactions.ts';
 import { mongoDocuments } from './trusted-documents.ts';
 import { mongoUsage } from './usage.ts';
 import { mongoUsageHistory } from './usage-history.ts';
@@ -31,19 +32,16 @@ export interface MongoStore extends Store {
  * Opens the store and creates whatever is missing in the database. If the database is away, the store opens
  * anyway. Its calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
  *
- * @throws if the URI is invalid or the database refuses access (credentials, privileges, version)
+ * @throws if the URI is invalid, or the database refuses access (credentials, privileges), is a standalone server, too
+ *   old or of another layout
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const { records } = settings;
   const database: Database = connectTo(settings, async (hello) => {
-    const changed = await prepareLayout(database, records, hello, settings.onMigrated ?? (() => {}));
+    await prepareLayout(database, records, hello);
     await refuseUnfinishedImport(database);
     await prepareIds(database, records);
-    await prepareNames();
-    return changed;
   });
-  const holds = createHolds(database, createHoldDocuments(database));
-  const { folding, prepare: prepareNames } = createFolding(database, records);
   try {
     await database.execute(() => Promise.resolve());
   } catch (error) {
@@ -52,59 +50,56 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
       throw error;
     }
   }
-  const attempts = createAttempts(database);
-  const context = { database, holds, folding, records };
-  const all: MongoTable[] = [];
-  /** By record. */
-  const executing: Table<AnyRecord>[] = [];
-  for (const record of records) {
-    const table = new MongoTable(context, record);
-    all[record.index] = table;
-    const { cached, ...reads } = table.reads();
-    const methods = { ...reads, ...table.writes(attempts.run) } as unknown as Methods;
-    executing[record.index] = { ...executed(database, methods), cached } as unknown as Table<AnyRecord>;
-  }
-  const { stopFollowing, requireLog, ...events } = mongoEvents(database, records);
-  const { reads: webhookStore, writes: webhookWrites } = mongoWebhooks(database, requireLog);
-  /** What an idempotent call or a transaction works with. @param attempt the transaction, if there is one */
-  const access = (attempt?: Attempt): Transaction => {
-    const opened: Table<AnyRecord>[] = [];
-    const run: RunAttempts = attempt ? (write) => write(attempt) : attempts.run;
+  const store = storeOver(engineOver(database, records), records);
+  return { ...store, engine: 'mongodb', client: database.client };
+}
+
+function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
+  const { client, db, execute } = database;
+  const { run, together, close } = createTransactions(database);
+  const [ids, locks] = [createIds(database), createLocks(database)];
+  const { stopFollowing, ...events } = mongoEvents(database, records);
+  const { reads: webhooks, writes: webhookWrites } = mongoWebhooks(database);
+
+  const within = (attempt: Attempt): EngineTransaction => {
+    const opened: MongoRows[] = [];
     return {
-      table({ index }) {
-        const table = all[index]!;
-        opened[index] ??= { ...table.reads(attempt), ...table.writes(run) };
-        return opened[index] as Table<never>;
+      rows(record) {
+        opened[record.index] ??= new MongoRows(database, record, attempt, ids, locks);
+        return opened[record.index]!;
       },
-      webhookWrites: webhookWrites(run),
+      webhookWrites: webhookWrites(attempt),
+      ...mongoOutcomes(database, attempt),
     };
   };
-  const once = mongoIdempotency(database, attempts, { within: access, alone: access() });
 
   return {
     engine: 'mongodb',
-    client: database.client,
-    table: ({ index }) => executing[index] as Table<never>,
+    reads(record) {
+      const { cached, ...reads } = new RecordReads(database, record) as TableReads<AnyRecord>;
+      return { ...executed(database, reads as unknown as Methods), cached } as TableReads<AnyRecord>;
+    },
     ...executed(database, mongoApiKeys(database)),
     ...executed(database, mongoUsage(database)),
-    ...executed(database, mongoUsageHistory(database)),
-    ...executed(database, mongoDocuments(database)),
-    webhookWrites: executed(database, webhookWrites(attempts.run)),
-    ...executed(database, webhookStore),
+    ...executed(database, mongoUsageHistory(database, together)),
+    ...executed(database, mongoDocuments(database, together)),
+    ...executed(database, webhooks),
     ...executed(database, events),
-    once: (call, work) => database.execute(() => once(call, work)),
-    hasTransactions: () => database.execute(() => Promise.resolve(database.transactions)),
-    transaction: (work) =>
-      database.execute(() => attempts.runTogether(async (attempt) => work(access(attempt)))),
+    transaction: (work, several = false) =>
+      execute(() =>
+        run(async (attempt) => {
+          if (several) await attempt.begin();
+          return await work(within(attempt));
+        }),
+      ),
     ping: () =>
-      database.execute(async () => {
-        await database.db.command({ ping: 1 });
+      execute(async () => {
+        await db.command({ ping: 1 });
       }),
     async close() {
       stopFollowing();
-      folding.stop();
-      await holds.close();
-      await database.client.close();
+      await close();
+      await client.close();
     },
   };
 }

@@ -14,8 +14,8 @@ import {
   withinPrefix,
 } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
+import { type DocumentCodec, indexKey, sortProperty } from './codec.ts';
 import { toKey } from './collection.ts';
-import { type DocumentCodec, indexKey, sortProperty } from './documents.ts';
 
 /** Conditions of a list: those on fields, and the start of a folded text. */
 export interface ListConditions {

@@ -1,22 +1,10 @@
 import type { DocumentStore, TrustedDocument } from '../store.ts';
-import {
-  type CollectionDefinition,
-  DATE,
-  dateOf,
-  objectSchema,
-  plain,
-  STRING,
-  type StoredDocument,
-  touch,
-} from './collection.ts';
+import { type CollectionDefinition, dateOf, plain, type StoredDocument, touch } from './collection.ts';
 import type { Database } from './database.ts';
+import type { Together } from './transactions.ts';
 
 export const documentsCollection: CollectionDefinition = {
   name: 'documents',
-  schema: objectSchema({
-    ...{ _id: STRING, list: STRING, id: STRING, hash: STRING, text: STRING },
-    ...{ addedAt: DATE, 'lastUsedAt?': DATE },
-  }),
   indexes: [{ key: { hash: 1, list: 1 } }],
 };
 
@@ -25,8 +13,8 @@ const keyOf = ({ list, id }: Pick<TrustedDocument, 'list' | 'id'>): string => `$
 
 const decode = ({ _id, ...document }: StoredDocument) => plain(document) as TrustedDocument;
 
-/** Lists of GraphQL documents. */
-export function mongoDocuments({ db, options }: Database) {
+/** Lists of GraphQL documents. @param together makes several writes all or none */
+export function mongoDocuments({ db, options }: Database, together: Together) {
   const documents = db.collection<StoredDocument>(documentsCollection.name);
   return {
     async documentByHash(list, hash) {
@@ -47,18 +35,16 @@ export function mongoDocuments({ db, options }: Database) {
 
     async addDocuments(added) {
       if (added.length === 0) return;
-      await documents.bulkWrite(
-        added.map(({ addedAt, lastUsedAt, ...document }) => ({
-          updateOne: {
-            filter: { _id: keyOf(document) },
-            update: {
-              $setOnInsert: { ...document, addedAt: dateOf(addedAt), lastUsedAt: dateOf(lastUsedAt) },
-            },
-            upsert: true,
+      const writes = added.map(({ addedAt, lastUsedAt, ...document }) => ({
+        updateOne: {
+          filter: { _id: keyOf(document) },
+          update: {
+            $setOnInsert: { ...document, addedAt: dateOf(addedAt), lastUsedAt: dateOf(lastUsedAt) },
           },
-        })),
-        { ...options, ordered: true },
-      );
+          upsert: true,
+        },
+      }));
+      await together((options) => documents.bulkWrite(writes, options));
     },
 
     async removeDocuments(list, ids) {

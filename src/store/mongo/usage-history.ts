@@ -1,121 +1,87 @@
-import { formatDate } from '../../foundation/instant.ts';
-import type { UsageHistoryStore, UsageOperation, UsageRow, UsageTransport } from '../store.ts';
+import type { UsageHistoryStore, UsageOperation, UsageRow } from '../store.ts';
 import { DAY, HISTORY_KEPT } from '../usage.ts';
 import { apiKeysCollection } from './api-keys.ts';
-import {
-  type CollectionDefinition,
-  DATE,
-  objectSchema,
-  plain,
-  STRING,
-  type StoredDocument,
-  touch,
-} from './collection.ts';
-import type { Database } from './database.ts';
+import { type CollectionDefinition, plain, type StoredDocument, touch } from './collection.ts';
+import type { CallOptions, Database } from './database.ts';
+import type { Together } from './transactions.ts';
 
-type Counts = Record<'requests' | 'units' | 'refused', number | bigint>;
-
-export interface UsageDayDocument {
-  /** The date and the id of the key. */
+/** What a key did on a day by one operation over one transport. */
+interface UsageRowDocument extends UsageRow {
+  /** The key, the date, the transport and the operation. */
   _id: string;
-  /** Counts by transport and operation. */
-  operations: Partial<Record<UsageTransport, Record<string, Counts>>>;
   forgetAt: Date;
 }
 
 export const usageHistoryCollection: CollectionDefinition = {
   name: 'usageHistory',
-  schema: objectSchema({ _id: STRING, operations: { bsonType: 'object' }, forgetAt: DATE }),
-  indexes: [{ key: { forgetAt: 1 }, expireAfterSeconds: 0 }],
+  indexes: [{ key: { apiKeyId: 1, date: 1 } }, { key: { forgetAt: 1 }, expireAfterSeconds: 0 }],
 };
 
-const forgetAt = (date: string): Date => new Date(Date.parse(date) + (HISTORY_KEPT + 1) * DAY);
-
-const keyOf = (date: string, apiKeyId: string): string => `${date} ${apiKeyId}`;
-
-const dateIn = (_id: string): string => _id.slice(0, _id.indexOf(' '));
-
-/** The history of what keys did: a document for each key and day, to which every instance adds. */
-export function mongoUsageHistory({ db, options }: Database) {
-  const history = db.collection<UsageDayDocument>(usageHistoryCollection.name);
+/**
+ * The history of what keys did, to which every instance adds.
+ *
+ * @param together makes several writes all or none
+ */
+export function mongoUsageHistory({ db, options }: Database, together: Together) {
+  const history = db.collection<UsageRowDocument>(usageHistoryCollection.name);
   const apiKeys = db.collection<StoredDocument>(apiKeysCollection.name);
 
-  async function add(rows: readonly UsageRow[]): Promise<void> {
-    const days = new Map<string, Record<string, number>>();
-    for (const { apiKeyId, date, operation, transport, ...counts } of rows) {
-      const _id = keyOf(date, apiKeyId);
-      const values = days.get(_id) ?? {};
-      days.set(_id, values);
-      for (const [name, count] of Object.entries(counts))
-        values[`operations.${transport}.${operation}.${name}`] = count;
-    }
-    if (days.size === 0) return;
-    await history.bulkWrite(
-      [...days].map(([_id, values]) => ({
+  async function add(rows: readonly UsageRow[], options: CallOptions): Promise<void> {
+    if (rows.length === 0) return;
+    const writes = rows.map(({ requests, units, refused, ...of }) => {
+      const forgetAt = new Date(Date.parse(of.date) + (HISTORY_KEPT + 1) * DAY);
+      return {
         updateOne: {
-          filter: { _id },
-          update: { $inc: values, $setOnInsert: { forgetAt: forgetAt(dateIn(_id)) } } as object,
+          filter: { _id: [of.apiKeyId, of.date, of.transport, of.operation].join(' ') },
+          update: { $inc: { requests, units, refused }, $setOnInsert: { ...of, forgetAt } },
           upsert: true,
         },
-      })),
-      { ...options, ordered: false },
-    );
+      };
+    });
+    await history.bulkWrite(writes, { ...options, ordered: false });
   }
 
+  const rowsOfKey = (apiKeyId: string, from: string, to: string) => ({
+    apiKeyId,
+    date: { $gte: from, $lte: to },
+  });
+
   return {
-    async addUsage(rows, uses) {
-      // First what may be done twice: if the increments fail, all of it is tried again.
-      await touch(apiKeys, Object.entries(uses), options);
-      await add(rows);
-    },
+    addUsage: (rows, uses) =>
+      together(async (options) => {
+        await touch(apiKeys, Object.entries(uses), options);
+        await add(rows, options);
+      }),
 
     async usageDays(apiKeyId, from, to) {
-      const days = await history
-        .find({ _id: { $in: idsOf(apiKeyId, from, to) } }, { ...options, sort: { _id: 1 } })
+      const rows = await history
+        .find(rowsOfKey(apiKeyId, from, to), { ...options, sort: { date: 1 } })
         .toArray();
-      return days.map((document) => ({
-        date: dateIn(document._id),
-        operations: operationsOf(document),
-      }));
+      const days = new Map<string, UsageOperation[]>();
+      for (const row of rows) {
+        const { _id, apiKeyId: _, forgetAt, date, ...operation } = row;
+        days.set(date, [...(days.get(date) ?? []), plain(operation) as UsageOperation]);
+      }
+      return [...days].map(([date, operations]) => ({ date, operations }));
     },
 
     async usageTotals(apiKeyId, from, to) {
-      const sum = (name: string) => ({ $sum: `$operation.v.${name}` });
-      const days = history.aggregate<Counts & { _id: string }>(
-        [
-          { $match: { _id: { $in: idsOf(apiKeyId, from, to) } } },
-          { $project: { transport: { $objectToArray: '$operations' } } },
-          { $unwind: '$transport' },
-          { $project: { operation: { $objectToArray: '$transport.v' } } },
-          { $unwind: '$operation' },
-          {
-            $group: { _id: '$_id', requests: sum('requests'), units: sum('units'), refused: sum('refused') },
-          },
-          { $sort: { _id: 1 } },
-        ],
-        options,
-      );
-      return (await days.toArray()).map(({ _id, ...counts }) => ({
-        date: dateIn(_id),
-        ...(plain(counts) as Record<keyof Counts, number>),
-      }));
+      const sum = (name: string) => ({ $sum: `$${name}` });
+      const totals = { requests: sum('requests'), units: sum('units'), refused: sum('refused') };
+      const days = await history
+        .aggregate<{ _id: string } & Pick<UsageRow, 'requests' | 'units' | 'refused'>>(
+          [
+            { $match: rowsOfKey(apiKeyId, from, to) },
+            { $group: { _id: '$date', ...totals } },
+            { $sort: { _id: 1 } },
+          ],
+          options,
+        )
+        .toArray();
+      return days.map((day) => {
+        const { _id, ...total } = plain(day) as typeof day;
+        return { date: _id, ...total };
+      });
     },
   } satisfies UsageHistoryStore;
 }
-
-/** The documents of a key for the days of a range. */
-function idsOf(apiKeyId: string, from: string, to: string): string[] {
-  const ids: string[] = [];
-  for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
-    ids.push(keyOf(formatDate(time), apiKeyId));
-  return ids;
-}
-
-const operationsOf = ({ operations }: UsageDayDocument): UsageOperation[] =>
-  Object.entries(operations).flatMap(([transport, counted]) =>
-    Object.entries(counted).map(([operation, counts]) => ({
-      operation,
-      transport: transport as UsageTransport,
-      ...(plain(counts) as Record<keyof Counts, number>),
-    })),
-  );

@@ -10,19 +10,15 @@ import {
   type WebhookStore,
   type WebhookWrites,
 } from '../webhooks.ts';
-import type { Attempt, RunAttempts } from './attempts.ts';
-import { type CollectionDefinition, DATE, INTEGER, NUMBER, objectSchema, STRING } from './collection.ts';
+import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey, WriteConflict } from './errors.ts';
-
-/** Creations for one key at the same time that rarely try the same slot. */
-const MAX_WEBHOOKS_AT_ONCE = 100;
+import { WriteConflict } from './errors.ts';
+import { locksCollection } from './locks.ts';
+import type { Attempt } from './transactions.ts';
 
 interface WebhookDocument {
   _id: string;
   apiKeyId: string;
-  /** Unique within the key and below its maximum, so that concurrent creations cannot exceed it. */
-  slot: number;
   createdAt: number;
   version: number;
   enabled: boolean;
@@ -35,18 +31,7 @@ interface WebhookDocument {
 
 export const webhooksCollection: CollectionDefinition = {
   name: 'webhooks',
-  schema: objectSchema({
-    _id: STRING,
-    apiKeyId: STRING,
-    slot: INTEGER,
-    createdAt: NUMBER,
-    version: NUMBER,
-    enabled: { bsonType: 'bool' },
-    settings: STRING,
-    progress: STRING,
-    'instance?': STRING,
-  }),
-  indexes: [{ key: { apiKeyId: 1, slot: 1 }, unique: true }, { key: { enabled: 1, instance: 1 } }],
+  indexes: [{ key: { apiKeyId: 1, createdAt: 1 } }, { key: { enabled: 1, instance: 1 } }],
 };
 
 /** An instance that delivers webhooks, with the time of its last sign of life by the server's clock. */
@@ -57,7 +42,6 @@ interface InstanceDocument {
 
 export const instancesCollection: CollectionDefinition = {
   name: 'instances',
-  schema: objectSchema({ _id: STRING, seenAt: DATE }),
   indexes: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
 };
 
@@ -75,24 +59,23 @@ const toWebhook = ({ _id, apiKeyId, createdAt, version, settings, progress }: We
   progress: JSON.parse(progress) as WebhookProgress,
 });
 
-/**
- * Webhooks, and the leases of the instances that deliver them.
- *
- * @param requireLog throws NOT_FOUND if the database has no event log
- */
-export function mongoWebhooks({ db, options }: Database, requireLog: () => void) {
+/** Webhooks, and the leases of the instances that deliver them. */
+export function mongoWebhooks({ db, options }: Database) {
   const webhooks = db.collection<WebhookDocument>(webhooksCollection.name);
   const instances = db.collection<InstanceDocument>(instancesCollection.name);
+  const locks = db.collection<{ _id: string; taken: number }>(locksCollection.name);
   const find = async (filter: object): Promise<Webhook[]> => {
-    requireLog();
-    const sort = { createdAt: 1, slot: 1 } as const;
+    const sort = { createdAt: 1, _id: 1 } as const;
     return (await webhooks.find(filter, { ...options, sort }).toArray()).map(toWebhook);
   };
 
   /** @throws NOT_FOUND */
-  async function existing(apiKeyId: string, id: string, { options }: Attempt): Promise<WebhookDocument> {
-    requireLog();
-    const document = await webhooks.findOne({ _id: id, apiKeyId }, options);
+  async function existing(
+    apiKeyId: string,
+    id: string,
+    { options, send }: Attempt,
+  ): Promise<WebhookDocument> {
+    const document = await send(() => webhooks.findOne({ _id: id, apiKeyId }, options));
     if (!document) throw notFound('webhook', id);
     return document;
   }
@@ -105,7 +88,6 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
         (await find({ _id, ...(instance !== undefined && { instance }) }))[0] ?? null,
 
       async claimWebhooks(instance: string): Promise<WebhookClaim[]> {
-        requireLog();
         const me = await instances.findOneAndUpdate(
           { _id: instance },
           { $currentDate: { seenAt: true } },
@@ -149,53 +131,48 @@ export function mongoWebhooks({ db, options }: Database, requireLog: () => void)
       },
     } satisfies WebhookStore,
 
-    writes: (run: RunAttempts) =>
+    writes: (attempt: Attempt) =>
       ({
-        createWebhook(webhook: Webhook, max: number): Promise<Webhook> {
-          let isContended = false;
-          return run(async (attempt) => {
-            requireLog();
-            const { id, apiKeyId, createdAt, version } = webhook;
-            const taken = await webhooks
-              .find({ apiKeyId }, { ...attempt.options, projection: { slot: 1 } })
-              .toArray();
-            if (taken.length >= max) throw tooManyWebhooks(max);
-            const slots = new Set(taken.map(({ slot }) => Number(slot)));
-            const places = Math.min(max, taken.length + MAX_WEBHOOKS_AT_ONCE);
-            const free = [...Array(places).keys()].filter((slot) => !slots.has(slot));
-            // In order, unless others create at the same time, who would all try the same one again.
-            const slot = free[isContended ? Math.floor(Math.random() * free.length) : 0]!;
-            const document = { _id: id, apiKeyId, slot, createdAt, version, ...stored(webhook) };
-            await webhooks.insertOne(document as WebhookDocument, attempt.options).catch((error) => {
-              isContended = isDuplicateKey(error);
-              throw isContended ? new WriteConflict() : error;
-            });
-            return webhook;
-          });
+        async createWebhook(webhook: Webhook, max: number): Promise<Webhook> {
+          await attempt.begin();
+          const { id, apiKeyId, createdAt, version } = webhook;
+          // Creations for one key exclude one another, so that they cannot exceed its maximum together.
+          await attempt.send(() =>
+            locks.updateOne(
+              { _id: `webhooks/${apiKeyId}` },
+              { $inc: { taken: 1 } },
+              { ...attempt.options, upsert: true },
+            ),
+          );
+          const made = await attempt.send(() => webhooks.countDocuments({ apiKeyId }, attempt.options));
+          if (made >= max) throw tooManyWebhooks(max);
+          const document = { _id: id, apiKeyId, createdAt, version, ...stored(webhook) };
+          await attempt.send(() => webhooks.insertOne(document as WebhookDocument, attempt.options));
+          return webhook;
         },
 
-        changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
-          run(async (attempt) => {
-            const document = await existing(apiKeyId, id, attempt);
-            const before = toWebhook(document);
-            const changes = change(before);
-            const webhook = { ...before, ...changes, version: before.version + 1 };
-            const { matchedCount } = await webhooks.updateOne(
-              { _id: id, version: document.version },
-              { $set: { version: webhook.version, ...stored(changes) } },
-              attempt.options,
-            );
-            if (matchedCount === 0) throw new WriteConflict();
-            return webhook;
-          }),
+        async changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> {
+          const document = await existing(apiKeyId, id, attempt);
+          const before = toWebhook(document);
+          const changes = change(before);
+          const webhook = { ...before, ...changes, version: before.version + 1 };
+          const $set = { version: webhook.version, ...stored(changes) };
+          const { matchedCount } = await attempt.send(() =>
+            webhooks.updateOne({ _id: id, version: document.version }, { $set }, attempt.options),
+          );
+          if (matchedCount === 0) throw new WriteConflict();
+          return webhook;
+        },
 
-        deleteWebhook: (apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> =>
-          run(async (attempt) => {
-            const document = await existing(apiKeyId, id, attempt);
-            check?.(toWebhook(document));
-            await webhooks.deleteOne({ _id: id }, attempt.options);
-            return id;
-          }),
+        async deleteWebhook(apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> {
+          const document = await existing(apiKeyId, id, attempt);
+          check?.(toWebhook(document));
+          const { deletedCount } = await attempt.send(() =>
+            webhooks.deleteOne({ _id: id, version: document.version }, attempt.options),
+          );
+          if (deletedCount === 0) throw new WriteConflict();
+          return id;
+        },
       }) satisfies WebhookWrites,
   };
 }

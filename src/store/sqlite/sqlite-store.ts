@@ -130,7 +130,6 @@ export function openSqliteStore(options: SqliteOptions) {
 
   return {
     engine: 'sqlite',
-    hasTransactions: () => true,
     table: <R extends AnyRecord>(record: R) => tables[record.index] as unknown as CommittedTable<R>,
     ...(isServer ? { once, transaction, charge } : serverOnly({ once, transaction, charge })),
     ...events.store,

@@ -84,6 +84,5 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
     await proxy.open();
     await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
     expect(await store.table(Category).insert({ name: 'First' })).toEqual({ id: '1', name: 'First' });
-    await expect(store.client.db().collection('pets').insertOne({})).rejects.toMatchObject({ code: 121 });
   });
 });

@@ -3,7 +3,6 @@ import { afterAll } from 'vitest';
 import { RECORDS } from '../../../src/domains/index.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { dropDatabase, monitoredUri } from '../../kit/mongo.ts';
-import { asStandalone, openProxy } from './proxy.ts';
 
 /** A new database for the tests of one `describe`. Its stores are closed and it is dropped afterwards. */
 export function newDatabase() {
@@ -22,18 +21,12 @@ export function newDatabase() {
   return {
     name,
     open,
-    /** Opens another store, to which the server is a standalone one. */
-    async openStandalone(): Promise<MongoStore> {
-      const proxy = await openProxy(name, asStandalone);
-      opened.push(proxy);
-      return open({ uri: proxy.uri });
-    },
   };
 }
 
 /** The code of the error that a promise rejects with, or the value it resolves to. */
-export const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.catch((error: { code?: unknown }) => {
+export const codeOf = <T>(promise: T | Promise<T>): Promise<T | string> =>
+  Promise.resolve(promise).catch((error: { code?: unknown }) => {
     if (typeof error.code !== 'string') throw error;
     return error.code;
   });

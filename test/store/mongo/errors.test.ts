@@ -1,5 +1,4 @@
 import {
-  MongoError,
   MongoInvalidArgumentError,
   MongoNetworkError,
   MongoNetworkTimeoutError,
@@ -14,19 +13,11 @@ import { isDuplicateKey, portError, WriteConflict } from '../../../src/store/mon
 const serverError = (code: number, errorLabels: string[] = []) =>
   new MongoServerError({ message: 'no', code, errorLabels });
 
-/** A class that the driver doesn't export. */
-class Unexported extends MongoError {
-  override get name() {
-    return 'MongoWaitQueueTimeoutError';
-  }
-}
-
 describe('portError', () => {
   it.each<[string, unknown]>([
     ['the network', new MongoNetworkError('closed')],
     ['a socket timeout', new MongoNetworkTimeoutError('late')],
     ['a closed client', new MongoNotConnectedError('closed')],
-    ['a wait queue timeout', new Unexported('full')],
     ['not primary', serverError(10107)],
     ['stepped down', serverError(189)],
     ['an exceeded time limit', serverError(50)],

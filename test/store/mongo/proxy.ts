@@ -1,19 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
-/** Makes the responses of a replica set to `hello` those of a standalone server, which has no `setName`. */
-export function asStandalone(bytes: Buffer): Buffer {
-  const start = bytes.indexOf('\x02setName\0');
-  if (start >= 0) bytes.write('noName_', start + 1);
-  return bytes;
-}
-
 /**
  * A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing) and reopened.
  *
- * @param altered changes what the server sends
+ * @param freezesAt a command before which it freezes by itself
  */
-export async function openProxy(database: string, altered = (bytes: Buffer): Buffer => bytes) {
+export async function openProxy(database: string, freezesAt?: string) {
   const target = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(serverUri());
   if (!target) throw new Error('The proxy needs a TEST_MONGODB_URI with host and port.');
   const [, host, port] = target;
@@ -22,7 +15,7 @@ export async function openProxy(database: string, altered = (bytes: Buffer): Buf
   let server: Server;
   let ownPort = 0;
 
-  function track(socket: Socket, peer: Socket, forwarded = (bytes: Buffer): Buffer => bytes): void {
+  function track(socket: Socket, peer: Socket): void {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => {
@@ -30,7 +23,8 @@ export async function openProxy(database: string, altered = (bytes: Buffer): Buf
       peer.destroy();
     });
     socket.on('data', (bytes: Buffer) => {
-      if (!frozen) peer.write(forwarded(bytes));
+      if (freezesAt !== undefined && bytes.includes(freezesAt)) frozen = true;
+      if (!frozen) peer.write(bytes);
     });
   }
 
@@ -39,7 +33,7 @@ export async function openProxy(database: string, altered = (bytes: Buffer): Buf
     server = createServer((near) => {
       const far = connect(Number(port), host);
       track(near, far);
-      track(far, near, altered);
+      track(far, near);
     });
     await new Promise<void>((resolve) => server.listen(ownPort, '127.0.0.1', resolve));
     ownPort = (server.address() as { port: number }).port;
@@ -58,6 +52,7 @@ export async function openProxy(database: string, altered = (bytes: Buffer): Buf
       .replace(/\?directConnection=true|$/, '?directConnection=true'),
     open,
     close,
+    isFrozen: (): boolean => frozen,
     freeze(): void {
       frozen = true;
     },

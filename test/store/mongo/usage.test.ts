@@ -81,24 +81,20 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     const charge = { apiKeyId: 'kept', limits: { perMinute: 5, perDay: 99 }, cost: 1, now: NOW };
     await store.charge(charge);
     const first = await forgetAt();
-    expect(first).toBeGreaterThan(Date.now() + 2 * DAY);
+    expect(first).toBeGreaterThanOrEqual(NOW + 2 * DAY);
     for (let minute = 0; minute < 3; minute++) await store.charge({ ...charge, now: NOW + minute * MINUTE });
     await store.charge({ ...charge, cost: 9 });
     expect(await forgetAt()).toBe(first);
   });
 
   it('postpones the expiry of usage by a day for a charge a day later', async () => {
-    // The estimate of the server's clock is based on this one.
-    let passed = 0;
-    const store = await database.open({ now: () => Date.now() + passed });
+    const store = await database.open();
     const forgetAt = async () => (await documentsOf(store).findOne({ _id: 'daily' }))!.forgetAt.getTime();
     const charge = { apiKeyId: 'daily', limits: { perMinute: 5, perDay: 99 }, cost: 1 };
     await store.charge({ ...charge, now: NOW });
     const first = await forgetAt();
-    passed = DAY;
     await store.charge({ ...charge, now: NOW + DAY });
-    // Midnight may have passed in between.
-    expect([first + DAY, first + 2 * DAY]).toContain(await forgetAt());
+    expect(await forgetAt()).toBe(first + DAY);
   });
 
   it('passes exactly 60 of 200 concurrent charges on two instances', { timeout: 60_000 }, async () => {
@@ -118,7 +114,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     }
   });
 
-  it('combines concurrent charges of a key into one command, and refuses without a read', async () => {
+  it('combines concurrent charges of a key into one command', async () => {
     const store = await database.open();
     const charge = { apiKeyId: 'many', limits: { perMinute: 100, perDay: 1000 }, cost: 1, now: NOW };
     await store.charge(charge);
@@ -128,25 +124,5 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     });
     await Promise.all(Array.from({ length: 50 }, () => store.charge(charge)));
     expect(names).toEqual(['findAndModify']);
-    await store.charge({ ...charge, cost: 99 });
-    names.length = 0;
-    expect((await store.charge({ ...charge, cost: 99 })).outcome).toBe('refused');
-    expect(names).toEqual(['update']);
-  });
-
-  it('uses the clock of the server, whatever that of the instance says', async () => {
-    const wrong = () => Date.now() + 3 * DAY;
-    const [storeA, storeB] = [await database.open(), await database.open({ now: wrong })];
-    const charge = { apiKeyId: 'skewed', limits: { perMinute: 2, perDay: 9 }, cost: 1 };
-    const before = Date.now();
-    await storeA.charge({ ...charge, now: Date.now() });
-    const second = await storeB.charge({ ...charge, now: wrong() });
-    expect(second).toMatchObject({ outcome: 'passed', usage: { minuteUsed: 2 } });
-    // Translated to the instance's own clock, on which its responses are based.
-    expect(second.usage.minuteStart - 3 * DAY).toBeGreaterThan(before - 1_000);
-    expect(second.usage.minuteStart - 3 * DAY).toBeLessThan(Date.now() + 1_000);
-    expect(second.usage.bannedUntil).toBe(0);
-    expect((await storeB.charge({ ...charge, now: wrong() })).outcome).toBe('refused');
-    expect((await storeA.charge({ ...charge, now: Date.now() })).outcome).toBe('refused');
   });
 });

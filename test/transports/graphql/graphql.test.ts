@@ -283,20 +283,6 @@ describe('GraphQL over HTTP', () => {
     expect(sent.text).toContain('{"data":{"__typename":"Query"}}');
   });
 
-  it('responds 400 to several writing fields if the store has no transactions', async () => {
-    const { store, clock } = kit.gateway;
-    const other = await TestGateway.start({ ...store, hasTransactions: () => false }, {}, clock);
-    try {
-      const two = 'mutation { a: deleteOrder(id: 1) b: deleteOrder(id: 2) }';
-      expectQueryRefusal(await query(other, two), 'BAD_REQUEST', /standalone MongoDB/);
-      const headers = { 'x-ratelimit-extension': 'on' };
-      const sent = await query(other, two, undefined, { headers });
-      expect(Object.keys(sent.json), sent.about).toEqual(['errors', 'extensions']);
-    } finally {
-      await other.close();
-    }
-  });
-
   it('handles QUERY like POST, but refuses mutations', async () => {
     const id = '9223372036854775805';
     await kit.gateway.store.table(Order).insert({ id, complete: true });

@@ -1,0 +1,156 @@
+import type { Document, Filter, UpdateFilter } from 'mongodb';
+import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
+import { folded } from '../../foundation/folded.ts';
+import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
+import { memoized } from '../../foundation/memoized.ts';
+import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { Stored, Values } from '../engine.ts';
+import { changedFields, type EventRecord } from '../events.ts';
+import { fieldsOfIndex, indexesOf } from '../indexes.ts';
+import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
+
+/** What all records' documents have. */
+export interface RecordDocument extends Document {
+  _id: Key;
+}
+
+/**
+ * The property in which an update stores a copy of everything clients see of the record. A change stream reports
+ * only what an update sets; the full document of that moment is available only on servers configured to keep it.
+ */
+export const SNAPSHOT = 'written';
+
+/** Marks a record that was not created here, so that its insertion is no event. */
+export const IMPORTED = 'imported';
+
+/** How the values of one kind are stored. Neither function gets an absent value. */
+interface Codec {
+  stored?: ((value: never) => unknown) | undefined;
+  read?: ((value: never) => unknown) | undefined;
+}
+
+const CODECS: Readonly<Record<FieldKind, Codec>> = {
+  id: { stored: toKey, read: toId },
+  integer: {},
+  boolean: {},
+  text: {},
+  instant: {
+    stored: (text: string) => new Date(millisecondsOf(text)),
+    read: (value: Date) => formatInstant(value.getTime()),
+  },
+  date: {},
+};
+
+/** The property that a field is ordered by: for a text, the one with its folded form. */
+export const sortProperty = (field: string, declaration: Field): string =>
+  isFolded(declaration) ? `${field}_folded` : field;
+
+/** The key of the index with these fields, for lists in an order. */
+export const indexKey = (
+  { fields }: AnyRecord,
+  names: readonly string[],
+  sort: string | undefined,
+): Record<string, 1> => ({
+  ...ascending(names.map((name) => (name === sort ? sortProperty(name, (fields as Fields)[name]!) : name))),
+  _id: 1,
+});
+
+/** The fields that are ordered by their folded form, and the properties with it. */
+export const foldedFieldsOf = ({ fields, sorts }: AnyRecord): readonly (readonly [string, string])[] =>
+  Object.entries(fields as Fields).flatMap(([field, declaration]) =>
+    sorts.includes(field) && isFolded(declaration) ? [[field, sortProperty(field, declaration)]] : [],
+  );
+
+/** The collection of a record's documents. */
+export const collectionOf = (record: AnyRecord): CollectionDefinition => ({
+  name: record.plural,
+  // Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory.
+  indexes: [
+    ...indexesOf(record).map((index) => ({ key: indexKey(record, fieldsOfIndex(index), index.sort) })),
+    ...record.unique.map((names: readonly string[]) => ({
+      key: ascending(names),
+      unique: true,
+      partialFilterExpression: Object.fromEntries(names.map((name) => [name, { $exists: true }])),
+    })),
+  ],
+});
+
+const ascending = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 1 as const]));
+
+/** Converts between a record and its document. */
+class DocumentCodec {
+  /** The projection to what clients see. */
+  readonly projection: Readonly<Record<string, 1>>;
+  readonly #record: AnyRecord;
+  readonly #folded: ReturnType<typeof foldedFieldsOf>;
+  readonly #fields: readonly (Codec & { name: string })[];
+
+  constructor(record: AnyRecord) {
+    this.#record = record;
+    this.#folded = foldedFieldsOf(record);
+    this.#fields = Object.entries(record.fields as Fields).map(([name, { kind }]) => ({
+      name,
+      ...CODECS[kind],
+    }));
+    this.projection = ascending(this.#fields.map(({ name }) => name));
+  }
+
+  /** Absent values are left out. Also converts the snapshot in an update. */
+  toRecord = (document: Document): EventRecord => {
+    const record: Record<string, unknown> = { id: toId(document._id) };
+    for (const { name, read } of this.#fields) {
+      const value = document[name];
+      if (value != null) record[name] = read ? read(value as never) : value;
+    }
+    return record as EventRecord;
+  };
+
+  /** The values of a filter or a record as stored; undefined ones are left out. */
+  stored(values: Values): Document {
+    const document: Document = {};
+    for (const { name, stored } of this.#fields) {
+      const value = values[name];
+      if (value === undefined) continue;
+      if (!stored) document[name] = value;
+      else document[name] = Array.isArray(value) ? value.map(stored as never) : stored(value as never);
+    }
+    return document;
+  }
+
+  newDocument({ id, ...values }: Stored): RecordDocument {
+    return { _id: toKey(id), ...this.stored(values), ...this.foldedOf(values) };
+  }
+
+  /** Matches the document of a record that still has the same values. */
+  unchanged({ id, ...values }: Stored): Filter<RecordDocument> {
+    const none = Object.fromEntries(this.#fields.map(({ name }) => [name, null]));
+    return { ...none, ...this.stored(values), _id: toKey(id) } as Filter<RecordDocument>;
+  }
+
+  /** The update from one version of a record to another. */
+  updateOf(before: Stored, after: Stored): UpdateFilter<RecordDocument> {
+    const document = this.stored(after);
+    const $set: Document = { [SNAPSHOT]: document };
+    const $unset: Document = {};
+    for (const name of changedFields(this.#record, before, after)) {
+      if (name in document) $set[name] = document[name];
+      else $unset[name] = true;
+    }
+    for (const [field, property] of this.#folded) if (field in $unset) $unset[property] = true;
+    Object.assign($set, this.foldedOf($set));
+    return { $set, ...(Object.keys($unset).length > 0 && { $unset }) } as never;
+  }
+
+  /** The folded forms of those values that lists are ordered by. */
+  foldedOf(values: Values): Document {
+    const document: Document = {};
+    for (const [field, property] of this.#folded)
+      if (typeof values[field] === 'string') document[property] = folded(values[field]);
+    return document;
+  }
+}
+
+export type { DocumentCodec };
+
+/** The codec of a kind of record. */
+export const codecOf = memoized((record: AnyRecord) => new DocumentCodec(record));

@@ -1,0 +1,212 @@
+import { idempotencyKeyReused, notFound, unknownReference } from '../foundation/errors.ts';
+import type { Field } from '../foundation/fields.ts';
+import type { Id } from '../foundation/id.ts';
+import { formatInstant, millisecondsOf } from '../foundation/instant.ts';
+import {
+  type AnyRecord,
+  type Fields,
+  holdersOf,
+  isHolding,
+  type RecordOf,
+  referencesOf,
+} from '../foundation/record.ts';
+import { idTaken, notUnique, stillReferred } from './conflicts.ts';
+import type { Engine, EngineTransaction, Stored, Values } from './engine.ts';
+import { changedFields } from './events.ts';
+import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
+import type { Check, Table, TableReads, TableWrites } from './table.ts';
+
+/**
+ * The store over an engine: the rules of a record, which stand here once for all engines. An operation with several
+ * errors has the first in this order: existence (404), precondition (412), references (422), conflicts (409).
+ */
+export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store {
+  const within = (transaction: EngineTransaction): Transaction => {
+    const tables: Table<AnyRecord>[] = [];
+    return {
+      table({ index }) {
+        tables[index] ??= joined(
+          transaction.rows(recordAt(index)),
+          new RecordWrites(recordAt(index), transaction, records),
+        );
+        return tables[index] as unknown as Table<never>;
+      },
+      webhookWrites: transaction.webhookWrites,
+    };
+  };
+  const recordAt = (index: number): AnyRecord => records.find((record) => record.index === index)!;
+
+  const tables: Table<AnyRecord>[] = [];
+  for (const record of records) {
+    /** Each write on its own. */
+    const alone = <T>(write: (writes: RecordWrites) => Promise<T>): Promise<T> =>
+      engine.transaction((transaction) => write(new RecordWrites(record, transaction, records)));
+    tables[record.index] = joined(engine.reads(record), {
+      insert: (input) => alone((writes) => writes.insert(input)),
+      update: (id, patch, check) => alone((writes) => writes.update(id, patch, check)),
+      remove: (id, check) => alone((writes) => writes.remove(id, check)),
+    });
+  }
+  const { reads: _, transaction, ...rest } = engine;
+
+  return {
+    ...rest,
+    table: ({ index }) => tables[index] as unknown as Table<never>,
+    webhookWrites: {
+      createWebhook: (webhook, max) =>
+        transaction(async ({ webhookWrites }) => webhookWrites.createWebhook(webhook, max)),
+      changeWebhook: (apiKeyId, id, change) =>
+        transaction(async ({ webhookWrites }) => webhookWrites.changeWebhook(apiKeyId, id, change)),
+      deleteWebhook: (apiKeyId, id, check) =>
+        transaction(async ({ webhookWrites }) => webhookWrites.deleteWebhook(apiKeyId, id, check)),
+    },
+    transaction: (work) => transaction(async (own) => work(within(own)), true),
+    once: (call, work) =>
+      transaction((own) => once(own, call, async () => work(within(own))), call.takesTime),
+  };
+}
+
+const joined = (reads: TableReads<AnyRecord>, writes: TableWrites<AnyRecord>): Table<AnyRecord> => ({
+  cached: (id) => reads.cached(id),
+  byIds: (ids) => reads.byIds(ids),
+  page: (filter, page) => reads.page(filter, page),
+  pagesByParent: (field, parents, filter, page) => reads.pagesByParent(field, parents, filter, page),
+  count: (filter, meter) => reads.count(filter, meter),
+  countsByParent: (field, parents, filter, meter) => reads.countsByParent(field, parents, filter, meter),
+  insert: (input) => writes.insert(input),
+  update: (id, patch, check) => writes.update(id, patch, check),
+  remove: (id, check) => writes.remove(id, check),
+});
+
+/** Runs a call once per idempotency key, atomically with what it writes. A refusal is not kept. */
+async function once<T>(
+  transaction: EngineTransaction,
+  call: IdempotentCall,
+  work: () => Promise<T>,
+): Promise<Outcome<T>> {
+  const kept = await transaction.outcome(call);
+  if (kept) {
+    if (kept.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
+    return { replayed: true, value: JSON.parse(kept.value) };
+  }
+  const value = await work();
+  await transaction.keepOutcome(call, JSON.stringify(value));
+  return { replayed: false, value };
+}
+
+/** The rules for the records of one kind, within a transaction. */
+class RecordWrites implements TableWrites<AnyRecord> {
+  readonly #record: AnyRecord;
+  readonly #transaction: EngineTransaction;
+  readonly #records: readonly AnyRecord[];
+
+  /** @param records those that the store holds */
+  constructor(record: AnyRecord, transaction: EngineTransaction, records: readonly AnyRecord[]) {
+    this.#record = record;
+    this.#transaction = transaction;
+    this.#records = records;
+  }
+
+  async insert(input: Values): Promise<RecordOf<AnyRecord>> {
+    const record = this.#record;
+    const rows = this.#transaction.rows(record);
+    const values = canonical(record, input, {});
+    await this.#checkReferences(values, undefined);
+    const chosen = record.choosesId ? (input.id as Id | undefined) : undefined;
+    if (chosen !== undefined && (await this.#find(record, chosen))) throw idTaken(record, chosen);
+    await this.#checkUnique(values, undefined);
+    const stored: Stored = { id: chosen ?? (await rows.nextId()), ...values };
+    await rows.insert(stored);
+    return stored as RecordOf<AnyRecord>;
+  }
+
+  async update(id: Id, patch: Values, check?: Check<RecordOf<AnyRecord>>): Promise<RecordOf<AnyRecord>> {
+    const current = await this.#existing(id, check);
+    const values = canonical(this.#record, patch, current);
+    const next: Stored = { id, ...values };
+    if (changedFields(this.#record, current, next).length === 0) return current as RecordOf<AnyRecord>;
+    await this.#checkReferences(values, current);
+    await this.#checkUnique(values, current);
+    await this.#transaction.rows(this.#record).replace(current, next);
+    return next as RecordOf<AnyRecord>;
+  }
+
+  async remove(id: Id, check?: Check<RecordOf<AnyRecord>>): Promise<Id> {
+    const current = await this.#existing(id, check);
+    const holders = holdersOf(this.#record).filter(({ child }) => this.#records.includes(child));
+    // Before children are looked for, so that none is added afterwards.
+    if (holders.length > 0) await this.#transaction.rows(this.#record).lock(id, 'alone');
+    for (const holder of holders) {
+      const children = this.#transaction.rows(holder.child);
+      if (await children.exists({ ...holder.holds.where, [holder.field]: id }))
+        throw stillReferred(this.#record, id, holder);
+    }
+    await this.#transaction.rows(this.#record).delete(current);
+    return id;
+  }
+
+  async #find(record: AnyRecord, id: Id): Promise<Stored | null> {
+    const [found] = await this.#transaction.rows(record).byIds([id]);
+    return found as Stored | null;
+  }
+
+  /** @throws NOT_FOUND, and whatever `check` throws */
+  async #existing(id: Id, check: Check<RecordOf<AnyRecord>> | undefined): Promise<Stored> {
+    const current = await this.#find(this.#record, id);
+    if (!current) throw notFound(this.#record.kind, id);
+    check?.(current as RecordOf<AnyRecord>);
+    return current;
+  }
+
+  /**
+   * Makes sure that the parents of a record exist, and that they stay if the record holds off their deletion.
+   *
+   * @param current the record before the change, whose references hold already
+   * @throws UNKNOWN_REFERENCE
+   */
+  async #checkReferences(values: Values, current: Stored | undefined): Promise<void> {
+    for (const reference of referencesOf(this.#record)) {
+      const { field } = reference;
+      const parent = reference.parent as AnyRecord;
+      const id = values[field] as Id | undefined;
+      if (id === undefined) continue;
+      const isHeld = isHolding(reference, values);
+      if (id === current?.[field] && (!isHeld || isHolding(reference, current))) continue;
+      const isThere = isHeld
+        ? await this.#transaction.rows(parent).lock(id)
+        : (await this.#find(parent, id)) !== null;
+      if (!isThere) throw unknownReference(field, parent.kind, id);
+    }
+  }
+
+  /** @throws CONFLICT if another record has the same values in fields that are unique together */
+  async #checkUnique(values: Values, current: Stored | undefined): Promise<void> {
+    for (const fields of this.#record.unique) {
+      const isChanged = fields.some((field: string) => values[field] !== current?.[field]);
+      if (!isChanged || fields.some((field: string) => values[field] === undefined)) continue;
+      const same = Object.fromEntries(fields.map((field: string) => [field, values[field]]));
+      if (await this.#transaction.rows(this.#record).exists(same, current?.id))
+        throw notUnique(this.#record, fields);
+    }
+  }
+}
+
+/** The values of a record after a change (null removes, undefined keeps) in their canonical form, without absent ones. */
+function canonical({ fields }: AnyRecord, change: Values, current: Values): Values {
+  const values: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(fields as Fields)) {
+    const given = change[name];
+    const value = given === undefined ? (current[name] ?? defaultOf(field)) : given;
+    if (value != null) values[name] = canonicalValue(field, value);
+  }
+  return values;
+}
+
+function canonicalValue({ kind }: Field, value: unknown): unknown {
+  if (kind === 'instant') return formatInstant(millisecondsOf(value as string));
+  // -0 becomes 0.
+  return typeof value === 'number' ? value + 0 : value;
+}
+
+const defaultOf = ({ presence, default: value }: Field): unknown =>
+  presence === 'defaulted' ? value : undefined;
