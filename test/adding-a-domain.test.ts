@@ -383,22 +383,11 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
     expect(oneOf).toContainEqual({ $ref: '#/components/schemas/Appointment' });
   });
 
-  it('offers its operations to agents, page by page', async () => {
-    const pages: string[][] = [];
-    let cursor: string | undefined;
-    do {
-      const { json } = await call('POST', '/mcp', {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/list',
-        params: { cursor },
-      });
-      expect(Buffer.byteLength(JSON.stringify(json))).toBeLessThanOrEqual(24_576);
-      pages.push(json.result.tools.map((tool: { name: string }) => tool.name));
-      cursor = json.result.nextCursor;
-    } while (cursor !== undefined);
-    expect(pages.length).toBeGreaterThan(1);
-    expect(pages.flat()).toEqual([...new Set(pages.flat())].toSorted());
-    expect(pages.flat()).toEqual(expect.arrayContaining(['createAppointment', 'getPet', 'updateWebhook']));
+  it('offers its operations to agents', async () => {
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+    const { tools } = (await call('POST', '/mcp', list)).json.result;
+    const names = tools.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(names.toSorted());
+    expect(names).toEqual(expect.arrayContaining(['createAppointment', 'getPet', 'updateWebhook']));
   });
 });

@@ -2,10 +2,10 @@ import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, Prefix, RecordOf } from '../foundation/record.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
+import { cursorOf, DEFAULT_SORT, type GivenFilter, readList, type Sort } from './list-arguments.ts';
 import type { Loaders } from './loaders.ts';
-import { cursorOf, DEFAULT_SORT, readList, type Sort } from './sort.ts';
 
 export const MAX_PAGE_SIZE = 100;
 
@@ -16,6 +16,7 @@ export interface ConnectionArguments {
   before?: string | null | undefined;
   /** The name of an order. */
   sort?: string | null | undefined;
+  filter?: GivenFilter | null | undefined;
 }
 
 /** The rule for page sizes: 1 to 100, and never `first` together with `last`. */
@@ -25,18 +26,37 @@ export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] =>
   ...(first != null && last != null ? [{ path: 'last', message: 'must not be combined with first' }] : []),
 ];
 
+/** What a list is asked for, as the store takes it. */
+interface ListRequest {
+  page: PageRequest;
+  sort: Sort;
+  filter: GivenFilter;
+}
+
+/** The latest list that a request asked for: its rows ask for the same one, one after the other. */
+const latest = new WeakMap<Loaders, { key: string; request: ListRequest }>();
+
 /** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
 function listRequest(
   record: AnyRecord,
   args: ConnectionArguments,
-  given: Readonly<Record<string, unknown>>,
-): { page: PageRequest; sort: Sort; filter: Readonly<Record<string, unknown>> } {
-  const { sort, filter, after, before, issues } = readList(record, args, given);
+  below: string | undefined,
+  loaders: Loaders,
+): ListRequest {
+  const key = `${record.index} ${below} ${JSON.stringify(args)}`;
+  const known = latest.get(loaders);
+  if (known?.key === key) return known.request;
+  const request = readRequest(record, args, below);
+  latest.set(loaders, { key, request });
+  return request;
+}
+
+function readRequest(record: AnyRecord, args: ConnectionArguments, below: string | undefined): ListRequest {
+  const { sort, filter, after, before, issues } = readList(record, args, args.filter ?? {}, below);
   if (issues.length > 0) throw validationFailed(issues);
   const { first, last } = args;
   const page: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
   if (after) page.after = after.id;
-  else if (args.after === '0' && sort === DEFAULT_SORT) page.after = args.after;
   if (before) page.before = before.id;
   if (last != null) page.backward = true;
   if (sort !== DEFAULT_SORT) {
@@ -164,19 +184,13 @@ function connect<T extends { id: Id }>(
   return andThen(source.pageOf(request), (page) => new Connection(page, request, source));
 }
 
-/** A filter as clients give it: with the beginning of a text that records are found by. */
-export type GivenFilter<R extends AnyRecord> = {
-  [K in keyof FilterOf<R>]?: FilterOf<R>[K] | (Prefix extends FilterOf<R>[K] ? string : never) | undefined;
-};
-
 /** All records of a kind that match a filter, as a connection. */
 export function recordConnection<R extends AnyRecord>(
   record: R,
   args: ConnectionArguments,
-  given: GivenFilter<R>,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
-  const { page: request, sort, filter: wanted } = listRequest(record, args, given);
+  const { page: request, sort, filter: wanted } = listRequest(record, args, undefined, loaders);
   const filter = wanted as FilterOf<R>;
   return connect(request, {
     record,
@@ -197,10 +211,9 @@ export function childConnection<R extends AnyRecord>(
   field: FieldNameOf<R>,
   parent: Id,
   args: ConnectionArguments,
-  given: GivenFilter<R>,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
-  const { page: request, sort, filter } = listRequest(record, args, given);
+  const { page: request, sort, filter } = listRequest(record, args, field, loaders);
   // Otherwise a hundred aliases could count the children of a hundred other parents.
   if ((filter[field] ?? parent) !== parent)
     return connect(request, { record, sort, pageOf: () => ({ items: [], hasMore: false }), count: () => 0 });

@@ -28,9 +28,3 @@ export const enumOf = <T extends string>({ description, descriptions, values }: 
     values.map((value) => [value, { value, description: descriptions[value] }]),
   ) as Record<T, { value: T; description: string }>,
 });
-
-/** A filter as the store takes it: without what is null or undefined. */
-export const filterOf = <T extends object>(filter: T) =>
-  Object.fromEntries(Object.entries(filter).filter(([, value]) => value != null)) as {
-    [K in keyof T]?: NonNullable<T[K]>;
-  };

@@ -20,9 +20,9 @@ import { builder } from './builder.ts';
 import { type ConnectionArguments, childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { deletionDescription, uniquenessDescription } from './domain.ts';
-import { changed, filterOf, given } from './fields.ts';
+import { changed, given } from './fields.ts';
 import { checkedBy } from './input-rules.ts';
-import { sortArgument } from './sort.ts';
+import { sortArgument } from './list-arguments.ts';
 import { unchanged, write } from './write.ts';
 
 /**
@@ -168,23 +168,21 @@ interface ListArguments<F extends object> {
   description?: string;
   /** What the items are called, by default the plural of the record. */
   items?: string;
-  /** What a filter selects. */
-  select?: (filter: F) => object;
+  /** The view of the record that the list has, if it is not the record's own. */
+  view?: string;
 }
 
 const argumentsOf = <F extends object>(
   record: AnyRecord,
-  { filter, sort, items = record.plural }: ListArguments<F>,
+  { filter, sort, items = record.plural, view }: ListArguments<F>,
+  below?: string,
 ) =>
   builder.args((t) => ({
     filter: t.field({ type: filter, description: `Which ${items} to return.` }),
-    sort: t.field({ type: sort, ...sortArgument(record) }),
+    sort: t.field({ type: sort, ...sortArgument(record, view, below) }),
   }));
 
-type Given<F> = ConnectionArguments & { filter?: F | null | undefined };
-
-const selectedBy = <F extends object>({ filter }: Given<F>, { select = filterOf }: ListArguments<F>) =>
-  (filter ? select(filter) : {}) as never;
+type Given<F> = Omit<ConnectionArguments, 'filter'> & { filter?: F | null | undefined };
 
 /** Options of the connection of all records of a kind. */
 export const list = <R extends AnyRecord, F extends object>(
@@ -196,7 +194,7 @@ export const list = <R extends AnyRecord, F extends object>(
   description: given.description ?? `All ${record.plural}, by default ordered by id.`,
   args: argumentsOf(record, given),
   resolve: (_root: unknown, args: Given<F>, context: Context) =>
-    recordConnection<R>(record, args, selectedBy(args, given), context),
+    recordConnection<R>(record, args as ConnectionArguments, context),
 });
 
 /** Options of the connection of the records that refer to a parent by a field. */
@@ -208,7 +206,7 @@ export const childList = <R extends AnyRecord, F extends object>(
 ) => ({
   type,
   description: given.description,
-  args: argumentsOf(record, given),
+  args: argumentsOf(record, given, field),
   resolve: ({ id }: { id: Id }, args: Given<F>, context: Context) =>
-    childConnection<R>(record, field, id, args, selectedBy(args, given), context),
+    childConnection<R>(record, field, id, args as ConnectionArguments, context),
 });

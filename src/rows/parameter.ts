@@ -8,22 +8,12 @@ import {
   type JsonSchema,
 } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
-import { MAX_INT64 } from '../foundation/integers.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../kit/connection.ts';
-import {
-  DEFAULT_SORT,
-  finderRule,
-  findersOf,
-  positionOf,
-  prefixOf,
-  type Sort,
-  sortFor,
-  sortsOf,
-} from '../kit/sort.ts';
+import { DEFAULT_SORT, findersOf, readList, sortsOf } from '../kit/list-arguments.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -37,13 +27,11 @@ export interface QueryParameter {
   repeatable?: true | 'distinct';
   schema: JsonSchema;
   /** The rule it must satisfy, for messages. */
-  rule: string | ((given: GivenTexts) => string);
-  /**
-   * Parses the value; undefined if it breaks the rule.
-   *
-   * @param given all parameters of the request, which the rule may depend on
-   */
-  read: (text: string, given: GivenTexts) => unknown;
+  rule: string;
+  /** Parses the value; undefined if it breaks the rule. */
+  read: (text: string) => unknown;
+  /** The rules for several parameters together, of which those that break their own are left out. */
+  check?: (variables: Readonly<Record<string, unknown>>, given: GivenTexts) => readonly Issue[];
 }
 
 /** Query parameters as given, by name. */
@@ -66,7 +54,7 @@ type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 /** Reads what is text in a body too, by the rule for it. */
 function asInBody(field: Field): Values['read'] {
   const rule = field.rule(restDialect);
-  return (text) => rule.safeParse(text).data;
+  return (text) => (rule.safeParse(text).success ? text : undefined);
 }
 
 const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
@@ -111,28 +99,26 @@ export const limit: QueryParameter = {
 /**
  * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
  *
- * @param view the domain whose view of the record the list has, if it is not the record's own
+ * @param options.view the domain whose view of the record the list has, if it is not the record's own
+ * @param options.below the field that refers to the record in the path, if the list is below one
  */
-export function listParameters(record: AnyRecord, view?: string): readonly QueryParameter[] {
-  const finders = findersOf(record, view);
+export function listParameters(
+  record: AnyRecord,
+  { view, below }: { view?: string; below?: string } = {},
+): readonly QueryParameter[] {
   const sorts = sortsOf(record, view).map(({ name }) => name);
-  const finderIn = (given: GivenTexts) => finders.find(([name]) => given.has(name))?.[0];
-  /** The order that a request asks for. */
-  const sortIn = (given: GivenTexts): Sort => sortFor(record, given.get('sort')?.[0], finderIn(given));
   const sort: QueryParameter = {
     name: 'sort',
     type: `${view === undefined ? record.type : capitalised(view)}Sort`,
     description:
       'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
     schema: { type: 'string', enum: sorts, default: DEFAULT_SORT.name },
-    rule: (given) => {
-      const finder = finderIn(given);
-      return finder === undefined ? `must be one of ${sorts.join(', ')}` : finderRule(finder);
-    },
-    read: (text, given) => {
-      const finder = finderIn(given);
-      const allowed = finder === undefined ? sorts : [finder, `-${finder}`];
-      return allowed.includes(text) ? text : undefined;
+    rule: `must be one of ${sorts.join(', ')}`,
+    read: (text) => (sorts.includes(text) ? text : undefined),
+    check({ limit: _, ...variables }, given) {
+      if (given.has('sort') && variables.sort === undefined) return [];
+      const filter = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
+      return readList(record, variables, Object.fromEntries(filter), below).issues;
     },
   };
   const after: QueryParameter = {
@@ -143,23 +129,20 @@ export function listParameters(record: AnyRecord, view?: string): readonly Query
       'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
     // Not int64 or text: generated clients in Go cannot send a value of either type.
     schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
-    rule: (given) =>
-      sortIn(given) === DEFAULT_SORT
-        ? `must be an integer from 0 to ${MAX_INT64}`
-        : 'must come from the Link of a page with the same sort',
-    read: (text, given) => (text === '0' || positionOf(record, sortIn(given), text) ? text : undefined),
+    rule: '',
+    read: (text) => text,
   };
-  const byName = finders.map(
+  const byText = findersOf(record, view).map(
     ([name, field]): QueryParameter => ({
       name,
       type: 'String',
       description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
       schema: field.inputSchema ?? field.schema,
-      rule: `must have ${field.limits}, without control characters`,
-      read: (text) => (prefixOf(field, text) ? text : undefined),
+      rule: '',
+      read: (text) => text,
     }),
   );
-  return [...byName, sort, limit, after];
+  return [...byText, sort, limit, after];
 }
 
 /**
@@ -175,25 +158,27 @@ export function readTexts(
   what = 'query parameter',
 ): Record<string, unknown> {
   const variables: Record<string, unknown> = {};
+  const found: Issue[] = [];
   for (const [name, texts] of given) {
     const parameter = parameters.find((known) => known.name === name);
     if (!parameter) {
-      issues.push({ path: name, message: `is not a known ${what}` });
+      found.push({ path: name, message: `is not a known ${what}` });
       continue;
     }
     if (texts.length > 1 && !parameter.repeatable) {
-      issues.push({ path: name, message: 'must not be repeated' });
+      found.push({ path: name, message: 'must not be repeated' });
       continue;
     }
     if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
-      issues.push({ path: name, message: 'must not have a value twice' });
+      found.push({ path: name, message: 'must not have a value twice' });
       continue;
     }
-    const values = texts.map((text) => parameter.read(text, given));
-    const { rule } = parameter;
-    if (values.includes(undefined))
-      issues.push({ path: name, message: typeof rule === 'string' ? rule : rule(given) });
+    const values = texts.map(parameter.read);
+    if (values.includes(undefined)) found.push({ path: name, message: parameter.rule });
     else variables[name] = parameter.repeatable ? values : values[0];
   }
+  for (const { check } of parameters) found.push(...(check?.(variables, given) ?? []));
+  const names = [...given.keys()];
+  issues.push(...found.toSorted((a, b) => names.indexOf(a.path) - names.indexOf(b.path)));
   return variables;
 }

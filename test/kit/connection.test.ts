@@ -172,7 +172,8 @@ onAnyEngine('connections', (kit, engine) => {
   });
 
   const SIZE = 'must be an integer from 1 to 100';
-  const CURSOR = 'must be a cursor from this list';
+  const AFTER = 'must be an integer from 0 to 9223372036854775807';
+  const BEFORE = 'must be an integer from 1 to 9223372036854775807';
   it.each([
     ['first: 0', `first: ${SIZE}.`],
     ['first: -1', `first: ${SIZE}.`],
@@ -180,14 +181,14 @@ onAnyEngine('connections', (kit, engine) => {
     ['last: 0', `last: ${SIZE}.`],
     ['last: 101', `last: ${SIZE}.`],
     ['first: 1, last: 1', 'last: must not be combined with first.'],
-    ['after: ""', `after: ${CURSOR}.`],
-    ['after: "x"', `after: ${CURSOR}.`],
-    ['after: "-1"', `after: ${CURSOR}.`],
-    ['before: "0"', `before: ${CURSOR}.`],
-    ['before: "9223372036854775808"', `before: ${CURSOR}.`],
+    ['after: ""', `after: ${AFTER}.`],
+    ['after: "x"', `after: ${AFTER}.`],
+    ['after: "-1"', `after: ${AFTER}.`],
+    ['before: "0"', `before: ${BEFORE}.`],
+    ['before: "9223372036854775808"', `before: ${BEFORE}.`],
     [
       'first: 101, last: 0, after: "x", before: "01"',
-      `first: ${SIZE}; last: ${SIZE}; last: must not be combined with first; after: ${CURSOR}; before: ${CURSOR}.`,
+      `first: ${SIZE}; last: ${SIZE}; last: must not be combined with first; after: ${AFTER}; before: ${BEFORE}.`,
     ],
   ])('refuses the arguments (%s)', async (args, message) => {
     const { C } = await makeWorld(kit);

@@ -1,9 +1,9 @@
 import { builder } from '../../kit/builder.ts';
 import { type Domain, eventsOf } from '../../kit/domain.ts';
 import { exposed } from '../../kit/fields.ts';
+import { finder, sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import { connectionOf, creation, deletion, inputsOf, list, lookup, update } from '../../kit/record-fields.ts';
-import { finder, sortEnum } from '../../kit/sort.ts';
 import { categories } from './category.routes.ts';
 import { categorySample } from './category.sample.ts';
 import { Category } from './category.ts';

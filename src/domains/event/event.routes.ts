@@ -65,8 +65,12 @@ const sort: QueryParameter = {
   name: 'sort',
   description: 'Whether the oldest or, by `-id`, the newest events come first.',
   schema: { type: 'string', enum: ['id', '-id'], default: 'id' },
-  rule: (given) => (given.has('wait') ? 'must not be combined with wait' : 'must be id or -id'),
-  read: (text, given) => (text === 'id' || (text === '-id' && !given.has('wait')) ? text : undefined),
+  rule: 'must be id or -id',
+  read: (text) => (text === 'id' || text === '-id' ? text : undefined),
+  check: (variables, given) =>
+    variables.sort === '-id' && given.has('wait')
+      ? [{ path: 'sort', message: 'must not be combined with wait' }]
+      : [],
 };
 
 /** In seconds. */

@@ -29,7 +29,7 @@ const updateInventory = `mutation updateInventory($petId: ID!, $input: Inventory
   result: updateInventory(petId: $petId, input: $input) ${selectionOf(shape)}
 }`;
 
-const query = [petStatusParameter, ...listParameters(Pet, 'inventory')];
+const query = [petStatusParameter, ...listParameters(Pet, { view: 'inventory' })];
 const list = listSelection('inventory', shape, query);
 
 const common = { tag: 'Store', kind: 'pet', stability: 'stable', status: 200, shape } as const;

@@ -2,12 +2,12 @@ import { builder } from '../../kit/builder.ts';
 import type { Domain } from '../../kit/domain.ts';
 import { exposed } from '../../kit/fields.ts';
 import { checkedBy } from '../../kit/input-rules.ts';
+import { sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import { connectionOf, list } from '../../kit/record-fields.ts';
-import { sortEnum } from '../../kit/sort.ts';
 import { unchanged, write } from '../../kit/write.ts';
 import { Pet } from '../pet/pet.ts';
-import { PetStatusType, PetType, petFilter } from '../pet/pet.type.ts';
+import { PetStatusType, PetType } from '../pet/pet.type.ts';
 import { inventoryItems, inventoryUpdate } from './inventory.routes.ts';
 
 const { quantity } = Pet.fields;
@@ -63,7 +63,7 @@ builder.queryFields((t) => ({
       sort: InventorySort,
       description: 'All inventory entries, by default ordered by petId.',
       items: 'entries',
-      select: petFilter,
+      view: 'inventory',
     }),
     InventoryItemConnection,
   ),

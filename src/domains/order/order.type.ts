@@ -1,6 +1,7 @@
 import { builder } from '../../kit/builder.ts';
 import { type Domain, eventsOf } from '../../kit/domain.ts';
 import { exposed } from '../../kit/fields.ts';
+import { sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import {
   childList,
@@ -13,7 +14,6 @@ import {
   parent,
   update,
 } from '../../kit/record-fields.ts';
-import { sortEnum } from '../../kit/sort.ts';
 import { Pet } from '../pet/pet.ts';
 import { PetType } from '../pet/pet.type.ts';
 import { orders } from './order.routes.ts';

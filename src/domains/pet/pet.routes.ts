@@ -19,7 +19,7 @@ const routes = recordRoutes(Pet, shape, {
   example: { status: 'sold' },
 });
 
-const queryOfCategory = [petStatusParameter, ...listParameters(Pet)];
+const queryOfCategory = [petStatusParameter, ...listParameters(Pet, { below: 'categoryId' })];
 const ofCategory = listSelection('pets', shape, queryOfCategory);
 
 export const pets: Resource = {

@@ -1,7 +1,7 @@
 import { builder } from '../../kit/builder.ts';
-import type { GivenFilter } from '../../kit/connection.ts';
 import { type Domain, eventsOf } from '../../kit/domain.ts';
-import { enumOf, exposed, filterOf } from '../../kit/fields.ts';
+import { enumOf, exposed } from '../../kit/fields.ts';
+import { finder, sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import {
   childList,
@@ -14,7 +14,6 @@ import {
   parent,
   update,
 } from '../../kit/record-fields.ts';
-import { finder, sortEnum } from '../../kit/sort.ts';
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { pets } from './pet.routes.ts';
@@ -59,14 +58,7 @@ const inputs = inputsOf(Pet, (t, options) => ({
   status: t.field({ type: PetStatusType, ...options(fields.status) }),
 }));
 
-/** What a filter selects, normalised so that equal filters share one count and repeated values are read once. */
-export function petFilter(filter: Parameters<typeof filterOf<typeof PetFilterInput.$inferInput>>[0]) {
-  const wanted: GivenFilter<typeof Pet> = filterOf(filter);
-  const { status } = wanted;
-  return status ? { ...wanted, status: PetStatus.values.filter((value) => status.includes(value)) } : wanted;
-}
-
-const lists = { filter: PetFilterInput, sort: PetSort, select: petFilter };
+const lists = { filter: PetFilterInput, sort: PetSort };
 const ofCategory = { ...lists, description: 'The pets of this category, by default ordered by id.' };
 
 builder.objectField(CategoryType, 'pets', (t) =>
