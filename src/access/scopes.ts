@@ -37,8 +37,8 @@ export const permits = ({ scopes }: Permissions, scope: string | undefined): boo
  *
  * @throws FORBIDDEN naming all that are missing
  */
-export function requireScopes(principal: Permissions, scopes: readonly string[]): void {
-  const missing = scopes.filter((scope) => !permits(principal, scope));
+export function requireScopes(principal: Permissions, scopes: Iterable<string>): void {
+  const missing = [...scopes].filter((scope) => !permits(principal, scope));
   if (missing.length > 0) throw scopesMissing(missing);
 }
 

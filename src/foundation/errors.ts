@@ -144,11 +144,8 @@ export interface Issue {
   message: string;
 }
 
-/** Issues listed in an error. The rest are only counted. */
+/** Issues listed in an error, and errors in an answer. */
 export const MAX_LISTED_ISSUES = 20;
-
-/** Summarises the issues that are not listed. */
-export const unlistedIssues = (count: number) => `and ${count.toLocaleString('en-US')} more`;
 
 /** Cuts a name or value that a message repeats of a request, where it may be as long as a body. */
 export function cut(text: string, max = 100): string {
@@ -165,18 +162,13 @@ export const clipped = (message: string): string =>
     500,
   );
 
-/**
- * A VALIDATION_FAILED error that lists the issues.
- *
- * @param count total number of issues, if not all are given
- */
-export function validationFailed(issues: readonly Issue[], count = issues.length): AppError {
-  const named = issues
+/** A VALIDATION_FAILED error that lists the first issues. */
+export function validationFailed(issues: readonly Issue[]): AppError {
+  const fields = issues
     .slice(0, MAX_LISTED_ISSUES)
     .map(({ path, message }) => ({ path: cut(path), message: clipped(message) }));
-  const texts = named.map(({ path, message }) => `${path}: ${message}`);
-  if (count > named.length) texts.push(unlistedIssues(count - named.length));
-  return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields: named });
+  const texts = fields.map(({ path, message }) => `${path}: ${message}`);
+  return new AppError('VALIDATION_FAILED', `${texts.join('; ')}.`, { fields });
 }
 
 export const eventsGone = () =>

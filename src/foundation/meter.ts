@@ -18,10 +18,6 @@ interface Allowance {
  * of it. docs/operating.md shows it.
  */
 export const ALLOWANCES = {
-  /** Tokens of documents. A document has at most 2,000; a batch of refused ones pays one unit for each. */
-  tokens: { what: 'has tokens', free: 420, base: 0, perUnit: 2_000 },
-  /** Values of variables. Each is coerced once, like the literals of a document, however many rows use it. */
-  literals: { what: 'has values', free: 1_000, base: 50_000, perUnit: 0 },
   /** Entries in lists, on all levels. */
   entries: { what: 'lists entries', free: 0, base: 0, perUnit: 100 },
   /** Records read, including one-to-one ones and those that a filter then leaves out. */

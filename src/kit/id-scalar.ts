@@ -1,30 +1,18 @@
 import {
-  type ASTVisitor,
-  type DocumentNode,
   type GraphQLArgument,
   GraphQLError,
   type GraphQLInputType,
   GraphQLScalarType,
   type GraphQLScalarTypeConfig,
-  type GraphQLSchema,
-  getNamedType,
   getNullableType,
-  type IntValueNode,
   isInputObjectType,
   isListType,
   Kind,
-  type OperationDefinitionNode,
-  type StringValueNode,
-  TypeInfo,
-  ValidationContext,
   type ValueNode,
-  visit,
-  visitWithTypeInfo,
 } from 'graphql';
 import { AppError, type Issue } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { MAX_INT64 } from '../foundation/integers.ts';
-import { inputRulesOf } from './input-rules.ts';
 
 /** graphql-js prefixes the messages of scalars but keeps their extensions. */
 const invalid = (message: string, node?: ValueNode) =>
@@ -65,8 +53,8 @@ export function textScalar(
 
 /**
  * The standard ID scalar. Apart from `nodeId` and event ids, all ids are int64, but GraphQL has only one ID
- * type. So the scalar accepts any text, and `Int64IdsRule` and `idIssues`, which know where an id is used,
- * refuse anything but an int64 before execution.
+ * type. So the scalar accepts any text, and `idIssues`, which is asked where an id is used, refuses anything but
+ * an int64 before execution.
  */
 export const IdScalar = textScalar(
   {
@@ -81,63 +69,14 @@ export const IdScalar = textScalar(
 /** The extensions of an argument whose ids are opaque text rather than int64. */
 export const OPAQUE = { opaque: true };
 
-const isOpaque = (argument: GraphQLArgument | null | undefined): boolean =>
-  argument?.extensions.opaque === true;
-
-/**
- * Validation rule: ids in a document are int64, except where opaque ids are expected. Those in inputs with rules
- * are left to these, which name all faults of an input together.
- */
-export function Int64IdsRule(context: ValidationContext): ASTVisitor {
-  const opaqueDefaults = new Set<ValueNode>();
-  const check = (node: StringValueNode | IntValueNode) => {
-    if (getNamedType(context.getInputType()) !== IdScalar) return;
-    const parent = context.getParentInputType();
-    if (parent && inputRulesOf(parent)) return;
-    if (isOpaque(context.getArgument()) || opaqueDefaults.has(node)) return;
-    if (parseId(node.value) === null) context.reportError(invalid(ID_RULE, node));
-  };
-  return {
-    OperationDefinition(operation) {
-      const opaque = opaqueVariablesIn(context, operation);
-      for (const { variable, defaultValue } of operation.variableDefinitions!) {
-        if (!defaultValue || !opaque.has(variable.name.value)) continue;
-        for (const value of defaultValue.kind === Kind.LIST ? defaultValue.values : [defaultValue])
-          opaqueDefaults.add(value);
-      }
-    },
-    StringValue: check,
-    IntValue: check,
-  };
-}
-
-/** The variables of an operation used only where opaque ids are expected. */
-export const opaqueVariables = (
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-): ReadonlySet<string> =>
-  opaqueVariablesIn(new ValidationContext(schema, document, new TypeInfo(schema), () => {}), operation);
-
-function opaqueVariablesIn(context: ValidationContext, operation: OperationDefinitionNode): Set<string> {
-  const opaque = new Set<string>();
-  if (operation.variableDefinitions!.length === 0) return opaque;
-  const others = new Set<string>();
-  const info = new TypeInfo(context.getSchema());
-  const look = visitWithTypeInfo(info, {
-    VariableDefinition: () => false,
-    Variable: ({ name }) => void (isOpaque(info.getArgument()) ? opaque : others).add(name.value),
-  });
-  for (const node of [operation, ...context.getRecursivelyReferencedFragments(operation)]) visit(node, look);
-  for (const name of others) opaque.delete(name);
-  return opaque;
-}
+/** Whether ids in an argument are opaque text. */
+export const isOpaque = ({ extensions }: GraphQLArgument): boolean => extensions.opaque === true;
 
 /** The path of an issue: fields of an input object are named as over REST, anything else after its variable. */
 export const issuePath = (variable: string, path: readonly (string | number)[]): string =>
   (typeof path[0] === 'string' ? path : [variable, ...path]).join('.');
 
-/** Finds malformed ids in the coerced value of a variable that is not opaque. */
+/** Finds malformed ids in the coerced value of an argument that is not opaque. */
 export function idIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
   const issues: Issue[] = [];
   const look = (type: GraphQLInputType, value: unknown, path: readonly (string | number)[]): void => {

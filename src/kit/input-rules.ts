@@ -45,6 +45,9 @@ function withoutUnknown(
   };
 }
 
+/** Whether this is what an input was parsed to. */
+export const isParsed = (value: object): boolean => parsed.has(value);
+
 /** Lets resolvers have a parsed input as it is. @param input it may also be given as */
 export function rememberParsed(data: object, input = data): object {
   parsed.set(input, data);

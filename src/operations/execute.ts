@@ -1,7 +1,7 @@
 import type { ExecutionResult, GraphQLFormattedError } from 'graphql';
-import { AppError, ERRORS } from '../foundation/errors.ts';
+import { AppError, ERRORS, MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 import type { MutationResult } from './mutation.ts';
-import { formatErrors, publicError } from './refusal.ts';
+import { publicError } from './refusal.ts';
 
 /** An execution result as sent to clients. */
 export interface PublicResult {
@@ -23,7 +23,7 @@ export function publicResult(
 ): PublicResult {
   if (!result.errors) return result as Omit<ExecutionResult, 'errors'>;
   let retryAfter: number | undefined;
-  const errors = formatErrors(result.errors, (error) => {
+  const errors = result.errors.slice(0, MAX_LISTED_ISSUES).map((error) => {
     const cause = error.originalError;
     if (cause instanceof AppError) {
       if (cause.status >= 500) report(cause, requestId);

@@ -3,92 +3,60 @@ import {
   type GraphQLResolveInfo,
   type GraphQLSchema,
   getArgumentValues,
-  getIntrospectionQuery,
   getNamedType,
-  Kind,
-  parse,
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { tooComplex } from './refusal.ts';
-import { type SelectedField, type Selection, select } from './selection.ts';
+import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** How much larger than the introspection of common tools a query may be. */
-const MAX_RATIO = 1.5;
+/** Fields of the schema in one root field's result: a good deal more than GraphiQL or code generators ask for. */
+const MAX_FIELDS = 10_000;
 
 /** Whether a root field queries the schema. */
 export const isSchemaField = ({ definition: { name } }: SelectedField): boolean =>
   name === '__schema' || name === '__type';
 
 /**
- * Resolves introspection. The schema is the same for everyone and repeats itself, so caching takes a fraction
- * of the time of execution. The size of the result is limited while it is built.
+ * Resolves introspection. graphql-js bounds its depth alone, so aliases would keep it busy for hundreds of milliseconds.
+ * The schema repeats itself, so each object is resolved once for each selection; how much there is to write is counted.
+ *
+ * @param selection of the root fields
+ * @returns the data if nothing but the schema is queried; undefined otherwise
+ * @throws QUERY_TOO_COMPLEX if there is far more than what tools need
  */
-export class Introspection {
-  readonly #schema: GraphQLSchema;
-  #mostFields: number | undefined;
-
-  constructor(schema: GraphQLSchema) {
-    this.#schema = schema;
+export function introspect(
+  schema: GraphQLSchema,
+  selection: Selection,
+  variables: Variables,
+): Record<string, unknown> | undefined {
+  const data: Record<string, unknown> = Object.create(null);
+  let isWhole = true;
+  for (const field of selection) {
+    if (isSchemaField(field)) data[field.key] = new RootField(schema, variables).resolve(field, undefined);
+    else if (field.definition === TypeNameMetaFieldDef) data[field.key] = field.parent.name;
+    else isWhole = false;
   }
-
-  /**
-   * @returns the data if the operation queries nothing but the schema; undefined otherwise
-   * @throws QUERY_TOO_COMPLEX if the result is far larger than what GraphiQL or code generators need
-   */
-  resolve(selection: Selection, variables: Variables): Record<string, unknown> | undefined {
-    this.#mostFields ??= MAX_RATIO * this.#fieldsOfFullQuery();
-    const data: Record<string, unknown> = Object.create(null);
-    let isWhole = true;
-    for (const field of selection) {
-      if (isSchemaField(field)) {
-        data[field.key] = new RootFieldResult(this.#schema, variables, this.#mostFields).field(
-          field,
-          undefined,
-        );
-      } else if (field.definition === TypeNameMetaFieldDef) data[field.key] = field.parent.name;
-      else isWhole = false;
-    }
-    return isWhole ? data : undefined;
-  }
-
-  #fieldsOfFullQuery(): number {
-    const document = parse(
-      getIntrospectionQuery({
-        descriptions: true,
-        specifiedByUrl: true,
-        directiveIsRepeatable: true,
-        schemaDescription: true,
-        inputValueDeprecation: true,
-        oneOf: true,
-      }),
-    );
-    const operation = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)!;
-    const result = new RootFieldResult(this.#schema, {}, Number.POSITIVE_INFINITY);
-    for (const field of select(this.#schema, document, operation, {}).selection)
-      result.field(field, undefined);
-    return result.fields;
-  }
+  return isWhole ? data : undefined;
 }
 
 /** Resolves one root field. */
-class RootFieldResult {
-  /** Fields in the result, counting repeated objects each time. */
-  fields = 0;
+class RootField {
   readonly #variables: Variables;
-  readonly #max: number;
   readonly #info: GraphQLResolveInfo;
   /** Results by object, shared wherever the same selection applies. */
   readonly #known = new Map<Selection, Map<unknown, { value: object; fields: number }>>();
 
-  constructor(schema: GraphQLSchema, variables: Variables, max: number) {
+  /** Fields in the result, counting repeated objects each time. */
+  #fields = 0;
+
+  constructor(schema: GraphQLSchema, variables: Variables) {
     this.#variables = variables;
-    this.#max = max;
     // All that the resolvers of meta fields use.
     this.#info = { schema } as GraphQLResolveInfo;
   }
 
-  field({ definition, nodes, parent, subselections }: SelectedField, object: unknown): unknown {
+  resolve({ definition, nodes, parent, subselections }: SelectedField, object: unknown): unknown {
     this.#add(1);
     if (definition === TypeNameMetaFieldDef) return parent.name;
     const args = getArgumentValues(definition, nodes[0], this.#variables);
@@ -109,18 +77,16 @@ class RootFieldResult {
       this.#add(same.fields);
       return same.value;
     }
-    const before = this.fields;
+    const before = this.#fields;
     const value: Record<string, unknown> = Object.create(null);
-    for (const field of selection) value[field.key] = this.field(field, object);
-    known.set(object, { value, fields: this.fields - before });
+    for (const field of selection) value[field.key] = this.resolve(field, object);
+    known.set(object, { value, fields: this.#fields - before });
     return value;
   }
 
   #add(fields: number): void {
-    this.fields += fields;
-    if (this.fields > this.#max) {
-      const max = Math.floor(this.#max).toLocaleString('en-US');
-      throw tooComplex(`requests more than ${max} fields of the schema`);
-    }
+    this.#fields += fields;
+    if (this.#fields > MAX_FIELDS)
+      throw tooComplex(`requests more than ${MAX_FIELDS.toLocaleString('en-US')} fields of the schema`);
   }
 }

@@ -12,18 +12,14 @@ import type { CompiledQuery } from 'graphql-jit';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { memoized } from '../foundation/memoized.ts';
-import { AllowanceExhausted, Meter } from '../foundation/meter.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
 import type { Route } from '../rows/route.ts';
-import { Compiler, flatDocument } from './compile.ts';
-import { type Cost, CostModel } from './cost.ts';
+import { Compiler } from './compile.ts';
 import { Documents, type Operation } from './documents.ts';
 import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
-import { type ExecutionPlan, ExecutionPlans } from './execution-plan.ts';
-import { Introspection, isSchemaField } from './introspection.ts';
-import { withCoercedVariables } from './literals.ts';
+import { introspect, isSchemaField } from './introspection.ts';
 import {
   countWrites,
   type ExecutionSchemas,
@@ -32,11 +28,13 @@ import {
   mutate,
   writingField,
 } from './mutation.ts';
+import { type Plan, planOf } from './plan.ts';
+import { type Price, Prices } from './price.ts';
 import { OperationRefused, publicError, refused } from './refusal.ts';
 import { resultWriter } from './result-writer.ts';
-import { requiredScopes, scopeOfRow } from './scopes.ts';
-import { type Selection, select } from './selection.ts';
-import type { Variables } from './variables.ts';
+import { scopeOfRow } from './scopes.ts';
+import type { Selection } from './selection.ts';
+import { checkVariables, coerceVariables, type Variables } from './variables.ts';
 
 /** GraphQL-over-HTTP parameters of one operation. */
 export interface OperationRequest {
@@ -47,6 +45,7 @@ export interface OperationRequest {
 
 /** An operation ready to be executed once it is paid for. */
 export interface PreparedOperation {
+  /** As the client wrote it. */
   document: DocumentNode;
   /** The text of the document. */
   text: string;
@@ -54,13 +53,13 @@ export interface PreparedOperation {
   /** In units. */
   cost: number;
   /** The root fields with the units of each. */
-  charges: Cost['fields'];
+  charges: Price['fields'];
   /** Number of writing fields. */
   mutations: number;
   /** The names of its root fields, without meta fields. */
   rootFields: readonly string[];
   /** The scopes that a key needs for it. */
-  scopes(): readonly string[];
+  scopes: ReadonlySet<string>;
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /**
@@ -83,14 +82,13 @@ export interface InternalOperation {
 }
 
 interface InternalCode {
-  operation: Operation;
-  selection: Selection;
+  plan: Plan;
   code: CompiledQuery;
 }
 
 /** By text. */
 const internalCode = memoized((_: GraphQLSchema) => new Map<string, InternalCode>());
-const costModel = memoized((schema: GraphQLSchema) => new CostModel(schema));
+const pricesOf = memoized((schema: GraphQLSchema) => new Prices(schema));
 
 /** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
 function requireAlone(selection: Selection): void {
@@ -100,9 +98,6 @@ function requireAlone(selection: Selection): void {
   throw new AppError('BAD_REQUEST', message);
 }
 
-/** Heap bytes of the largest schema result, most of whose objects are shared. */
-const SCHEMA_DATA_BYTES = 400_000;
-
 /**
  * Turns the text of an operation into something executable: parsed, validated, priced and compiled at most
  * once. REST, GraphQL and Yoga all execute through it.
@@ -111,12 +106,10 @@ export class Operations {
   readonly #schema: GraphQLSchema;
   readonly #schemas: ExecutionSchemas;
   readonly #report: ErrorReporter;
+  readonly #suggest: boolean;
   readonly #documents: Documents;
-  readonly #plans: ExecutionPlans;
-  readonly #costModel: CostModel;
-  readonly #introspection: Introspection;
+  readonly #prices: Prices;
   readonly #compiler: Compiler;
-  readonly #scopes = new WeakMap<Operation, readonly string[]>();
   readonly #receivers: Receivers | undefined;
 
   /**
@@ -132,73 +125,66 @@ export class Operations {
     this.#schema = schema;
     this.#schemas = executionSchemas(schema);
     this.#report = report;
+    this.#suggest = introspection;
     this.#documents = new Documents(schema, { introspection });
-    this.#plans = new ExecutionPlans(schema, this.#documents, { suggest: introspection });
-    this.#costModel = costModel(schema);
-    this.#introspection = new Introspection(schema);
-    this.#compiler = new Compiler(this.#schemas, this.#documents, report);
+    this.#prices = pricesOf(schema);
+    this.#compiler = new Compiler(this.#schemas, report);
   }
 
-  /**
-   * @param meter bounds the text that is read
-   * @throws OperationRefused if it cannot be executed, AllowanceExhausted if there is more text
-   */
-  prepare(request: OperationRequest, meter = new Meter(1)): PreparedOperation {
-    const operation = this.#operation(request, meter);
+  /** @throws OperationRefused if it cannot be executed */
+  prepare(request: OperationRequest): PreparedOperation {
+    const operation = this.#operation(request);
     const { document, node } = operation;
-    let variables: Variables;
-    let plan: ExecutionPlan;
-    let cost: Cost;
-    let schemaData: Record<string, unknown> | null;
     try {
-      if (request.variables) meter.draw('literals', countValues(request.variables));
-      variables = this.#plans.coerce(operation, request.variables ?? {});
-      plan = this.#plans.planOf(operation, variables);
+      const variables = coerceVariables(this.#schema, node, request.variables ?? {}, {
+        suggest: this.#suggest,
+      });
+      const plan = planOf(this.#schema, operation, variables);
+      checkVariables(this.#schema, node, plan.selected, variables);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
-      plan.arguments.check(variables);
-      cost = this.#cost(plan, variables);
-      schemaData = this.#schemaData(plan, variables);
+      const price = this.#priceOf(plan, variables);
+      const schemaData = this.#schemaData(plan, variables);
+      return this.#prepared(document.text, plan, variables, price, schemaData);
     } catch (error) {
-      if (error instanceof AppError && !(error instanceof AllowanceExhausted))
-        throw new OperationRefused([publicError(error)]);
+      if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
       throw error;
     }
-    const { parts } = plan;
-    const isMutation = node.operation === 'mutation';
-    const interpret = (context: Context) =>
-      this.#run(operation, parts, variables, context, (part) => {
-        const args = {
-          schema: this.#schemas[node.operation],
-          document: isMutation ? flatDocument(node, parts[part]!) : document.ast,
-          operationName: node.name?.value ?? null,
-          variableValues: variables,
-        };
-        return (rootValue, contextValue) => execute({ ...args, rootValue, contextValue });
-      });
+  }
+
+  #prepared(
+    text: string,
+    plan: Plan,
+    variables: Variables,
+    price: Price,
+    schemaData: Record<string, unknown> | undefined,
+  ): PreparedOperation {
+    const { operation, selected, documents } = plan;
+    const { node } = operation;
+    const interpret = (part: number): Executor => {
+      const args = {
+        schema: this.#schemas[node.operation],
+        document: documents[part]!,
+        variableValues: variables,
+      };
+      return (rootValue, contextValue) => execute({ ...args, rootValue, contextValue });
+    };
     return {
-      document: document.ast,
-      text: request.query,
+      document: operation.document.ast,
+      text,
       operation: node,
-      cost: cost.units,
-      charges: cost.fields,
-      mutations: isMutation ? countWrites(plan.selected.selection) : 0,
+      cost: price.units,
+      charges: price.fields,
+      mutations: node.operation === 'mutation' ? countWrites(selected.selection) : 0,
       rootFields: plan.rootFields,
-      scopes: () => this.#scopesOf(operation),
+      scopes: selected.scopes,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
-        // What is free is not compiled, so that it costs no more than it does at first.
-        const code = cost.units === 0 ? null : this.#compiler.codeFor(plan, cost.units);
-        return code
-          ? this.#run(operation, parts, variables, context, executorOf(code, variables))
-          : interpret(context);
+        const code = this.#compiler.codeFor(plan, variables);
+        plan.isCompiled = code !== null;
+        return this.#run(plan, variables, context, code ? executorOf(code, variables) : interpret);
       },
       subscribe: async (context, contextOfEvent) => {
-        const args = {
-          schema: this.#schema,
-          document: document.ast,
-          operationName: node.name?.value ?? null,
-          variableValues: variables,
-        };
+        const args = { schema: this.#schema, document: documents[0]!, variableValues: variables };
         const source = await createSourceEventStream({ ...args, contextValue: context });
         if (!(Symbol.asyncIterator in source)) {
           const error = source.errors![0]!;
@@ -213,8 +199,8 @@ export class Operations {
         return resultsOf(source, resolve);
       },
       stringify: (result) => {
-        if (!plan.code || result.errors || result.extensions) return toJson(result);
-        plan.write ??= resultWriter(plan.selected.selection);
+        if (!plan.isCompiled || result.errors || result.extensions) return toJson(result);
+        plan.write ??= resultWriter(selected.selection);
         return jsonOf(plan.write, result);
       },
     };
@@ -223,23 +209,20 @@ export class Operations {
   /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
     const known = internalCode(this.#schema);
-    const { operation, selection, code } = known.get(query) ?? this.#readInternal(query);
-    known.set(query, { operation, selection, code });
+    const { plan, code } = known.get(query) ?? this.#readInternal(query);
+    known.set(query, { plan, code });
     return Object.assign(
       (variables: Record<string, unknown>, context: Context) =>
-        this.#run(operation, [selection], variables, context, executorOf([code], variables)),
-      { field: selection[0]!.definition },
+        this.#run(plan, variables, context, executorOf([code], variables)),
+      { field: plan.selected.selection[0]!.definition },
     );
   }
 
   #readInternal(query: string): InternalCode {
-    const document = this.#documents.read(query);
-    if (document.refusal) throw document.refusal;
-    const operation = document.only!;
-    const { selection } = select(this.#schema, document.source, operation.source, {});
-    const code = this.#compiler.compile(withCoercedVariables(operation.source), selection);
+    const plan = planOf(this.#schema, this.#operation({ query }), {});
+    const code = this.#compiler.compile(this.#schemas[plan.operation.node.operation], plan.documents[0]!);
     if (!code) throw new Error(`Cannot compile ${query}`);
-    return { operation, selection, code };
+    return { plan, code };
   }
 
   /** The scopes that a key needs for a REST operation. @param run its prepared document, if it has one */
@@ -248,42 +231,32 @@ export class Operations {
     return scope === undefined ? [] : [scope];
   }
 
-  #operation({ query, operationName }: OperationRequest, meter: Meter): Operation {
-    const document = this.#documents.get(query, meter);
-    if (document.refusal) throw document.refusal;
-    const operation = operationName == null ? document.only : document.operations.get(operationName);
-    if (!operation) {
-      throw refused(
-        'GRAPHQL_VALIDATION_FAILED',
-        operationName == null
-          ? 'Must provide operation name if query contains multiple operations.'
-          : `Unknown operation named "${operationName}".`,
-      );
-    }
-    return operation;
+  #operation({ query, operationName }: OperationRequest): Operation {
+    const { operations } = this.#documents.get(query);
+    const [only, another] = operations.values();
+    if (operationName != null) {
+      const named = operations.get(operationName);
+      if (named) return named;
+    } else if (only && !another) return only;
+    throw refused(
+      'GRAPHQL_VALIDATION_FAILED',
+      operationName == null
+        ? 'Must provide operation name if query contains multiple operations.'
+        : `Unknown operation named "${operationName}".`,
+    );
   }
 
-  /** Only keys with scopes ask. */
-  #scopesOf(operation: Operation): readonly string[] {
-    let scopes = this.#scopes.get(operation);
-    if (!scopes) {
-      scopes = requiredScopes(this.#schema, operation.document.source, operation.source);
-      this.#scopes.set(operation, scopes);
-    }
-    return scopes;
-  }
-
-  #cost(plan: ExecutionPlan, variables: Variables): Cost {
-    if (plan.cost) return plan.cost;
-    const cost = this.#costModel.costOf(plan.selected, plan.operation.node.operation, variables);
-    if (!cost.dependsOnVariables) plan.cost = cost;
-    return cost;
+  #priceOf(plan: Plan, variables: Variables): Price {
+    if (plan.price) return plan.price;
+    const { operation, selected } = plan;
+    const price = this.#prices.priceOf(selected.selection, operation.node.operation, variables);
+    if (!price.dependsOnVariables) plan.price = price;
+    return price;
   }
 
   /** @param executorOf returns what executes the nth part */
   #run(
-    { node }: Operation,
-    parts: readonly Selection[],
+    { operation: { node }, parts }: Plan,
     variables: Variables,
     context: Context,
     executorOf: (part: number) => Executor,
@@ -307,30 +280,12 @@ export class Operations {
     return result instanceof Promise ? result.then(publish) : publish(result);
   }
 
-  /** @throws QUERY_TOO_COMPLEX */
-  #schemaData(plan: ExecutionPlan, variables: Variables): Record<string, unknown> | null {
-    if (plan.schemaData !== undefined) return plan.schemaData;
-    const { operation, selected } = plan;
-    const isConstant = selected.selection.every(({ definition }) => definition === TypeNameMetaFieldDef);
-    if (!isConstant && !selected.selection.some(isSchemaField)) {
-      plan.schemaData = null;
-      return null;
-    }
-    const data = this.#introspection.resolve(selected.selection, variables) ?? null;
-    const bytes = isConstant ? 0 : SCHEMA_DATA_BYTES;
-    const hasVariables = operation.node.variableDefinitions!.length > 0;
-    if (!hasVariables && (data === null || this.#documents.reserve(operation.document, bytes)))
-      plan.schemaData = data;
-    return data;
+  /** The result of an operation that queries the schema alone. @throws QUERY_TOO_COMPLEX */
+  #schemaData({ selected: { selection } }: Plan, variables: Variables): Record<string, unknown> | undefined {
+    const isAsked = selection.some(isSchemaField);
+    const isConstant = selection.every(({ definition }) => definition === TypeNameMetaFieldDef);
+    return isAsked || isConstant ? introspect(this.#schema, selection, variables) : undefined;
   }
-}
-
-/** The values in variables, at all depths. */
-function countValues(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 1;
-  let count = 0;
-  for (const part of Object.values(value)) count += countValues(part);
-  return count;
 }
 
 async function* resultsOf<T>(

@@ -1,12 +1,5 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import {
-  AppError,
-  clipped,
-  ERRORS,
-  type ErrorCode,
-  MAX_LISTED_ISSUES,
-  unlistedIssues,
-} from '../foundation/errors.ts';
+import { AppError, clipped, ERRORS, type ErrorCode } from '../foundation/errors.ts';
 
 /** Thrown for an operation that cannot run, with the `errors` to send. All of them have status 400. */
 export class OperationRefused extends Error {
@@ -24,19 +17,6 @@ export const refused = (code: ErrorCode, message: string) =>
 
 /** @param why what the operation has too much of: `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
-
-/** Formats the first errors of an answer, of which the last says how many more there are. */
-export function formatErrors<E>(
-  errors: readonly E[],
-  format: (error: E) => GraphQLFormattedError,
-): GraphQLFormattedError[] {
-  const named = errors.slice(0, MAX_LISTED_ISSUES).map(format);
-  const last = named.at(-1);
-  const unnamed = errors.length - named.length;
-  if (last && unnamed > 0)
-    named[named.length - 1] = { ...last, message: `${last.message} (${unlistedIssues(unnamed)})` };
-  return named;
-}
 
 /** Formats one entry of `errors`, with code and status from the error table. */
 export function publicError(

@@ -1,19 +1,11 @@
 import {
-  type DocumentNode,
-  type FragmentDefinitionNode,
   type GraphQLField,
-  type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
-  type InlineFragmentNode,
   isCompositeType,
   Kind,
   type OperationDefinitionNode,
   parse,
-  TypeInfo,
-  ValidationContext,
-  visit,
-  visitWithTypeInfo,
 } from 'graphql';
 import { readScope, writeScope } from '../access/scopes.ts';
 import { scopeOfType, setScope } from '../kit/scopes.ts';
@@ -60,46 +52,6 @@ function rootFieldsOf(document: string): string[] {
     node.kind === Kind.FIELD ? [node.name.value] : [],
   );
 }
-
-/**
- * The scopes that a key needs for an operation: that of each root field, and for each other field the right
- * to read the record it returns or is selected from by a type condition. What `@skip` and `@include` take
- * out counts too.
- *
- * @param document validated against the schema
- * @returns without those that others include
- */
-export function requiredScopes(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-): readonly string[] {
-  const scopes = new Set<string>();
-  const info = new TypeInfo(schema);
-  const requireRead = (type: GraphQLNamedType) => {
-    const scope = scopeOfType(type);
-    if (scope !== undefined) scopes.add(readScope(scope));
-  };
-  const condition = ({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode) => {
-    if (typeCondition) requireRead(schema.getType(typeCondition.name.value)!);
-  };
-  const visitor = visitWithTypeInfo(info, {
-    Field() {
-      const { extensions, type } = info.getFieldDef()!;
-      const named = getNamedType(type);
-      if (typeof extensions.scope === 'string') scopes.add(extensions.scope);
-      else if (isCompositeType(named)) requireRead(named);
-    },
-    InlineFragment: condition,
-    FragmentDefinition: condition,
-  });
-  const context = new ValidationContext(schema, document, info, () => {});
-  for (const node of [operation, ...context.getRecursivelyReferencedFragments(operation)])
-    visit(node, visitor);
-  return [...scopes].filter((scope) => !scope.endsWith(':read') || !scopes.has(writeScope(domainOf(scope))));
-}
-
-const domainOf = (scope: string): string => scope.slice(0, scope.lastIndexOf(':'));
 
 /**
  * The scope that a key needs for a REST operation: that of the records it responds with, by its method. A

@@ -1,33 +1,42 @@
 import {
   type BooleanValueNode,
-  type DirectiveNode,
-  type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  GraphQLError,
   type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
+  getNullableType,
   isAbstractType,
   isCompositeType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
   isObjectType,
   Kind,
-  type OperationDefinitionNode,
   SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
-  visit,
+  type ValueNode,
 } from 'graphql';
-import { fragmentsIn } from './complexity.ts';
-import { tooComplex } from './refusal.ts';
+import { readScope } from '../access/scopes.ts';
+import { isOpaque } from '../kit/id-scalar.ts';
+import { scopeOfType } from '../kit/scopes.ts';
+import type { Operation } from './documents.ts';
+import { OperationRefused, publicError, tooComplex } from './refusal.ts';
 import type { Variables } from './variables.ts';
 
 /** Maximum depth. GraphiQL's introspection has 14 levels. */
 const MAX_DEPTH = 30;
 /** Fields of one selection with fragments expanded, which bounds the work of pricing and executing it. */
 const MAX_FIELDS = 10_000;
+/** Length of a response key, which is repeated for every row. */
+const MAX_KEY_LENGTH = 100;
 
 /** A field to resolve: everything selected under one response key of an object. */
 export interface SelectedField {
@@ -46,80 +55,113 @@ export type Selection = readonly SelectedField[];
 
 /** A whole operation as execution sees it. */
 export interface SelectedOperation {
-  readonly root: GraphQLObjectType;
   readonly selection: Selection;
   /** Fields on all levels. */
   readonly fields: number;
-}
-
-/** The names of the variables used in `@skip` and `@include`. */
-export function conditionVariables(
-  document: DocumentNode,
-  { variableDefinitions }: OperationDefinitionNode,
-): readonly string[] {
-  if (variableDefinitions!.length === 0) return [];
-  const used = new Set<string>();
-  visit(document, {
-    Directive({ arguments: given }: DirectiveNode) {
-      for (const { value } of given!) if (value.kind === Kind.VARIABLE) used.add(value.name.value);
-    },
-  });
-  return variableDefinitions!.map(({ variable }) => variable.name.value).filter((name) => used.has(name));
+  /**
+   * The scopes that a key needs for it: that of each root field, and for each other field the right to read the
+   * record it returns or is selected from by a type condition. What `@skip` and `@include` take out counts too.
+   */
+  readonly scopes: ReadonlySet<string>;
+  /** The variables of `@skip` and `@include` as they were decided. */
+  readonly conditions: ReadonlyMap<string, boolean>;
+  /** Variables whose ids are int64. */
+  readonly ids: ReadonlySet<string>;
+  /** Variables that must not be null where they are used, though one with a default may be given as null. */
+  readonly neverNull: ReadonlySet<string>;
 }
 
 /**
  * Collects the fields of an operation as execution does (GraphQL specification, section 6.3.2).
  *
- * @param document validated against the schema
- * @param variables coerced, with defaults; only those of `conditionVariables` matter
- * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
+ * @param operation valid
+ * @param variables coerced, with defaults; only those of `@skip` and `@include` matter
+ * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large, OperationRefused for a subscription whose
+ * root field is under a condition
  */
 export function select(
   schema: GraphQLSchema,
-  document: DocumentNode,
-  { operation, selectionSet }: OperationDefinitionNode,
+  { document, node: { operation, selectionSet } }: Operation,
   variables: Variables,
 ): SelectedOperation {
-  const root = schema.getRootType(operation)!;
-  const collector = new Collector(schema, document, variables);
-  const selection = collector.collect(root, [selectionSet], 1);
-  return { root, selection, fields: collector.fields };
+  const fragments = new Map(
+    document.ast.definitions.flatMap((node) =>
+      node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node] as const] : [],
+    ),
+  );
+  const collector = new Collector(schema, fragments, variables, operation === 'subscription');
+  const selection = collector.collect(schema.getRootType(operation)!, [selectionSet], 1);
+  const { fields, scopes, conditions, ids, neverNull } = collector;
+  // What includes another is enough.
+  for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
+  return { selection, fields, scopes, conditions, ids, neverNull };
 }
-
-/** Collects the fields of an operation as if it had no directives. */
-export const selectEverything = (
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  { operation, selectionSet }: OperationDefinitionNode,
-): Selection =>
-  new Collector(schema, document, null).collect(schema.getRootType(operation)!, [selectionSet], 1);
 
 class Collector {
   fields = 0;
+  readonly scopes = new Set<string>();
+  readonly conditions = new Map<string, boolean>();
+  readonly ids = new Set<string>();
+  readonly neverNull = new Set<string>();
   readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
-  readonly #variables: Variables | null;
+  readonly #variables: Variables;
+  readonly #isSubscription: boolean;
 
-  /** @param variables null to ignore directives */
-  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables | null) {
+  constructor(
+    schema: GraphQLSchema,
+    fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+    variables: Variables,
+    isSubscription: boolean,
+  ) {
     this.#schema = schema;
+    this.#fragments = fragments;
     this.#variables = variables;
-    this.#fragments = fragmentsIn(document);
+    this.#isSubscription = isSubscription;
   }
 
   collect(parent: GraphQLObjectType, sets: readonly SelectionSetNode[], depth: number): Selection {
     const selection: SelectedField[] = [];
-    for (const [key, nodes] of this.#group(parent, sets)) {
+    for (const [key, nodes] of this.#group(parent, sets, depth)) {
       if (++this.fields > MAX_FIELDS) throw tooComplex(`selects more than ${MAX_FIELDS} fields`);
       if (depth > MAX_DEPTH) throw tooComplex(`is nested more than ${MAX_DEPTH} levels deep`);
+      if (key.length > MAX_KEY_LENGTH)
+        throw tooComplex(`has a response key of more than ${MAX_KEY_LENGTH} characters`);
       const name = nodes[0].name.value;
-      const definition = META_FIELDS.get(name) ?? parent.getFields()[name];
-      // Below conflicting fields, which are reported later, there can be fields of another type.
-      if (!definition) continue;
+      const definition = META_FIELDS.get(name) ?? parent.getFields()[name]!;
+      for (const { name, value } of nodes[0].arguments!) {
+        const argument = definition.args.find((candidate) => candidate.name === name.value)!;
+        this.#lookForVariables(argument.type, value, !isOpaque(argument));
+      }
+      const { scope } = definition.extensions;
+      if (typeof scope === 'string') this.scopes.add(scope);
+      else this.#requireRead(getNamedType(definition.type));
       const subselections = this.#subselections(definition, nodes, depth + 1);
       selection.push({ key, parent, definition, nodes, subselections });
     }
     return selection;
+  }
+
+  #lookForVariables(type: GraphQLInputType, value: ValueNode, areIds: boolean): void {
+    if (value.kind === Kind.VARIABLE) {
+      if (isNonNullType(type)) this.neverNull.add(value.name.value);
+      if (areIds) this.ids.add(value.name.value);
+      return;
+    }
+    const nullable = getNullableType(type);
+    if (value.kind === Kind.LIST) {
+      const itemType = isListType(nullable) ? nullable.ofType : nullable;
+      for (const item of value.values) this.#lookForVariables(itemType, item, areIds);
+    } else if (value.kind === Kind.OBJECT && isInputObjectType(nullable)) {
+      const fields = nullable.getFields();
+      for (const { name, value: own } of value.fields)
+        this.#lookForVariables(fields[name.value]!.type, own, areIds);
+    }
+  }
+
+  #requireRead(type: GraphQLNamedType): void {
+    const scope = isCompositeType(type) ? scopeOfType(type) : undefined;
+    if (scope !== undefined) this.scopes.add(readScope(scope));
   }
 
   #subselections(
@@ -137,13 +179,16 @@ class Collector {
   #group(
     type: GraphQLObjectType,
     sets: readonly SelectionSetNode[],
+    depth: number,
   ): Map<string, [FieldNode, ...FieldNode[]]> {
     const groups = new Map<string, [FieldNode, ...FieldNode[]]>();
     const visited = new Set<string>();
-    const visitSet = (set: SelectionSetNode): void => {
-      for (const selection of set.selections) {
-        if (!this.#isIncluded(selection)) continue;
-        if (selection.kind === Kind.FIELD) {
+    const skipped: SelectionNode[] = [];
+    const visitSet = ({ selections }: SelectionSetNode): void => {
+      for (const selection of selections) {
+        if (selection.directives!.length > 0 && !this.#isIncluded(selection, depth)) {
+          skipped.push({ ...selection, directives: [] });
+        } else if (selection.kind === Kind.FIELD) {
           const key = (selection.alias ?? selection.name).value;
           const group = groups.get(key);
           if (group) group.push(selection);
@@ -152,38 +197,51 @@ class Collector {
           if (this.#applies(type, selection.typeCondition?.name.value)) visitSet(selection.selectionSet);
         } else if (!visited.has(selection.name.value)) {
           visited.add(selection.name.value);
-          const fragment = this.#fragments.get(selection.name.value);
-          if (fragment && this.#applies(type, fragment.typeCondition.name.value))
-            visitSet(fragment.selectionSet);
+          const fragment = this.#fragments.get(selection.name.value)!;
+          if (this.#applies(type, fragment.typeCondition.name.value)) visitSet(fragment.selectionSet);
         }
       }
     };
     sets.forEach(visitSet);
+    // For its scopes alone.
+    if (skipped.length > 0) this.collect(type, [{ kind: Kind.SELECTION_SET, selections: skipped }], depth);
     return groups;
   }
 
-  #isIncluded({ directives }: SelectionNode): boolean {
-    if (this.#variables === null) return true;
-    // Executable documents have only `@skip` and `@include`, both with the single argument `if`.
+  /** Executable documents have only `@skip` and `@include`, both with the single argument `if`. */
+  #isIncluded({ directives }: SelectionNode, depth: number): boolean {
+    let isIncluded = true;
     for (const { name, arguments: given } of directives!) {
+      // GraphQL specification, section 5.2.4.1; graphql-js 16 lacks this part of its rule.
+      if (depth === 1 && this.#isSubscription) {
+        const message = 'The root field of a subscription must not have @skip or @include.';
+        throw new OperationRefused([
+          publicError(new GraphQLError(message, { nodes: directives! }), 'GRAPHQL_VALIDATION_FAILED'),
+        ]);
+      }
       const { value: condition } = given![0]!;
-      const value =
-        condition.kind === Kind.VARIABLE
-          ? this.#variables[condition.name.value]
-          : (condition as BooleanValueNode).value;
-      if (value === (name.value === 'skip')) return false;
+      const isVariable = condition.kind === Kind.VARIABLE;
+      const value = isVariable
+        ? this.#variables[condition.name.value] === true
+        : (condition as BooleanValueNode).value;
+      if (isVariable) {
+        this.conditions.set(condition.name.value, value);
+        this.neverNull.add(condition.name.value);
+      }
+      if (value === (name.value === 'skip')) isIncluded = false;
     }
-    return true;
+    return isIncluded;
   }
 
   #applies(type: GraphQLObjectType, condition: string | undefined): boolean {
-    if (condition === undefined || condition === type.name) return true;
-    const abstract = this.#schema.getType(condition);
-    return isAbstractType(abstract) && this.#schema.isSubType(abstract, type);
+    if (condition === undefined) return true;
+    const named = this.#schema.getType(condition)!;
+    this.#requireRead(named);
+    return named === type || (isAbstractType(named) && this.#schema.isSubType(named, type));
   }
 }
 
-/** Meta fields, which no type declares. Validation has refused them where they do not belong. */
+/** Meta fields, which no type declares. */
 const META_FIELDS: ReadonlyMap<string, GraphQLField<unknown, unknown>> = new Map(
   [TypeNameMetaFieldDef, SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]),
 );

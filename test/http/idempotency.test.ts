@@ -72,7 +72,7 @@ onAnyEngine('idempotent requests', (kit) => {
     const fields = Array.from({ length: 300 }, (_, i) => `"${name}${i}":1`);
     const key = newKey();
     const first = await post(kit, '/pets', key, `{${fields.join(',')}}`);
-    expectRefusal(first, 'VALIDATION_FAILED', /; and 282 more\.$/);
+    expectRefusal(first, 'VALIDATION_FAILED');
     expect(Buffer.byteLength(first.text)).toBeLessThan(16_000);
     expectReplay(await post(kit, '/pets', key, `{${fields.join(',')}}`), first);
   });

@@ -71,25 +71,6 @@ describe('each input is parsed once, and resolvers are given what came of it', (
       (sent) => dataOf(sent).createPet,
     ],
     [
-      'a literal',
-      (name) =>
-        query(
-          kit.gateway,
-          `mutation { createPet(input: { name: "${name}", categoryId: ${id} }) { name status } }`,
-        ),
-      (sent) => dataOf(sent).createPet,
-    ],
-    [
-      'a literal with a variable',
-      (name) =>
-        query(
-          kit.gateway,
-          `mutation ($name: String!) { createPet(input: { name: $name, categoryId: ${id} }) { name status } }`,
-          { name },
-        ),
-      (sent) => dataOf(sent).createPet,
-    ],
-    [
       'the default of a variable',
       (name) => {
         const byDefault = `$input: NewPet! = { name: "${name}", categoryId: ${id} }`;
@@ -107,13 +88,5 @@ describe('each input is parsed once, and resolvers are given what came of it', (
       expect(petOf(sent), sent.about).toEqual({ name: 'Rex', status: 'available' });
       expect(parses(), `use ${use}`).toBeLessThanOrEqual(1);
     }
-  });
-
-  it('several times where several fields have literals of their own', async () => {
-    const input = `input: { name: "Rex", categoryId: ${id} }`;
-    dataOf(
-      await query(kit.gateway, `mutation { a: createPet(${input}) { id } b: createPet(${input}) { id } }`),
-    );
-    expect(parses()).toBe(2);
   });
 });

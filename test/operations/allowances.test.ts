@@ -7,8 +7,6 @@ const EVENTS = '{ events { nodes { id } pageInfo { hasNextPage } } }';
 
 /** What draws on each allowance. Without one it would go on, whatever it had paid. */
 const REFUSED: readonly (readonly [what: Metered, operation: string])[] = [
-  ['tokens', '{ pets { nodes { id } } }'],
-  ['literals', 'query ($first: Int) { pets(first: $first) { nodes { id } } }'],
   ['entries', '{ pets { nodes { id } } }'],
   ['entries', '{ category(id: $C) { pets { nodes { id } } } }'],
   ['entries', '{ inventory { nodes { id } } }'],

@@ -175,7 +175,7 @@ describe('internal operations', () => {
   it('refuses an invalid operation when it is prepared', () => {
     const reported: unknown[] = [];
     const operations = new Operations(schema, (error) => reported.push(error));
-    for (const text of ['{', '{ nothing }', '{ pet(id: "x") { id } }'])
+    for (const text of ['{', '{ nothing }', '{ pet(id: 1, x: 2) { id } }'])
       expect(() => operations.prepareInternal(text), text).toThrow(OperationRefused);
     expect(operations.prepareInternal('query ($id: ID!) { pet(id: $id) { id } }')).toBeInstanceOf(Function);
     expect(reported).toEqual([]);

@@ -1,4 +1,4 @@
-import { buildSchema, parse } from 'graphql';
+import { buildSchema, type OperationDefinitionNode, parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { jsonOf } from '../../src/kit/json-writer.ts';
 import { resultWriter } from '../../src/operations/result-writer.ts';
@@ -15,9 +15,10 @@ const animals = buildSchema(`
 `);
 
 const write = (query: string, data: object) => {
-  const document = parse(query);
-  const [operation] = document.definitions;
-  const { selection } = select(animals, document, operation as never, {});
+  const ast = parse(query);
+  const node = ast.definitions[0] as OperationDefinitionNode;
+  const document = { text: query, ast, operations: new Map() };
+  const { selection } = select(animals, { document, node }, {});
   return jsonOf(resultWriter(selection), { data });
 };
 

@@ -1,6 +1,9 @@
 import {
   type FieldNode,
+  type GraphQLArgument,
+  GraphQLError,
   type GraphQLField,
+  type GraphQLFormattedError,
   type GraphQLObjectType,
   type GraphQLSchema,
   getArgumentValues,
@@ -13,13 +16,16 @@ import {
   isSpecifiedScalarType,
   Kind,
   TypeNameMetaFieldDef,
-  type ValueNode,
+  visit,
 } from 'graphql';
+import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/pricing.ts';
+import { ruleOf } from '../kit/argument-rules.ts';
+import { idIssues, isOpaque } from '../kit/id-scalar.ts';
+import { inputRulesOf, isParsed, parseInput, rememberParsed } from '../kit/input-rules.ts';
 import { isSchemaField } from './introspection.ts';
-import { isConstant } from './literals.ts';
-import { tooComplex } from './refusal.ts';
-import type { SelectedField, SelectedOperation, Selection } from './selection.ts';
+import { OperationRefused, publicError, tooComplex } from './refusal.ts';
+import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
 /** Weight up to which `rateLimit` and root `__typename` are free. */
@@ -31,7 +37,8 @@ const FREE_LITERALS = 32;
 /** Events covered by the cost of a subscription. */
 const SUBSCRIPTION_ROWS = 100;
 
-export interface Cost {
+/** What an operation costs. */
+export interface Price {
   units: number;
   /** The root fields with the units of each. */
   fields: readonly { readonly name: string; readonly units: number }[];
@@ -48,18 +55,13 @@ interface Amount {
   weight: number;
 }
 
-const max = (a: Amount, b: Amount): Amount => ({
-  entries: Math.max(a.entries, b.entries),
-  weight: Math.max(a.weight, b.weight),
-});
-
 type Field = GraphQLField<unknown, unknown>;
 
 /**
- * Computes the cost of operations in units: the sum over all root fields of `max(1, ceil(entries / 100),
+ * Computes the prices of operations in units: the sum over all root fields of `max(1, ceil(entries / 100),
  * ceil(weight / 2500))`, using the most each can return.
  */
-export class CostModel {
+export class Prices {
   readonly #weights = new Map<Field, number>();
 
   /** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
@@ -83,31 +85,28 @@ export class CostModel {
   }
 
   /**
+   * Prices an operation, and checks its arguments on the way: page sizes, cursors, sorts, inputs and ids.
+   *
    * @param variables coerced, with defaults
-   * @throws QUERY_TOO_COMPLEX above MAX_COST units
+   * @throws OperationRefused listing the first faults, QUERY_TOO_COMPLEX above MAX_COST units
    */
-  costOf(
-    { selection }: SelectedOperation,
-    kind: 'query' | 'mutation' | 'subscription',
-    variables: Variables,
-  ): Cost {
-    const analysis = new CostAnalysis(this.#weights, variables);
+  priceOf(selection: Selection, kind: 'query' | 'mutation' | 'subscription', variables: Variables): Price {
+    const walk = new Walk(this.#weights, variables);
     const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
     let units = 0;
     let freeWeight = 0;
     const fields: { name: string; units: number }[] = [];
-    const add = ({ definition }: SelectedField, own: number) => {
+    let dearest = { key: '', units: 0 };
+    const add = ({ definition, key }: SelectedField, own: number) => {
       units += own;
       fields.push({ name: definition.name, units: own });
+      if (own > dearest.units) dearest = { key, units: own };
     };
     for (const field of selection) {
-      if (isSchemaField(field)) {
-        add(field, 1);
-        continue;
-      }
-      const { entries, weight } = analysis.amountOf(field, rows);
+      const { entries, weight } = walk.amountOf(field, rows);
       const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
-      if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
+      if (isSchemaField(field)) add(field, 1);
+      else if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
       else
         add(field, Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT)));
     }
@@ -116,18 +115,26 @@ export class CostModel {
       units += own;
       fields.push({ name: 'rateLimit', units: own });
     }
+    if (walk.errors.length > 0) throw new OperationRefused(walk.errors);
     if (units > MAX_COST) {
-      throw tooComplex(`costs ${units.toLocaleString('en-US')} units; the maximum is ${MAX_COST}`);
+      const [all, own] = [units, dearest.units].map((count) => count.toLocaleString('en-US'));
+      throw tooComplex(
+        `costs ${all} units; the maximum is ${MAX_COST}. ${dearest.key} alone costs ${own}: ask for less in its lists (first, last), or in several operations`,
+      );
     }
-    return { units, fields, dependsOnVariables: analysis.dependsOnVariables };
+    return { units, fields, dependsOnVariables: walk.dependsOnVariables };
   }
 }
 
-class CostAnalysis {
+/** Walks the selection of an operation for one set of variables. */
+class Walk {
   dependsOnVariables = false;
+  /** One entry of `errors` for each field with faults in its arguments. */
+  readonly errors: GraphQLFormattedError[] = [];
   readonly #weights: ReadonlyMap<Field, number>;
   readonly #variables: Variables;
-  readonly #counted = new Map<object, number>();
+  /** What the arguments of nodes are, which several types may share. */
+  readonly #arguments = new Map<FieldNode, Record<string, unknown>>();
 
   constructor(weights: ReadonlyMap<Field, number>, variables: Variables) {
     this.#weights = weights;
@@ -141,61 +148,31 @@ class CostAnalysis {
    * @param page entries in the lists of the enclosing connection
    */
   amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
-    const amount = this.#selected(definition, nodes[0], subselections, rows, page);
-    if (nodes[0].arguments!.length > 0) amount.weight += rows * this.#weightOfArguments(definition, nodes[0]);
-    return amount;
-  }
-
-  #selected(
-    definition: Field,
-    node: FieldNode,
-    subselections: SelectedField['subselections'],
-    rows: number,
-    page: number | undefined,
-  ): Amount {
-    const size = this.#sizeOf(definition, node) ?? page;
+    const given = nodes[0].arguments!.length > 0 ? this.#argumentsOf(definition, nodes[0]) : NO_ARGUMENTS;
+    const size = this.#sizeOf(definition, given) ?? page;
+    const more = rows * weightOfArguments(definition, given);
     if (!isListType(getNullableType(definition.type))) {
-      const amount = this.#maximum(subselections, rows, size);
+      const { entries, weight } = this.#maximum(subselections, rows, size);
       // The page is read even if neither nodes nor edges are selected.
-      if (size !== undefined && isPaged(definition) && !hasList(subselections)) amount.entries += rows * size;
-      return amount;
+      const isOnlyRead = size !== undefined && isPaged(definition) && !hasList(subselections);
+      return { entries: entries + (isOnlyRead ? rows * size : 0), weight: weight + more };
     }
     const entries = rows * (size ?? 1);
     const amount = this.#maximum(subselections, entries, undefined);
     // The field itself counts once, as if it had one value.
     const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
-    const weight = amount.weight + values * (this.#weights.get(definition) ?? 1);
+    const weight = amount.weight + more + values * (this.#weights.get(definition) ?? 1);
     return { entries: amount.entries + entries, weight };
-  }
-
-  /** Resolvers may look at every value of an argument for every row. */
-  #weightOfArguments({ args }: Field, { arguments: given }: FieldNode): number {
-    let count = 0;
-    for (const { name, value } of given!) {
-      if (value.kind !== Kind.VARIABLE) continue;
-      const argument = args.find((definition) => definition.name === name.value)!;
-      if (isLeafType(getNullableType(argument.type))) continue;
-      if (!isConstant(value.name.value)) this.dependsOnVariables = true;
-      count += this.#valuesIn(this.#variables[value.name.value]);
-    }
-    return Math.max(0, count - FREE_LITERALS);
-  }
-
-  #valuesIn(value: unknown): number {
-    if (typeof value !== 'object' || value === null) return 1;
-    let count = this.#counted.get(value);
-    if (count === undefined) {
-      count = 0;
-      for (const part of Object.values(value)) count += this.#valuesIn(part);
-      this.#counted.set(value, count);
-    }
-    return count;
   }
 
   /** A record has one type, so the most expensive one counts. */
   #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
-    let maximum: Amount = { entries: 0, weight: 0 };
-    for (const selection of subselections.values()) maximum = max(maximum, this.#sum(selection, rows, page));
+    const maximum: Amount = { entries: 0, weight: 0 };
+    for (const selection of subselections.values()) {
+      const { entries, weight } = this.#sum(selection, rows, page);
+      maximum.entries = Math.max(maximum.entries, entries);
+      maximum.weight = Math.max(maximum.weight, weight);
+    }
     return maximum;
   }
 
@@ -210,43 +187,87 @@ class CostAnalysis {
   }
 
   /** The number of entries a list field can return, by its arguments; undefined if it is not a list with a size. */
-  #sizeOf(definition: Field, node: FieldNode): number | undefined {
+  #sizeOf(definition: Field, given: Record<string, unknown>): number | undefined {
     if (isPaged(definition)) {
-      const sizes = ['first', 'last'].map((name) => this.#argument(node, name));
-      const given = sizes.filter((size) => typeof size === 'number');
-      return given.length > 0 ? Math.max(0, ...given) : DEFAULT_PAGE_SIZE;
+      const sizes = [given.first, given.last].filter((size) => typeof size === 'number');
+      return sizes.length > 0 ? Math.max(0, ...sizes) : DEFAULT_PAGE_SIZE;
     }
     if (!isListType(getNullableType(definition.type))) return undefined;
     const { maxItems } = definition.extensions;
     if (typeof maxItems === 'number') return maxItems;
-    if (typeof maxItems === 'function') return maxItems(this.#arguments(definition, node));
+    if (typeof maxItems === 'function') {
+      // The function may also depend on the time.
+      this.dependsOnVariables = true;
+      return maxItems(given);
+    }
     const keys = listSizeArgument(definition);
     if (!keys) return undefined;
-    const given = this.#argument(node, keys.name);
-    return Array.isArray(given) ? given.length : 1;
+    const named = given[keys.name];
+    return Array.isArray(named) ? named.length : 1;
   }
 
-  #arguments(definition: Field, node: FieldNode): Record<string, unknown> {
-    // The function may also depend on the time.
-    this.dependsOnVariables = true;
-    return getArgumentValues(definition, node, this.#variables);
-  }
-
-  #argument(node: FieldNode, name: string): unknown {
-    const value = node.arguments?.find((argument) => argument.name.value === name)?.value;
-    return value && this.#value(value);
-  }
-
-  /** The value of an argument that determines a list's size. For lists, only the length matters. */
-  #value(node: ValueNode): unknown {
-    if (node.kind === Kind.VARIABLE) {
-      if (!isConstant(node.name.value)) this.dependsOnVariables = true;
-      return this.#variables[node.name.value];
+  /** The arguments of a field, checked the first time. */
+  #argumentsOf(definition: Field, node: FieldNode): Record<string, unknown> {
+    let given = this.#arguments.get(node);
+    if (given) return given;
+    if (hasVariables(node)) this.dependsOnVariables = true;
+    const issues: Issue[] = [];
+    given = getArgumentValues(definition, node, this.#variables);
+    for (const argument of definition.args) issues.push(...issuesOf(argument, given));
+    this.#arguments.set(node, given);
+    if (issues.length > 0 && this.errors.length < MAX_LISTED_ISSUES) {
+      const fault = validationFailed(issues);
+      const error = new GraphQLError(fault.message, { nodes: node, originalError: fault });
+      this.errors.push(publicError(error));
     }
-    if (node.kind === Kind.INT) return Number(node.value);
-    if (node.kind === Kind.STRING) return node.value;
-    return node.kind === Kind.LIST ? node.values : null;
+    return given;
   }
+}
+
+const NO_ARGUMENTS: Record<string, unknown> = Object.freeze({});
+
+/** What is wrong with an argument, whatever the data is. */
+function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): readonly Issue[] {
+  const issues = ruleOf(argument)?.(given as never) ?? [];
+  const value = given[argument.name];
+  if (value == null) return issues;
+  const rules = inputRulesOf(argument.type);
+  if (!rules)
+    return isOpaque(argument) ? issues : [...issues, ...idIssues(argument.type, value, argument.name)];
+  if (isParsed(value as object)) return issues;
+  const found: Issue[] = [...issues];
+  const data = parseInput(rules, value, found, argument.name);
+  if (data) rememberParsed(data, value as object);
+  return found;
+}
+
+function hasVariables(node: FieldNode): boolean {
+  let hasAny = false;
+  for (const { value } of node.arguments!) {
+    if (value.kind === Kind.VARIABLE) return true;
+    if (value.kind === Kind.LIST || value.kind === Kind.OBJECT)
+      visit(value, {
+        Variable: () => {
+          hasAny = true;
+        },
+      });
+  }
+  return hasAny;
+}
+
+/** Resolvers may look at every value of an argument for every row. */
+function weightOfArguments({ args }: Field, given: Record<string, unknown>): number {
+  if (given === NO_ARGUMENTS) return 0;
+  let count = 0;
+  for (const { name, type } of args) if (!isLeafType(getNullableType(type))) count += valuesIn(given[name]);
+  return Math.max(0, count - FREE_LITERALS);
+}
+
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1;
+  let count = 0;
+  for (const part of Object.values(value)) count += valuesIn(part);
+  return count;
 }
 
 /** Whether a field is paginated by its arguments. */
