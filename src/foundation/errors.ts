@@ -119,9 +119,14 @@ export const asAppError = (error: unknown): AppError =>
 export const notFound = (kind: string, id: string) =>
   new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);
 
-/** @param field the field that refers to a record of this kind */
-export const unknownReference = (field: string, kind: string, id: string) =>
-  new AppError('UNKNOWN_REFERENCE', `${field}: there is no ${kind} ${id}.`);
+/** @param references the fields that refer to records of these kinds with these ids */
+export const unknownReferences = (
+  references: readonly (readonly [field: string, kind: string, id: string])[],
+) =>
+  new AppError(
+    'UNKNOWN_REFERENCE',
+    `${references.map(([field, kind, id]) => `${field}: there is no ${kind} ${id}`).join('; ')}.`,
+  );
 
 export const tooManyWebhooks = (max: number) =>
   new AppError('CONFLICT', `The plan allows ${max} ${max === 1 ? 'webhook' : 'webhooks'}. Delete one first.`);

@@ -28,6 +28,7 @@ interface Declared {
   kind: string;
   plural: string;
   fields: Readonly<Record<string, Field>>;
+  computed: Readonly<Record<string, Field>>;
   filters: readonly string[];
   combinations: readonly (readonly string[])[];
   sorts: readonly string[];
@@ -56,7 +57,7 @@ export function checkRecord(record: Declared, filtered: readonly string[], saysT
     fail('', `${PLURALS.has(kind) ? kind : plural} is a name of the gateway itself; choose another.`);
 
   const columns = new Map<string, string>([['id', 'id']]);
-  for (const [name, field] of fields) {
+  for (const [name, field] of [...fields, ...Object.entries(record.computed)]) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name in {}) fail(name, 'a field is called like name or petId.');
     if (FIELDS.has(name) || name === `${kind}Id`)
       fail(name, 'interfaces use this name themselves; choose another.');

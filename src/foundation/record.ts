@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { Field, Parent, Reference } from './fields.ts';
+import { type Issue, validationFailed } from './errors.ts';
+import type { Computed, Field, Parent, Reference } from './fields.ts';
 import { ownId } from './fields.ts';
 import type { Id } from './id.ts';
 import { checkRecord } from './record-rules.ts';
@@ -23,6 +24,10 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   description: string;
   id: Field<Id, 'required'>;
   fields: F;
+  /** Fields that are computed from the others whenever a record is shown. */
+  computed: Readonly<Record<string, Computed>>;
+  /** Rules over several fields: what is wrong with a record, whoever writes it. */
+  rules: (record: never) => readonly Issue[];
   /** The fields that lists can be filtered by. */
   filters: readonly Filters[];
   /** The filters and references that a list may have conditions on together. */
@@ -61,12 +66,12 @@ type ValueOf<F> = F extends Field<infer T> ? T : never;
 type Flat<T> = { [K in keyof T]: T[K] };
 type FieldsOf<R> = R extends RecordDeclaration<infer F, string> ? F : never;
 
+type ValuesOf<F extends Fields> = { [K in Required<F>]: ValueOf<F[K]> } & {
+  [K in Optional<F>]?: ValueOf<F[K]>;
+};
+
 /** A stored record. Absent values are left out. */
-export type RecordOf<R extends AnyRecord> = Flat<
-  { id: Id } & { [K in Required<FieldsOf<R>>]: ValueOf<FieldsOf<R>[K]> } & {
-    [K in Optional<FieldsOf<R>>]?: ValueOf<FieldsOf<R>[K]>;
-  }
->;
+export type RecordOf<R extends AnyRecord> = Flat<{ id: Id } & ValuesOf<FieldsOf<R>>>;
 
 /** The values of a new record. */
 export type NewOf<R extends AnyRecord> = Flat<
@@ -115,8 +120,14 @@ function subsetsOf([field, ...others]: readonly string[]): string[][] {
  *
  * @throws Error if something cannot work, with what to do about it
  */
-export function declareRecord<const F extends Fields, const Filters extends string & keyof F = never>({
+export function declareRecord<
+  const F extends Fields,
+  const Filters extends string & keyof F = never,
+  const C extends Readonly<Record<string, Computed>> = Record<never, never>,
+>({
   id = 'Unique identifier, assigned on creation',
+  computed = {} as C,
+  rules = () => [],
   filters = [],
   combinations,
   sorts = [],
@@ -129,6 +140,10 @@ export function declareRecord<const F extends Fields, const Filters extends stri
   /** The description of its id. */
   id?: string;
   fields: F;
+  /** Fields that are computed from the others whenever a record is shown. */
+  computed?: C;
+  /** Rules over several fields: what is wrong with a record as it would be after a write. */
+  rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
   filters?: readonly Filters[];
   /**
    * Which filters and references a list may have conditions on together, besides those of a part of these. By default
@@ -138,11 +153,13 @@ export function declareRecord<const F extends Fields, const Filters extends stri
   sorts?: readonly (string & keyof F)[];
   unique?: readonly (readonly (string & keyof F)[])[];
   choosesId?: boolean;
-}): RecordDeclaration<F, Filters> {
+}): RecordDeclaration<F, Filters> & { computed: C } {
   const index = declared++;
   const record = {
     ...rest,
     id: ownId(id),
+    computed,
+    rules,
     filters,
     combinations: combinations ?? [],
     sorts,
@@ -193,6 +210,16 @@ export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
 
 /** What holds off the deletion of a record: `incomplete orders`. */
 export const holdersName = ({ child, holds }: Referrer): string => holds.name ?? child.plural;
+
+/**
+ * Checks the values of a record as they would be after a write.
+ *
+ * @throws VALIDATION_FAILED if they break the rules over several fields
+ */
+export function checkRules({ rules }: AnyRecord, values: object): void {
+  const issues = rules(values as never);
+  if (issues.length > 0) throw validationFailed(issues);
+}
 
 /** The rules for the fields of a new record. */
 export const newRules = (record: AnyRecord, dialect: InputDialect): z.ZodObject => {

@@ -1,10 +1,16 @@
-import type { Choices, Field } from '../foundation/fields.ts';
+import type { Choices, Computed, Field } from '../foundation/fields.ts';
 
 /** Options of an output field: what its declaration says. */
 export const exposed = <F extends Field>({ description, presence, maxLength }: F) => ({
   description: `${description}.`,
   nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
   ...(maxLength !== undefined && { extensions: { maxLength } }),
+});
+
+/** Options of an output field that is computed. */
+export const shownAs = <F extends Computed>(field: F) => ({
+  ...exposed(field),
+  resolve: (record: never) => field.compute(record) ?? (null as never),
 });
 
 const described = ({ description, limits }: Field): string =>

@@ -16,9 +16,9 @@ export function addShape(components: Components, shape: Shape): void {
     required: Object.keys(fields).filter((field) => fields[field]!.required),
     additionalProperties: false,
     properties: Object.fromEntries(
-      Object.entries(fields).map(([field, { schema, description }]) => [
+      Object.entries(fields).map(([field, { schema, description, compute }]) => [
         field,
-        describedAs(schema, description),
+        { ...describedAs(schema, description), ...(compute && { readOnly: true }) },
       ]),
     ),
     example,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Choices, FieldKind, JsonSchema } from '../foundation/fields.ts';
+import type { Choices, Computed, FieldKind, JsonSchema } from '../foundation/fields.ts';
 import { type AnyRecord, type Fields, inputFields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
@@ -24,6 +24,8 @@ export interface ShapeField {
   rule?: z.ZodType;
   /** The property of the stored record, if it has another name. */
   property?: string;
+  /** Computes it from the stored record. A body may repeat it, whatever its value. */
+  compute?: Computed['compute'] | undefined;
   /** Converts a GraphQL value to the one REST uses. */
   toRestValue?: (value: string) => string;
   /** For a nested record that GraphQL has as an object: the selection of its fields. */
@@ -71,25 +73,30 @@ export function shapeOf(
     fields?: Fields;
   } = {},
 ): Shape {
-  const { fields = { id: record.id, ...inputFields(record) } } = form;
+  const { fields = { id: record.id, ...inputFields(record), ...record.computed } } = form;
   return {
     type: record.type,
     listName: capitalised(record.plural),
     description: record.description,
     ...form,
     fields: Object.fromEntries(
-      Object.entries(fields).map(([name, { kind, presence, description, schema, inputSchema, rule }], n) => [
-        name,
-        {
-          kind: JSON_KINDS[kind],
-          required: presence !== 'optional',
-          description,
-          schema,
-          inputSchema,
-          rule: rule(restDialect),
-          ...(n === 0 && { property: 'id' }),
-        },
-      ]),
+      Object.entries(fields).map(([name, field], n) => {
+        const { kind, presence, description, schema, inputSchema, rule } = field;
+        const compute = 'compute' in field ? (field as Computed).compute : undefined;
+        return [
+          name,
+          {
+            kind: JSON_KINDS[kind],
+            required: presence !== 'optional',
+            description,
+            schema,
+            inputSchema,
+            rule: rule(restDialect),
+            ...(n === 0 && { property: 'id' }),
+            ...(compute && { compute }),
+          },
+        ];
+      }),
     ),
     example: Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example])),
   };
@@ -106,7 +113,14 @@ export const representedAs = (
   { fields }: Shape,
   record: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).map(([name, { property = name }]) => [name, record[property]]));
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, shownValue(name, field, record)]));
+
+/** The value of a field of a shape for a stored record. */
+export const shownValue = (
+  name: string,
+  { property = name, compute }: ShapeField,
+  record: Readonly<Record<string, unknown>>,
+): unknown => (compute ? compute(record as never) : record[property]);
 
 /** The schema of a closed set of values. */
 export const choicesSchema = ({ values, description }: Choices): JsonSchema => ({

@@ -1,9 +1,10 @@
-import { idempotencyKeyReused, notFound, unknownReference } from '../foundation/errors.ts';
+import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../foundation/instant.ts';
 import {
   type AnyRecord,
+  checkRules,
   type Fields,
   holdersOf,
   isHolding,
@@ -111,6 +112,7 @@ class RecordWrites implements TableWrites<AnyRecord> {
     const record = this.#record;
     const rows = this.#transaction.rows(record);
     const values = canonical(record, input, {});
+    checkRules(record, values);
     await this.#checkReferences(values, undefined);
     const chosen = record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && (await this.#find(record, chosen))) throw idTaken(record, chosen);
@@ -125,6 +127,7 @@ class RecordWrites implements TableWrites<AnyRecord> {
     const values = canonical(this.#record, patch, current);
     const next: Stored = { id, ...values };
     if (changedFields(this.#record, current, next).length === 0) return current as RecordOf<AnyRecord>;
+    checkRules(this.#record, values);
     await this.#checkReferences(values, current);
     await this.#checkUnique(values, current);
     await this.#transaction.rows(this.#record).replace(current, next);
@@ -165,6 +168,7 @@ class RecordWrites implements TableWrites<AnyRecord> {
    * @throws UNKNOWN_REFERENCE
    */
   async #checkReferences(values: Values, current: Stored | undefined): Promise<void> {
+    const unknown: [field: string, kind: string, id: Id][] = [];
     for (const reference of referencesOf(this.#record)) {
       const { field } = reference;
       const parent = reference.parent as AnyRecord;
@@ -175,8 +179,9 @@ class RecordWrites implements TableWrites<AnyRecord> {
       const isThere = isHeld
         ? await this.#transaction.rows(parent).lock(id)
         : (await this.#find(parent, id)) !== null;
-      if (!isThere) throw unknownReference(field, parent.kind, id);
+      if (!isThere) unknown.push([field, parent.kind, id]);
     }
+    if (unknown.length > 0) throw unknownReferences(unknown);
   }
 
   /** @throws CONFLICT if another record has the same values in fields that are unique together */

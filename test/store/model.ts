@@ -1,4 +1,4 @@
-import { AppError, idempotencyKeyReused, notFound, unknownReference } from '../../src/foundation/errors.ts';
+import { AppError, idempotencyKeyReused, notFound, unknownReferences } from '../../src/foundation/errors.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { folded } from '../../src/foundation/folded.ts';
 import type { Id } from '../../src/foundation/id.ts';
@@ -149,14 +149,16 @@ class ModelTable implements Table<AnyRecord> {
 
   /** A reference that is new, or holds its parent from now on, must name a record. */
   #checkReferences(values: Values, current: Values | undefined): void {
+    const unknown: [string, string, Id][] = [];
     for (const reference of referencesOf(this.#record)) {
       const id = values[reference.field] as Id | undefined;
       if (id === undefined) continue;
       const isOld = id === current?.[reference.field];
       if (isOld && (isHolding(reference, current!) || !isHolding(reference, values))) continue;
       if (!this.#model.table(reference.parent as AnyRecord).stored.has(id))
-        throw unknownReference(reference.field, reference.parent.kind, id);
+        unknown.push([reference.field, reference.parent.kind, id]);
     }
+    if (unknown.length > 0) throw unknownReferences(unknown);
   }
 }
 

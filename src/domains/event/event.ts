@@ -3,7 +3,7 @@ import { integerOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import type { Domain } from '../../kit/domain.ts';
 import { toJson } from '../../kit/json.ts';
-import type { Shape } from '../../rows/shape.ts';
+import { type Shape, shownValue } from '../../rows/shape.ts';
 import type { EventType, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 
@@ -50,10 +50,11 @@ export const eventShape = (type: EventType): Shape => domainOf(type).resource.sh
 /** An event's data in REST form; ids beyond 2^53 are bigints. */
 export function eventData({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {
   const data: Record<string, unknown> = {};
-  for (const [name, { kind, property = name }] of Object.entries(eventShape(type).fields)) {
-    const value = record[property];
+  const isDeleted = type.endsWith('.deleted');
+  for (const [name, field] of Object.entries(eventShape(type).fields)) {
+    const value = isDeleted && field.compute ? undefined : shownValue(name, field, record);
     if (value === undefined) continue;
-    data[name] = kind === 'int64' ? integerOf(value as string) : value;
+    data[name] = field.kind === 'int64' ? integerOf(value as string) : value;
   }
   return data;
 }

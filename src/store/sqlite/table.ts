@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { notFound, unknownReference } from '../../foundation/errors.ts';
+import { notFound, unknownReferences } from '../../foundation/errors.ts';
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import { lruCache } from '../../foundation/lru.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyRecord,
+  checkRules,
   holdersOf,
   isHolding,
   type RecordOf,
@@ -216,6 +217,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
 
   readonly insert = (input: Values): RecordOf<R> => {
     const values = this.#normalised(input, {});
+    checkRules(this.#record, values);
     this.#checkReferences(values, undefined);
     const chosen = this.#record.choosesId ? (input.id as Id | undefined) : undefined;
     if (chosen !== undefined && this.#find(chosen)) throw idTaken(this.#record, chosen);
@@ -231,6 +233,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
     const values = this.#normalised(patch, current);
     const changed = this.#columns.filter(({ field }) => values[field] !== current[field]);
     if (changed.length === 0) return current as RecordOf<R>;
+    checkRules(this.#record, values);
     this.#checkReferences(values, current);
     if (this.#record.unique.some((fields) => changed.some(({ field }) => fields.includes(field))))
       this.#checkUnique(values, id);
@@ -324,6 +327,7 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
 
   /** @throws UNKNOWN_REFERENCE if a reference that is new, or holds its parent from now on, names nothing */
   #checkReferences(values: Values, current: Values | undefined): void {
+    const unknown: [field: string, kind: string, id: Id][] = [];
     for (const reference of this.#references) {
       const { field, parent } = reference;
       const id = values[field] as Id | undefined;
@@ -331,8 +335,9 @@ export class SqliteTable<R extends AnyRecord> implements Table<R> {
       const isSettled =
         id === current?.[field] && (isHolding(reference, current) || !isHolding(reference, values));
       if (!isSettled && !this.#tables[(parent as AnyRecord).index]!.#find(id))
-        throw unknownReference(field, parent.kind, id);
+        unknown.push([field, parent.kind, id]);
     }
+    if (unknown.length > 0) throw unknownReferences(unknown);
   }
 
   /** @throws CONFLICT if another record has the same values in fields that are unique together */

@@ -52,7 +52,9 @@ export class DocumentOperation implements RestOperation {
     this.#operation = new RouteOperation(route, services.operations);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
     this.#repeatable = repeatableFields(route);
-    this.#unchanging = this.#repeatable.filter((name) => name !== idFieldOf(route.shape!));
+    this.#unchanging = this.#repeatable.filter(
+      (name) => name !== idFieldOf(route.shape!) && !route.shape!.fields[name]!.compute,
+    );
     this.#types = isExportable(route) ? LIST_TYPES : TYPES;
   }
 
