@@ -70,3 +70,22 @@ withBrowser('the landing page without a development key', (kit) => {
     await tab.leave('landing-with-key');
   }, 60_000);
 });
+
+withBrowser('the guides', (kit) => {
+  it('are accessible, and their headings are found by any of their words', async () => {
+    const tab = await kit.open('/guides/interface');
+    const { page } = tab;
+    await expectSkipLink(tab);
+    const shown = () => page.locator('.contents li li:visible').count();
+    const own = await shown();
+    expect(own).toBeGreaterThan(3);
+    await page.getByLabel('Search headings').fill('webhooks receiver');
+    await tab.see('What a receiver does', '.contents a');
+    expect(await shown()).toBeLessThan(own);
+    await tab.see(/headings? found/, '#found');
+    await page.getByLabel('Search headings').fill('');
+    await expect.poll(shown).toBe(own);
+    await expectAccessible(tab, 'guides');
+    await tab.leave('guides');
+  }, 60_000);
+});

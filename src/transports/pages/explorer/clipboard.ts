@@ -1,22 +1,6 @@
-/** @returns whether the text was copied */
-export async function copy(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copyBySelection(text);
-  }
-}
-
-/**
- * Fallback for pages loaded over plain HTTP from another machine, where scripts cannot use the clipboard API.
- */
-function copyBySelection(text: string): boolean {
-  const area = document.createElement('textarea');
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const isCopied = document.execCommand('copy');
-  area.remove();
-  return isCopied;
-}
+/** @returns whether the text was copied: browsers do not let pages loaded over plain HTTP from another machine */
+export const copy = (text: string): Promise<boolean> =>
+  Promise.resolve(navigator.clipboard?.writeText(text)).then(
+    () => navigator.clipboard !== undefined,
+    () => false,
+  );

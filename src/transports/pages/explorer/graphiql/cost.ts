@@ -1,10 +1,19 @@
-import { type DocumentNode, GraphQLError, type GraphQLSchema, Kind, parse, print, validate } from 'graphql';
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  parse,
+  print,
+  separateOperations,
+  validate,
+} from 'graphql';
 import { parse as parseJsonc } from 'jsonc-parser';
 import { apiKey } from '../key.ts';
 import { Observable } from '../observable.ts';
 import { errorMessage } from '../server.ts';
 import { counted } from '../words.ts';
-import { bodyOf, headersFor, operationAt, withFragments } from './request.ts';
+import { bodyOf, headersFor, operationAt } from './request.ts';
 
 /** How long typing must pause before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
@@ -147,7 +156,9 @@ function bodyAt(
       type.kind === Kind.NON_NULL_TYPE && !defaultValue && (given?.[variable.name.value] ?? null) === null,
   );
   if (absent) return { problem: `The variable $${absent.variable.name.value} has no value yet.` };
-  return { body: bodyOf(print(withFragments(document, operation)), given, operation.name?.value) };
+  const name = operation.name?.value;
+  const own = separateOperations(document)[name ?? '']!;
+  return { body: bodyOf(print(own), given, name) };
 }
 
 /** Tells text that ends too early from text that is wrong. */

@@ -1,5 +1,4 @@
 import { type DocumentNode, Kind, type OperationDefinitionNode, parse } from 'graphql';
-import { getFragmentDependenciesForAST } from 'graphql-language-service';
 
 /** The headers of GraphiQL's requests. */
 export const headersFor = (own: Record<string, unknown> = {}): Record<string, string> => ({
@@ -19,20 +18,6 @@ export function operationAt(document: DocumentNode, offset: number): OperationDe
     (definition) => definition.kind === Kind.OPERATION_DEFINITION,
   );
   return operations.findLast(({ loc }) => loc && loc.start <= offset) ?? operations[0];
-}
-
-/** An operation with the fragments it uses. */
-export function withFragments(document: DocumentNode, operation: OperationDefinitionNode): DocumentNode {
-  const fragments = new Map(
-    document.definitions
-      .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
-      .map((definition) => [definition.name.value, definition]),
-  );
-  const used = getFragmentDependenciesForAST(
-    { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] },
-    fragments,
-  );
-  return { kind: Kind.DOCUMENT, definitions: [operation, ...new Set(used)] };
 }
 
 /** @returns undefined if the text is not a complete document */
