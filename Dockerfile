@@ -14,7 +14,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The only writable path, so that the root file system can be read-only.
-RUN mkdir data && chown node:node data
+RUN mkdir data && chown node:node data && ln -s /app/dist/petstore.js /usr/local/bin/petstore
 VOLUME /app/data
 USER node
 EXPOSE 4000

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { argv } from 'node:process';
@@ -130,4 +130,19 @@ function digestOfInputs(): string {
   return hash.digest('hex');
 }
 
-if (argv[1] === fileURLToPath(import.meta.url)) await Promise.all([bundlePrograms(), bundlePages()]);
+/**
+ * Links the command where npx looks first. For a `bin` of this package it would install the whole package once more.
+ * Without symbolic links there are the scripts of package.json.
+ */
+function linkCommand(): void {
+  const link = join(ROOT, 'node_modules/.bin/petstore');
+  try {
+    rmSync(link, { force: true });
+    symlinkSync('../../dist/petstore.js', link);
+  } catch {}
+}
+
+if (argv[1] === fileURLToPath(import.meta.url)) {
+  linkCommand();
+  await Promise.all([bundlePrograms(), bundlePages()]);
+}

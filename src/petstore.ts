@@ -45,6 +45,8 @@ async function programFor(args: readonly string[]): Promise<Command> {
  * @param args as after `petstore`
  */
 export async function run(...args: string[]): Promise<void> {
+  // `petstore keys list | head`
+  if (args[0] !== 'serve') process.stdout.on('error', () => process.exit());
   const program = await programFor(args.slice(0, 2));
   try {
     await program.parseAsync(args, { from: 'user' });

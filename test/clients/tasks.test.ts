@@ -6,8 +6,10 @@ import { makeWorld, send, sqlite, useGateway } from '../kit/petstore.ts';
 import { cached } from './tasks/cached.ts';
 import { call } from './tasks/call.ts';
 import { create } from './tasks/create.ts';
+import { exported } from './tasks/export.ts';
 import { follow } from './tasks/follow.ts';
 import { list } from './tasks/list.ts';
+import { fill, type Mirror, update as updateMirror } from './tasks/mirror.ts';
 import { update } from './tasks/update.ts';
 
 interface Category {
@@ -89,6 +91,62 @@ describe('docs/tasks.md', () => {
     await gateway.store.table(CategoryRecord).insert({ name: 'Later' });
     await follow(gateway.url, gateway.key, after, handle);
     expect(types).toEqual(['category.created']);
+  });
+
+  it('mirrors everything, also what changes during the export and when the budget ends in it', async () => {
+    const { gateway } = kit;
+    const { C } = await makeWorld(kit);
+    const table = gateway.store.table(CategoryRecord);
+    for (let n = 0; n < 250; n++) await table.insert({ name: `Mirrored ${n}` });
+    const records = new Map<string, object>();
+    let isChanged = false;
+    const mirror: Mirror = {
+      async put(type, record) {
+        const { id, petId } = record as { id?: number; petId?: number };
+        records.set(`${type} ${type === 'inventory' ? petId : id}`, record);
+        if (isChanged) return;
+        isChanged = true;
+        await table.update(C, { name: 'Changed' });
+        await table.remove((await table.insert({ name: 'Gone' })).id);
+      },
+      async remove(type, id) {
+        records.delete(`${type} ${id}`);
+      },
+    };
+    const limits = { perMinute: 8, perDay: 100_000 };
+    const key = await gateway.newKey('enterprise', limits);
+    const timer = setInterval(() => gateway.clock.advance(5_000), 50);
+    const place = await fill(gateway.url, key, mirror).finally(() => clearInterval(timer));
+    const paths = {
+      category: '/categories',
+      pet: '/pets',
+      order: '/store/orders',
+      inventory: '/store/inventory',
+    };
+    const check = async () => {
+      for (const [type, path] of Object.entries(paths)) {
+        const own = [...records].filter(([name]) => name.startsWith(type)).map(([, record]) => record);
+        const all: object[] = [];
+        for await (const record of list<object>(`${gateway.url}${path}?limit=100`, gateway.key))
+          all.push(record);
+        const sorted = (rows: object[]) => rows.map((row) => JSON.stringify(row)).toSorted();
+        expect(sorted(own)).toEqual(sorted(all));
+      }
+    };
+    await check();
+    await table.insert({ name: 'Later' });
+    expect(await updateMirror(gateway.url, gateway.key, place, mirror)).not.toBe(place);
+    await check();
+  }, 60_000);
+
+  it('ends an export with the error of a key that is no longer valid', async () => {
+    const url = await startProxy((_request, response) => {
+      response.end('{"id":1}\n{"code":"UNAUTHENTICATED","message":"The API key expired.","status":401}\n');
+    });
+    const all = async () => {
+      for await (const _ of exported(`${url}/pets`, 'key'));
+    };
+    await expect(all()).rejects.toThrow('The API key expired.');
   });
 
   it('reads a cached resource anew only after it has changed', async () => {
