@@ -18,10 +18,10 @@ export interface RecordDocument extends Document {
  * The property in which an update stores a copy of everything clients see of the record. A change stream reports
  * only what an update sets; the full document of that moment is available only on servers configured to keep it.
  */
-export const SNAPSHOT = 'written';
+export const SNAPSHOT = '_written';
 
 /** Marks a record that was not created here, so that its insertion is no event. */
-export const IMPORTED = 'imported';
+export const IMPORTED = '_imported';
 
 /** How the values of one kind are stored. Neither function gets an absent value. */
 interface Codec {

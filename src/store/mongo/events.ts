@@ -242,9 +242,15 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
     return {
       async caughtUp() {
-        const until = await clusterTime();
-        if (stopped) return;
-        await new Promise<void>((resolve) => waiting.add({ until, resolve }));
+        // Following goes on after an outage, and so does whoever waits for it.
+        let until: Timestamp | undefined;
+        while (!until && !stopped)
+          until = await clusterTime().catch(async (error) => {
+            if (!isResumable(error)) throw error;
+            await sleep(FIRST_PAUSE);
+            return undefined;
+          });
+        if (until && !stopped) await new Promise<void>((resolve) => waiting.add({ until, resolve }));
       },
       lag: () => delay + performance.now() - answeredAt,
       stop,

@@ -47,7 +47,7 @@ export function createLocks({ db }: Database) {
       );
       if (matchedCount > 0) return true;
       const parent = await send(() =>
-        parents(collection).updateOne({ _id: key }, { $inc: { locked: 1 } }, options),
+        parents(collection).updateOne({ _id: key }, { $inc: { _locked: 1 } }, options),
       );
       if (parent.matchedCount === 0) return false;
       const all = Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));

@@ -39,7 +39,7 @@ onMongo('a database', () => {
     const after = await store.endOfEvents();
     const db = store.client.db();
     // As if the declaration had neither been sorted by name nor had a quantity.
-    await db.collection('pets').updateMany({}, { $unset: { nameFolded: true, quantity: true } });
+    await db.collection('pets').updateMany({}, { $unset: { name_folded: true, quantity: true } });
     await db.collection<Stored>('layout').updateOne({ _id: 'layout' }, { $unset: { 'filled.pets': true } });
     const [other] = await Promise.all([database.open(), database.open()]);
     expect((await other!.table(Pet).page({ name: { prefix: 'arg' } }, { limit: 5 })).items).toEqual([pet]);
