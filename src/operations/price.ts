@@ -215,8 +215,10 @@ class Walk {
     given = getArgumentValues(definition, node, this.#variables);
     for (const argument of definition.args) issues.push(...issuesOf(argument, given));
     this.#arguments.set(node, given);
-    if (issues.length > 0 && this.errors.length < MAX_LISTED_ISSUES) {
-      const fault = validationFailed(issues);
+    // An argument of a list is checked by the list's rule and as an id.
+    const faults = [...new Map(issues.map((issue) => [issue.path, issue])).values()];
+    if (faults.length > 0 && this.errors.length < MAX_LISTED_ISSUES) {
+      const fault = validationFailed(faults);
       const error = new GraphQLError(fault.message, { nodes: node, originalError: fault });
       this.errors.push(publicError(error));
     }

@@ -1,167 +1,137 @@
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { RECORDS } from '../../src/domains/index.ts';
-import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
-import findMongo, { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { countingProxy, type Traffic } from './counting-proxy.ts';
 import {
   aliases,
+  ask,
   conclude,
-  cpuMilliseconds,
   expectAtMost,
-  median,
-  numbersOf,
+  type MeasuredServer,
+  machine,
   post,
-  startServer,
+  type RawRequest,
+  send,
   temporaryFolder,
   withServer,
 } from './harness.ts';
-import { load } from './load.ts';
 import { fillFile, seed } from './seed.ts';
-import { WORKLOADS } from './workloads.ts';
 
 /**
- * `npm run costs [-- --requests 5000 --warm-up 10000]`: the cost of a request on each engine once the code is warm: the
- * CPU time of the gateway, which does not depend on the speed of the database, and the commands and bytes exchanged with
- * MongoDB. Then how much of their work is done for clients that leave before they are answered, which may be a quarter, and
- * how many pets per second one and two instances create in one category, which does depend on it. The
- * figures are for docs/growing.md. Finds a MongoDB in the same way as the tests.
+ * `npm run costs`: the known requests that cost most to read, validate, run or answer. None of them may keep the process
+ * from answering others for more than {@link MAX_TURN} ms of processor time, nor hold more than {@link MAX_HELD} MB. Prints
+ * the figures as a table, and exits with 1 if one is above its limit.
  */
-const { requests, 'warm-up': warmUp } = numbersOf({
-  requests: [5_000, 50_000],
-  'warm-up': [10_000, 50_000],
-});
-const CONNECTIONS = 32;
-/** At most, in seconds. A slow database handles fewer requests in that time, at the same cost. */
-const WARM_UP_SECONDS = 6;
-const LOAD_SECONDS = 6;
-const CREATION_SECONDS = 5;
-/** Requests of 50 units whose clients leave, when they do, in milliseconds, and how much of the work may be done. */
-const LEAVING = 40;
-const LEAVE_AFTER = 15;
-const MAX_SHARE = 0.25;
-const PETS = 500;
+const MAX_TURN = 250;
+const MAX_HELD = 64;
+/** How often each is sent for the longest turn: the first uses meet code that is not warm yet. */
+const TIMES = 5;
+const PETS = 20_000;
 
-/** The cost of one request of a kind. */
-interface Cost {
-  /** CPU time in microseconds. */
-  time: number;
-  commands: number;
-  bytes: number;
+const graphql = (query: string, variables?: object) => post('/graphql', { query, variables });
+const repeat = (count: number, text: (n: number) => string): string =>
+  Array.from({ length: count }, (_, n) => text(n)).join(' ');
+const nested = (count: number, open: string, inner: string, close = ' }'): string =>
+  open.repeat(count) + inner + close.repeat(count);
+const raw = (head: string, parts: Iterable<string> = []) => ({ head, parts });
+
+/** A request, or the bytes of one that no client would send so. */
+type Bomb = RawRequest | ReturnType<typeof raw>;
+
+const DEEP = nested(330, '{ category { pets(first: 1) { nodes ', '{ id }', ' } }');
+const WIDE = `{ categories(first: 50) { nodes { pets(first: 98) { nodes { id name } } } } }`;
+const ENTRY = { query: `{ pets(first: 100) { nodes { ${aliases(120, 'name')} } } }` };
+
+const BOMBS: Record<string, Bomb> = {
+  'fields nested as deep as tokens last': graphql(`{ pet(id: 1) ${DEEP} }`),
+  'lists nested as deep as tokens last': graphql(
+    `{ pets(filter: { status: ${nested(900, '[', '1', ']')} }) { totalCount } }`,
+  ),
+  'a flood of aliases at the highest price': graphql(
+    `{ pets(first: 100) { nodes { ${aliases(600, 'name')} } } }`,
+  ),
+  'a flood of unknown fields': graphql(`{ pet(id: 1) { ${repeat(650, (n) => `categori${n}`)} } }`),
+  'fragments that spread each other': graphql(
+    `{ pet(id: 1) { ...F0 } } ${repeat(150, (n) => `fragment F${n} on Pet { id ...F${(n + 1) % 150} ...F${(n + 7) % 150} }`)}`,
+  ),
+  'fragments that double at each level': graphql(
+    `{ pet(id: 1) { ...F0 } } ${repeat(60, (n) => `fragment F${n} on Pet { a${n}: inventory { pet { ${n < 59 ? `...F${n + 1}` : 'id'} } } b${n}: inventory { pet { ${n < 59 ? `...F${n + 1}` : 'id'} } } }`)}`,
+  ),
+  'fields that overlap': graphql(
+    `{ ${repeat(160, () => `pet(id: 1) { x: category { ...F } }`)} } fragment F on Category { ${repeat(300, () => 'x: name')} }`,
+  ),
+  'introspection by many aliases': graphql(
+    `{ __schema { types { fields { type { fields { ${aliases(480, 'name')} args { type { name } } } } } } } }`,
+  ),
+  'a literal as long as a body': graphql(
+    `{ pets(filter: { name: "${'é'.repeat(45_000)}" }) { totalCount } }`,
+  ),
+  'a comment as long as a body': graphql(`{ __typename } ${'#\n'.repeat(900)}#${'x'.repeat(90_000)}`),
+  'a list of 49,000 ids': graphql('query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId } }', {
+    ids: Array<number>(49_000).fill(1),
+  }),
+  'variables that are all wrong': graphql('query ($f: PetFilter) { pets(filter: $f) { totalCount } }', {
+    f: Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`f${n}`, n])),
+  }),
+  'JSON nested as deep as a body': { ...post('/pets', {}), body: '['.repeat(99_000) },
+  'the widest answer': graphql(WIDE),
+  'a batch of the heaviest entries': post('/graphql', Array(5).fill(ENTRY)),
+  'a batch of ten new documents': post(
+    '/graphql',
+    Array.from({ length: 10 }, (_, n) => ({
+      query: `{ pet(id: 1) { ${repeat(600, (i) => `a${n}_${i}: id`)} } }`,
+    })),
+  ),
+  'a mutation of 50 fields': graphql(
+    `mutation { ${aliases(50, (n) => `createCategory(input: { name: "c${n}" }) { id }`)} }`,
+  ),
+  'a page of 5,000 events by a rare type': graphql(
+    `{ ${aliases(50, 'events(first: 100, types: [order_deleted]) { nodes { id } }')} }`,
+  ),
+  'a body in chunks of a byte': raw(
+    'POST /graphql HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nX-API-Key: KEY\r\n\r\n',
+    [...Array<string>(15_000).fill('1\r\n \r\n'), '0\r\n\r\n'],
+  ),
+  'headers as long as they may be': raw(
+    `GET /pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: KEY\r\nAccept: ${'a/b;q=0.1,'.repeat(1_500)}*/*\r\n\r\n`,
+  ),
+};
+
+/** @returns the status of the answer */
+async function sendBomb({ url, port }: MeasuredServer, bomb: Bomb, key: string): Promise<number> {
+  if (!('head' in bomb)) return (await send(url, bomb, key)).status;
+  return await new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve(Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1])));
+    socket.write(bomb.head.replace('KEY', key) + [...bomb.parts].join(''));
+  });
 }
 
-const stop = await findMongo();
-// Its first step ends the process, which must not outlive this one if it is interrupted.
-process.on('exit', () => void stop());
-if (!process.env.TEST_MONGODB_URI) throw new Error('There is no MongoDB to measure with.');
-const database = `costs-${process.pid}`;
-const proxy = await countingProxy(mongoUri(database));
-try {
-  const file = join(temporaryFolder(), 'petstore.db');
-  const embeddedKey = await fillFile(file, (store) => seed(store, PETS));
-  const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database) });
-  const key = await seed(store, PETS);
-  await store.close();
-
-  const embeddedCosts = await costsOf({ DATA_FILE: file }, embeddedKey);
-  const mongoCosts = await costsOf({ MONGODB_URI: proxy.uri }, key, proxy.traffic);
-  const shares = [
-    await shareForLeaving({ DATA_FILE: file }, embeddedKey),
-    await shareForLeaving({ MONGODB_URI: mongoUri(database) }, key),
-  ];
-  const creations = [await creationsPerSecond(1, key), await creationsPerSecond(2, key)];
-
-  console.log(
-    `\nup to ${requests} requests of each kind after ${warmUp} to warm up, ${CONNECTIONS} connections, one key; CPU time of the gateway in µs per request; commands to MongoDB and bytes exchanged with it per request\n`,
-  );
-  console.log('| request | embedded µs | MongoDB µs | commands | bytes |\n|---|--:|--:|--:|--:|');
-  for (const { name, what } of WORKLOADS) {
-    const { time, commands, bytes } = mongoCosts.get(name)!;
-    const cells = [
-      ...[embeddedCosts.get(name)!.time.toFixed(0), time.toFixed(0)],
-      ...[commands.toFixed(2), bytes.toFixed(0)],
-    ];
-    console.log(`| ${name} ${what} | ${cells.join(' | ')} |`);
-  }
-  const [embeddedShare, mongoShare] = shares.map((share) => `${(100 * share).toFixed(0)} %`);
-  console.log(
-    `\nWork done for ${LEAVING} clients that leave after ${LEAVE_AFTER} ms: ${embeddedShare} embedded, ${mongoShare} with MongoDB (at most ${100 * MAX_SHARE} %)`,
-  );
-  expectAtMost('share of the work done for clients that leave', Math.max(...shares), MAX_SHARE);
-  console.log(
-    `\nCreations per second in one category: ${creations[0]!.toFixed(0)} with one instance, ${creations[1]!.toFixed(0)} with two`,
-  );
-} finally {
-  proxy.close();
-  await dropDatabase(database);
-  await stop();
-}
-conclude();
-
-/** The cost of each kind of request on a new server. */
-function costsOf(
-  settings: Record<string, string>,
-  key: string,
-  traffic: () => Traffic = () => ({ commands: 0, bytes: 0 }),
-): Promise<Map<string, Cost>> {
-  return withServer(settings, async ({ url, child }) => {
-    const costs = new Map<string, Cost>();
-    for (const workload of WORKLOADS) {
-      const send = (amount: number, maxSeconds: number) =>
-        load(url, workload, key, { connections: CONNECTIONS, amount, maxSeconds });
-      await send(warmUp, WARM_UP_SECONDS);
-      const before = cpuMilliseconds(child);
-      traffic();
-      const { responses } = await send(requests, LOAD_SECONDS);
-      const { commands, bytes } = traffic();
-      const time = ((cpuMilliseconds(child) - before) / responses) * 1_000;
-      costs.set(workload.name, { time, commands: commands / responses, bytes: bytes / responses });
+const file = join(temporaryFolder(), 'petstore.db');
+const key = await fillFile(file, (store) => seed(store, PETS));
+const args = ['--import', './test/bench/watch.mjs', 'dist/main.js'];
+await withServer(
+  { DATA_FILE: file },
+  async (server) => {
+    console.log(`${PETS} pets, ${machine()}\n`);
+    console.log('| request | status | longest turn, ms | held, MB |\n|---|--:|--:|--:|');
+    for (const [name, bomb] of Object.entries(BOMBS)) {
+      const watching = async (what: 'turn' | 'memory', times: number) => {
+        await ask(server.child, what);
+        let status = 0;
+        for (let time = 0; time < times; time++) status = await sendBomb(server, bomb, key);
+        return { status, most: await ask<number>(server.child, 'end') };
+      };
+      const { status, most: turn } = await watching('turn', TIMES);
+      const { most: held } = await watching('memory', 1);
+      console.log(`| ${name} | ${status} | ${turn.toFixed(0)} | ${held.toFixed(1)} |`);
+      expectAtMost(`${name}: milliseconds of processor time in one turn`, turn, MAX_TURN);
+      expectAtMost(`${name}: megabytes held`, held, MAX_HELD);
     }
-    return costs;
-  });
-}
-
-/** The CPU time of requests whose clients leave, as a share of that of the same requests answered. */
-function shareForLeaving(settings: Record<string, string>, key: string): Promise<number> {
-  return withServer(settings, async ({ url, child }) => {
-    const fields = aliases(24, 'id');
-    let sent = 0;
-    const send = async (leaveAfter?: number): Promise<void> => {
-      const query = `{ categories(first: 50) { nodes { pets(first: 99) { nodes { ${fields} } } } } } #${sent++}`;
-      const { path, headers, ...request } = post('/graphql', { query });
-      await fetch(url + path, {
-        ...request,
-        headers: { ...headers, 'x-api-key': key },
-        ...(leaveAfter !== undefined && { signal: AbortSignal.timeout(leaveAfter) }),
-      })
-        .then((response) => response.text())
-        .catch(() => {});
-    };
-    const spentBy = async (leaveAfter?: number): Promise<number> => {
-      const before = cpuMilliseconds(child);
-      await Promise.all(Array.from({ length: LEAVING }, () => send(leaveAfter)));
-      // What is not ended goes on.
-      for (let spent = -1; spent < cpuMilliseconds(child) - 5; await sleep(300))
-        spent = cpuMilliseconds(child);
-      return cpuMilliseconds(child) - before;
-    };
-    for (let n = 0; n < 3; n++) await spentBy();
-    const ratios: number[] = [];
-    for (let n = 0; n < 5; n++) ratios.push((await spentBy(LEAVE_AFTER)) / (await spentBy()));
-    return median(ratios);
-  });
-}
-
-async function creationsPerSecond(instances: number, key: string): Promise<number> {
-  const creation = WORKLOADS.find(({ name }) => name === 'R3')!;
-  const settings = { MONGODB_URI: mongoUri(database) };
-  const servers = await Promise.all(Array.from({ length: instances }, () => startServer(settings)));
-  try {
-    const loads = servers.map(({ url }) =>
-      load(url, creation, key, { connections: CONNECTIONS, duration: CREATION_SECONDS }),
-    );
-    return (await Promise.all(loads)).reduce((sum, { responses, seconds }) => sum + responses / seconds, 0);
-  } finally {
-    for (const server of servers) await server.stop();
-  }
-}
+  },
+  args,
+);
+conclude();

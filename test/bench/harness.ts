@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -125,44 +125,15 @@ export function conclude(): void {
   process.exitCode = problems.length === 0 ? 0 : 1;
 }
 
-/** The CPU time that all threads of a process have used so far, in milliseconds. */
-export function cpuMilliseconds({ pid }: ChildProcess): number {
-  const threads = readdirSync(`/proc/${pid}/task`);
-  const nanoseconds = threads.map((thread) =>
-    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
-  );
-  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
-}
-
 /** The current or peak memory of a process in megabytes. */
 export function memoryOf({ pid }: ChildProcess, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1024;
 }
 
-/** The value that this part of all values is below. */
-export const quantile = (values: readonly number[], part: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(part * values.length))]!;
-
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
-}
-
-/** Begins work at a steady rate per second, and awaits the end of all. */
-export async function paced(
-  rate: number,
-  count: number,
-  begin: (n: number) => Promise<unknown>,
-): Promise<void> {
-  const startedAt = performance.now();
-  const begun: Promise<unknown>[] = [];
-  for (let n = 0; n < count; n++) {
-    const due = startedAt + (n * 1_000) / rate;
-    if (due > performance.now()) await sleep(due - performance.now());
-    begun.push(begin(n));
-  }
-  await Promise.all(begun);
 }
 
 /** An HTTP request. */
@@ -172,12 +143,6 @@ export interface RawRequest {
   headers?: Readonly<Record<string, string>>;
   body?: string;
 }
-
-export const get = (path: string, headers: Record<string, string> = {}): RawRequest => ({
-  method: 'GET',
-  path,
-  headers,
-});
 
 /** A request with a JSON body. */
 export const post = (path: string, body: unknown): RawRequest => ({

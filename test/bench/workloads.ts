@@ -4,8 +4,6 @@ export interface Workload {
   what: string;
   path: string;
   body?: string;
-  /** Whether the raw server supports it. */
-  raw: boolean;
 }
 
 const graphql = (name: string, what: string, query: string): Workload => ({
@@ -13,7 +11,6 @@ const graphql = (name: string, what: string, query: string): Workload => ({
   what,
   path: '/graphql',
   body: JSON.stringify({ query }),
-  raw: false,
 });
 export const WORKLOADS: Workload[] = [
   graphql('G1', 'query of one pet', '{ pet(id: "42") { id name status } }'),
@@ -27,13 +24,12 @@ export const WORKLOADS: Workload[] = [
     'query of 50 categories with 10 pets each',
     '{ categories(first: 50) { nodes { id name pets(first: 10) { nodes { id name category { id name } } } } } }',
   ),
-  { name: 'R1', what: 'GET one pet', path: '/pets/42', raw: true },
-  { name: 'R2', what: 'GET a page of 20', path: '/pets?limit=20', raw: true },
+  { name: 'R1', what: 'GET one pet', path: '/pets/42' },
+  { name: 'R2', what: 'GET a page of 20', path: '/pets?limit=20' },
   {
     name: 'R3',
     what: 'POST a pet',
     path: '/pets',
     body: '{"name":"Bench pet","categoryId":7,"status":"available"}',
-    raw: true,
   },
 ];
