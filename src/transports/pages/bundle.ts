@@ -63,7 +63,7 @@ export class Bundle {
 
   /** Whether there is a file at a path. */
   has(path: string): boolean {
-    return this.#built().files.has(path);
+    return this.roots.some((root) => path.startsWith(root)) && this.#built().files.has(path);
   }
 
   /** Responds to a GET or HEAD of an existing file. */

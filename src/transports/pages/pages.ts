@@ -57,6 +57,8 @@ export class Pages implements Transport {
   readonly errorResponse = errorResponse;
   readonly #entries = new Map<string, Entry>();
   readonly #bundle = new Bundle();
+  /** Called on the first request for one: a gateway that serves only programs has none. */
+  #addGuides: (() => void) | undefined;
   readonly #file: Entry = { page: sameOrigin(() => this.#bundle.handle()) };
 
   constructor({ config, store, metrics, schema, routes }: TransportServices) {
@@ -113,15 +115,17 @@ export class Pages implements Transport {
       description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
       body: () => consoleBody(basePath, MCP),
     });
-    for (const guide of [undefined, ...guides()])
-      addPage({
-        path: guide ? guidePath(guide) : GUIDES_PATH,
-        name: 'guides',
-        title: guide ? `${guide.title} · Petstore` : 'Petstore guides',
-        description:
-          'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.',
-        body: () => guideBody(guide),
-      });
+    this.#addGuides = () => {
+      for (const guide of [undefined, ...guides()])
+        addPage({
+          path: guide ? guidePath(guide) : GUIDES_PATH,
+          name: 'guides',
+          title: guide ? `${guide.title} · Petstore` : 'Petstore guides',
+          description:
+            'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.',
+          body: () => guideBody(guide),
+        });
+    };
     if (GRAPHIQL)
       addPage(
         {
@@ -164,7 +168,7 @@ export class Pages implements Transport {
   }
 
   get roots(): readonly string[] {
-    return [...this.#bundle.roots, ...this.#entries.keys()].map(rootOf);
+    return [...this.#bundle.roots, GUIDES_PATH, ...this.#entries.keys()].map(rootOf);
   }
 
   matches(context: RequestContext): boolean {
@@ -186,6 +190,10 @@ export class Pages implements Transport {
 
   #find(context: RequestContext): Page | undefined {
     const { path } = context;
+    if (path.startsWith(GUIDES_PATH)) {
+      this.#addGuides?.();
+      this.#addGuides = undefined;
+    }
     const entry = this.#entries.get(path) ?? (this.#bundle.has(path) ? this.#file : undefined);
     return entry?.isFor?.(context) === false ? undefined : entry?.page;
   }
