@@ -10,18 +10,19 @@ export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;
 /** Reads the key that a file keeps, or makes one and keeps it, readable by its owner only. */
 export function keptKey(file: string): string {
   try {
-    const kept = readFileSync(file, 'utf8').trim();
-    if (isWellFormed(kept)) return kept;
+    return keep(file, 'wx');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  return renewedKey(file);
+  const kept = readFileSync(file, 'utf8').trim();
+  return isWellFormed(kept) ? kept : keep(file, 'w');
 }
 
-function renewedKey(file: string): string {
+/** Writes a new key to a file. */
+function keep(file: string, flag: 'w' | 'wx'): string {
   const { key } = newSecret();
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  writeFileSync(file, `${key}\n`, { mode: 0o600, flag });
   return key;
 }
 
@@ -39,7 +40,7 @@ export async function developmentKey(store: Store, file: string, now: number): P
   const known = await store.apiKeyBySecretHash(hash);
   const isReplaced = known?.secrets.some((secret) => secret.hash === hash && secret.expiresAt !== undefined);
   if (known && isUsable(known, now) && !isReplaced) return kept;
-  const key = known ? renewedKey(file) : kept;
+  const key = known ? keep(file, 'w') : kept;
   const name = `development on ${hostname()}`;
   // Whose file was lost: it stays one key.
   const lost = (await store.apiKeys()).find((each) => each.name === name && isUsable(each, now));

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { newSecret } from '../../src/access/api-keys.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
@@ -34,7 +35,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
     const statuses = running.flatMap((server) => [
       status(server, '/health/live'),
       status(server, '/health/ready'),
-      status(server, '/pets', `petstore_${'a'.repeat(43)}`),
+      status(server, '/pets', newSecret().key),
     ]);
     expect(await Promise.all(statuses)).toEqual(running.flatMap(() => [200, 503, 503]));
 
