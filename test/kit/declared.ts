@@ -1,0 +1,296 @@
+import fc from 'fast-check';
+import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
+import * as fields from '../../src/foundation/fields.ts';
+import { type AnyRecord, declareRecord, type Fields, referencesOf } from '../../src/foundation/record.ts';
+import { builder } from '../../src/kit/builder.ts';
+import { type Domain, eventsOf } from '../../src/kit/domain.ts';
+import { enumOf, exposed } from '../../src/kit/fields.ts';
+import { findersOf, sortEnum } from '../../src/kit/list-arguments.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../src/kit/node.ts';
+import * as kit from '../../src/kit/record-fields.ts';
+import { filterParameter, listParameters } from '../../src/rows/parameter.ts';
+import { recordRoutes } from '../../src/rows/record-routes.ts';
+import { choicesSchema, shapeOf } from '../../src/rows/shape.ts';
+
+/** When something is declared: never, from the start, or from the restart on. */
+export type Since = 'never' | 'start' | 'restart';
+
+export interface FieldSpec {
+  name: string;
+  kind: 'integer' | 'boolean' | 'choice' | 'instant' | 'date' | 'text' | 'name';
+  presence: fields.Presence;
+  since: Exclude<Since, 'never'>;
+  sorted: Since;
+  filtered: boolean;
+}
+
+export interface ReferenceSpec {
+  /** The position of the parent among the records. */
+  parent: number;
+  presence: 'required' | 'optional';
+  holds: 'all' | 'some' | 'none';
+  filtered: boolean;
+  sorted: Since;
+}
+
+export interface RecordSpec {
+  fields: FieldSpec[];
+  references: ReferenceSpec[];
+  choosesId: boolean;
+  unique: Since;
+}
+
+const KINDS = ['integer', 'boolean', 'choice', 'instant', 'date', 'text', 'name'] as const;
+/** Words of SQL, of this gateway and of its engines. */
+const NAMES =
+  'order version group select index from default case written check primary type value parent count key data page input nameFolded table'.split(
+    ' ',
+  );
+export const TYPES = [
+  ['box', 'boxes', 'Box'],
+  ['crate', 'crates', 'Crate'],
+  ['item', 'items', 'Item'],
+  ['part', 'parts', 'Part'],
+] as const;
+
+const since = fc.constantFrom<Since>('never', 'start', 'start', 'restart');
+
+const field = (name: string): fc.Arbitrary<FieldSpec> =>
+  fc.record({
+    name: fc.constant(name),
+    kind: fc.constantFrom(...KINDS),
+    presence: fc.constantFrom<fields.Presence>('required', 'defaulted', 'optional', 'optional'),
+    since: fc.constantFrom<'start' | 'restart'>('start', 'start', 'start', 'restart'),
+    sorted: since,
+    filtered: fc.boolean(),
+  });
+
+const record = (position: number): fc.Arbitrary<RecordSpec> =>
+  fc.record({
+    fields: fc
+      .shuffledSubarray(NAMES, { minLength: 4, maxLength: 5 })
+      .chain((names) => fc.tuple(...names.map(field))),
+    // The last one is a grandchild, and the one before it has two parents.
+    references: fc.tuple(
+      ...(position === 0 ? [] : position === 2 ? [0, 1] : [position - 1]).map((parent) =>
+        fc.record({
+          parent: fc.constant(parent),
+          presence: fc.constantFrom<'required' | 'optional'>('required', 'optional'),
+          holds: fc.constantFrom<'all' | 'some' | 'none'>('all', 'some', 'none'),
+          filtered: fc.boolean(),
+          sorted: since,
+        }),
+      ),
+    ),
+    choosesId: fc.boolean(),
+    unique: since,
+  });
+
+/** Declarations of four kinds of records, of which each but the first refers to others. */
+export const declarations: fc.Arbitrary<readonly RecordSpec[]> = fc.tuple(
+  ...TYPES.map((_, position) => record(position)),
+);
+
+export const referenceName = ({ parent }: ReferenceSpec): string => `${TYPES[parent]![0]}Id`;
+
+/** Values of each kind, of which several are equal where they are folded or normalised. */
+export const POOL: Readonly<Record<FieldSpec['kind'], readonly unknown[]>> = {
+  integer: [0, 1, 7],
+  boolean: [false, true],
+  choice: ['low', 'high', 'none'],
+  instant: ['2026-01-31T09:30:00Z', '1969-12-31T23:59:59.5Z', '2026-01-31T09:30:00.001Z'],
+  date: ['2026-01-31', '0999-12-31', '2026-02-01'],
+  text: ['', 'eve', 'Éva', 'ﬁn', 'fin', '\u{1f436}', '\ufffd', 'E"\\'],
+  name: ['Eve', 'éva', 'Straße', 'strasse', '\u{1f436}', '\ufffd'],
+};
+
+/** The longest text: a rule that the restart makes stricter. */
+const lengthAt = (stage: Since): number => (stage === 'restart' ? 9 : 20);
+
+function fieldOf({ kind, presence }: FieldSpec, stage: Since, choices: fields.Choices): fields.Field {
+  const declared = {
+    integer: () => fields.integer(0, 9, 'A number', 1),
+    boolean: () => fields.boolean('A truth', true),
+    choice: () => fields.choice(choices, 'A level', 'low' as never),
+    instant: () => fields.instant('A time', '2026-01-31T09:30:00Z'),
+    date: () => fields.date('A day', '2026-01-31'),
+    text: () => fields.text(lengthAt(stage), 'A text', 'eve'),
+    name: () => fields.name('A name', 'Eve'),
+  }[kind]() as fields.Field;
+  if (presence === 'optional') return fields.optional(declared);
+  return presence === 'defaulted' ? fields.defaulting(POOL[kind][0] as never, declared) : declared;
+}
+
+const isBy = (stage: Since, given: Since): boolean =>
+  given === 'start' || (given === 'restart' && stage === 'restart');
+
+/** The fields that a record has at a stage. */
+export const specsAt = (spec: RecordSpec, stage: Since): FieldSpec[] =>
+  spec.fields
+    .filter((field) => isBy(stage, field.since))
+    // What is added to existing records needs a value.
+    .map((field) =>
+      field.since === 'restart' && field.presence === 'required' ? { ...field, presence: 'optional' } : field,
+    );
+
+/** The fields that no two records may have in common at a stage. */
+export const uniqueAt = (spec: RecordSpec, stage: Since): string[] | undefined => {
+  const [first] = specsAt(spec, 'start').filter(({ kind }) => kind === 'name' || kind === 'text');
+  const names = [...spec.references.slice(0, 1).map(referenceName), ...(first ? [first.name] : [])];
+  return isBy(stage, spec.unique) && first ? names : undefined;
+};
+
+/** What holds off the deletion of a parent; undefined for all children. */
+export function holdsOf(spec: RecordSpec, { holds }: ReferenceSpec): fields.Holding['where'] {
+  const flag = spec.fields.find(({ kind, since }) => kind === 'boolean' && since === 'start');
+  if (holds === 'none') return null;
+  return holds === 'some' && flag ? { [flag.name]: false } : undefined;
+}
+
+/** Declares the records of a stage. @param unique whether what is unique from the restart on may be declared */
+export function declare(specs: readonly RecordSpec[], stage: Since, unique: readonly boolean[]): AnyRecord[] {
+  const records: AnyRecord[] = [];
+  for (const [position, spec] of specs.entries()) {
+    const [kind, plural, type] = TYPES[position]!;
+    const levels = fields.choices(`${type}Level`, 'A level.', { low: 'Low.', high: 'High.', none: 'None.' });
+    const given = specsAt(spec, stage);
+    const references = spec.references.map((reference) => {
+      const where = holdsOf(spec, reference);
+      const declared = fields.reference(
+        records[reference.parent]!,
+        'A parent',
+        where === undefined ? {} : { where },
+      );
+      return [
+        referenceName(reference),
+        reference.presence === 'optional' ? fields.optional(declared) : declared,
+      ] as const;
+    });
+    const sorts = [
+      ...given.filter(({ sorted }) => isBy(stage, sorted)).map(({ name }) => name),
+      ...spec.references.filter(({ sorted }) => isBy(stage, sorted)).map(referenceName),
+    ].slice(0, 4);
+    const isText = ({ kind }: FieldSpec) => kind === 'text' || kind === 'name';
+    const filters = [
+      ...given
+        .filter((one) => one.filtered && !(isText(one) && sorts.includes(one.name)))
+        .map(({ name }) => name),
+      ...spec.references.filter(({ filtered }) => filtered).map(referenceName),
+    ];
+    const few = filters.slice(0, 3 - spec.references.length);
+    const keys = unique[position] === false ? undefined : uniqueAt(spec, stage);
+    records.push(
+      declareRecord({
+        kind,
+        plural,
+        type,
+        description: 'A record.',
+        fields: {
+          ...Object.fromEntries(references),
+          ...Object.fromEntries(given.map((one) => [one.name, fieldOf(one, stage, levels)])),
+        },
+        sorts,
+        // One of them is there in any case.
+        filters:
+          few.length > 0 ? few : [given.find((one) => !sorts.includes(one.name) || !isText(one))!.name],
+        unique: keys ? [keys] : [],
+        choosesId: spec.choosesId,
+      }) as AnyRecord,
+    );
+  }
+  return records;
+}
+
+const SCALARS = {
+  id: 'ID',
+  integer: 'Int',
+  boolean: 'Boolean',
+  text: 'String',
+  instant: 'DateTime',
+  date: 'Date',
+};
+
+/** The names of the conditions of a record's lists, each with whether it is how a text begins. */
+export const conditionsOf = (record: AnyRecord): readonly (readonly [name: string, isPrefix: boolean])[] => [
+  ...record.filters.map((name: string) => [name, false] as const),
+  ...findersOf(record).map(([name]) => [name, true] as const),
+];
+
+/** Adds domains of these records to the program, which must not have built its schema yet. */
+export function addDomains(records: readonly AnyRecord[]): void {
+  // biome-ignore lint/suspicious/noExplicitAny: types are drawn
+  const types = new Map<AnyRecord, any>();
+  for (const record of records) {
+    const entries = Object.entries(record.fields as Fields);
+    const all = new Map(entries.flatMap(([, { choices }]) => (choices ? [[choices.name, choices]] : [])));
+    const enums = new Map([...all].map(([name, choices]) => [name, builder.enumType(name, enumOf(choices))]));
+    const typeOf = ({ choices, kind }: fields.Field) =>
+      (choices ? enums.get(choices.name) : SCALARS[kind]) as 'String';
+    const type = builder.objectRef<{ id: string }>(record.type).implement({
+      interfaces: [NodeInterface],
+      description: record.description,
+      fields: (t) => ({
+        nodeId: t.id({ description: NODE_ID, resolve: nodeType(record) as never }),
+        id: t.exposeID('id' as never, exposed(record.id)),
+        ...Object.fromEntries(
+          entries.map(([name, one]) => [
+            name,
+            t.expose(name as never, { type: typeOf(one), ...exposed(one) } as never),
+          ]),
+        ),
+      }),
+    });
+    types.set(record, type);
+    const connection = kit.connectionOf(type as never);
+    const filter = builder.inputType(`${record.type}Filter`, {
+      fields: (t) =>
+        Object.fromEntries(
+          conditionsOf(record).map(([name]) => {
+            const one = (record.fields as Fields)[name]!;
+            return [name, t.field({ type: (one.choices ? [typeOf(one)] : typeOf(one)) as 'String' })];
+          }),
+        ),
+    });
+    const sort = builder.enumType(`${record.type}Sort`, sortEnum(record)) as never;
+    const inputs = kit.inputsOf(record, (t, options) =>
+      Object.fromEntries(
+        entries.map(([name, one]) => [name, t.field({ type: typeOf(one), ...options(one) })]),
+      ),
+    );
+    const lists = { filter: filter as never, sort, description: 'Those.' };
+    for (const { field, parent } of referencesOf(record))
+      builder.objectField(types.get(parent as AnyRecord), record.plural, (t) =>
+        t.connection(
+          kit.childList(record, type as never, field as never, lists) as never,
+          connection as never,
+        ),
+      );
+    builder.queryFields((t) => ({
+      [record.kind]: t.field(kit.lookup(record, type as never) as never),
+      [record.plural]: t.connection(kit.list(record, type as never, lists) as never, connection as never),
+    }));
+    builder.mutationFields((t) => ({
+      [`create${record.type}`]: t.field(kit.creation(record, type as never, inputs.created) as never),
+      [`update${record.type}`]: t.field(kit.update(record, type as never, inputs.changes) as never),
+      [`delete${record.type}`]: t.id(kit.deletion(record) as never),
+    }));
+    const shape = shapeOf(record);
+    const query = [
+      ...record.filters.map((name: string) => filterParameter(record, name, 'Those.')),
+      ...listParameters(record),
+    ];
+    const domain: Domain = {
+      record,
+      type: type as never,
+      ...eventsOf(record),
+      resource: {
+        scope: null,
+        shape,
+        schemas: Object.fromEntries([...all].map(([name, choices]) => [name, choicesSchema(choices)])),
+        routes: Object.values(recordRoutes(record, shape, { tag: 'Store', query, example: {} })),
+      },
+    };
+    (DOMAINS as Domain[]).push(domain);
+    (RECORDS as AnyRecord[]).push(record);
+  }
+}
