@@ -90,6 +90,14 @@ describe('the dashboard and the alert rules', () => {
     );
     expect(missing).toEqual([]);
   });
+
+  it('follow the job: every panel by its variable', () => {
+    const { panels } = JSON.parse(
+      readFileSync(new URL('../../ops/dashboard.json', import.meta.url), 'utf8'),
+    ) as { panels: { targets: { expr: string }[] }[] };
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    expect(queries.filter((query) => !query.includes('{job=~"$job"'))).toEqual([]);
+  });
 });
 
 const scrape = async (gateway: Parameters<typeof send>[0]) => {
