@@ -212,8 +212,8 @@ class PayloadError extends Error {
 class FieldRefusal extends AppError {
   readonly at: number;
 
-  constructor({ code, message, retryAfter }: AppError, at: number) {
-    super(code, message, retryAfter === undefined ? {} : { retryAfter });
+  constructor({ code, message, retryAfter, fields }: AppError, at: number) {
+    super(code, message, { ...(retryAfter !== undefined && { retryAfter }), ...(fields && { fields }) });
     this.at = at;
   }
 

@@ -244,6 +244,7 @@ describe('graphql-rate-limit', () => {
     const reply = await create(gateway, key);
     expect(reply.status).toBe(429);
     expect(reply.json.message).toBe('Not now.');
+    override = () => undefined;
     expect(await leftOf(gateway, key)).toBe(60);
   });
 });

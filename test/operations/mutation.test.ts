@@ -154,6 +154,16 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     expect(repeated.headers['idempotency-replayed'], repeated.about).toBe('true');
   });
 
+  it('names the faults of a field that refuses its input when it writes', async () => {
+    const text =
+      'mutation { a: createCategory(input: {name: "A"}) { id } b: createWebhook(input: {url: "https://10.0.0.1/"}) { id } }';
+    const { json } = await query(kit.gateway, text);
+    expect(json).toMatchObject({
+      data: null,
+      errors: [{ path: ['b'], extensions: { code: 'VALIDATION_FAILED', fields: [{ path: 'url' }] } }],
+    });
+  });
+
   it('runs once if sent ten times concurrently with one Idempotency-Key', async () => {
     const { E } = await makeWorld(kit);
     const headers = { 'idempotency-key': randomUUID() };
