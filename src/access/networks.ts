@@ -35,8 +35,6 @@ export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 /** Networks in CIDR notation. IPv4 addresses belong to IPv4 networks alone, also in their IPv4-mapped form. */
 export class NetworkList {
   readonly #networks: readonly Network[];
-  /** The address asked for last, as most callers have one. */
-  #latest = { text: '', isIn: false };
 
   /** @param networks anything else than a network contains no address */
   constructor(networks: readonly string[]) {
@@ -48,12 +46,8 @@ export class NetworkList {
 
   /** @param text as sockets and proxies write an address; false also for what is none */
   has(text: string): boolean {
-    if (text !== this.#latest.text) {
-      const address = parseAddress(text);
-      const isOneIn = address !== null && this.#networks.some((network) => isIn(address, network));
-      this.#latest = { text, isIn: isOneIn };
-    }
-    return this.#latest.isIn;
+    const address = parseAddress(text);
+    return address !== null && this.#networks.some((network) => isIn(address, network));
   }
 }
 

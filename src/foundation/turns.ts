@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import type { MaybePromise } from './maybe-promise.ts';
 
 /** Work that waits for its turn, over all requests. */
 const waiting: (() => void)[] = [];
@@ -39,20 +38,6 @@ function next(): void {
 
 /** How long work goes on before others get their turn, in milliseconds. */
 export const MAX_TURN = 10;
-
-/** Applies a function to items in order, and lets others in when that takes long. */
-export function mapInTurns<T, R>(items: readonly T[], map: (item: T) => R): MaybePromise<R[]> {
-  const mapped: R[] = [];
-  const goOn = (): MaybePromise<R[]> => {
-    const began = performance.now();
-    while (mapped.length < items.length) {
-      mapped.push(map(items[mapped.length]!));
-      if (performance.now() - began >= MAX_TURN) return ownTurn().then(goOn);
-    }
-    return mapped;
-  };
-  return goOn();
-}
 
 /**
  * Divides what one request does into turns. Results are passed on one at a time, each with all that follows

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { inOwnTurn, MAX_TURN, mapInTurns, onArrival, ownTurn, Turns } from '../../src/foundation/turns.ts';
+import { inOwnTurn, MAX_TURN, onArrival, ownTurn, Turns } from '../../src/foundation/turns.ts';
 
 it('lets others in between pieces of work that wait at the same time', async () => {
   const order: string[] = [];
@@ -98,16 +98,6 @@ it('passes nothing on when the request has ended', async () => {
   expect(await first).toBe(1);
   isEnded = true;
   expect(await Promise.race([outcome, turns.pass(3).catch(String)])).toBe('Error: ended');
-});
-
-it('maps items at once, or in turns if that takes long', async () => {
-  expect(mapInTurns([1, 2], (n) => n + 1)).toEqual([2, 3]);
-  expect(mapInTurns([], (n) => n)).toEqual([]);
-  const order = await recorded(async (note) => {
-    const mapped = await mapInTurns([1, 2, 3], (n) => note(`${n}`, MAX_TURN));
-    expect(mapped).toHaveLength(3);
-  });
-  expect(order).toMatch(/^1 (other )+2 (other )+3( other)*$/);
 });
 
 it('begins what arrives at once, and in later turns once what came before in this one has taken long', async () => {
