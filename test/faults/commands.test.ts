@@ -136,6 +136,24 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     });
   });
 
+  it('stores all documents or none, and counts usage once, if the commit is refused', async () => {
+    const { store } = gateway;
+    const document = { list: 'app', hash: 'a'.repeat(64), text: '{ __typename }', addedAt: 1 };
+    const documents = ['a', 'b'].map((id) => ({ ...document, id }));
+    const row = { apiKeyId: 'k', date: '2026-06-01', operation: 'pets', transport: 'rest' } as const;
+    const rows = [{ ...row, requests: 1, units: 2, refused: 0 }];
+    for (const write of [() => store.addDocuments(documents), () => store.addUsage(rows, { k: 5 })]) {
+      await fail(['commitTransaction'], UNAUTHORIZED, 1);
+      await expect((async () => write())()).rejects.toThrow();
+      expect(await store.documents('app')).toEqual([]);
+      expect(await store.usageTotals('k', row.date, row.date)).toEqual([]);
+    }
+    await store.addDocuments(documents);
+    await store.addUsage(rows, { k: 5 });
+    expect((await store.documents('app')).map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(await store.usageTotals('k', row.date, row.date)).toMatchObject([{ requests: 1, units: 2 }]);
+  });
+
   it('waits for slow commands', { timeout: 60_000 }, async () => {
     await fail(['find', 'aggregate', 'findAndModify'], { blockConnection: true, blockTimeMS: 300 });
     const began = performance.now();
