@@ -25,8 +25,12 @@ export interface Gateway extends RequestHandler {
   load(): Promise<void>;
   /** Starts delivering webhooks. */
   deliver(): void;
-  /** Finishes the deliveries under way and leaves the others to other instances. */
-  endDeliveries(): Promise<void>;
+  /**
+   * Finishes the deliveries under way and leaves the others to other instances.
+   *
+   * @param patience for them, in milliseconds
+   */
+  endDeliveries(patience?: number): Promise<void>;
   /** Ends all open streams and refuses new ones. */
   endStreams(): void;
   /** Stores what is only in memory, once the last request has been answered. */
@@ -47,7 +51,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         for (const transport of transports) await transport.load?.();
       },
       deliver: () => deliveries.start(),
-      endDeliveries: () => deliveries.stop(),
+      endDeliveries: (patience?: number) => deliveries.stop(patience),
       endStreams: () => openStreams.stop(),
       close: async () => {
         await Promise.all([history.close(), trusted.close()]);

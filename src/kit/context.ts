@@ -24,8 +24,8 @@ export interface Receivers {
   refusal(url: string): string | undefined;
   /** Called after every change of a webhook, so that it holds for the next attempt. */
   changed(id: string): void;
-  /** Sends a `webhook.test` and lists the attempt. */
-  test(webhook: Webhook, eventId: string): Promise<WebhookAttempt>;
+  /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
+  test(webhook: Webhook, event: { id: string; time: number }): Promise<WebhookAttempt>;
 }
 
 /** What resolvers know about a call: the caller and the store, but nothing of HTTP. */

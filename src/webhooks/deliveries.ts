@@ -11,6 +11,8 @@ import { type Outcome, Sender } from './request.ts';
 const INTERVAL = 1_000;
 /** How old a renewal may be when an attempt begins, so that it ends before the lease. */
 const MAX_LEASE_AGE = 2_500;
+/** How long attempts under way may take at the end, in milliseconds: saving their places takes some of 10 s too. */
+const STOP_PATIENCE = 9_000;
 
 const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
@@ -57,12 +59,18 @@ export class Deliveries implements DeliveryHost, Receivers {
     if (!this.#isStopped && !this.#renewal) this.#renewIn(0);
   }
 
-  /** Finishes the attempts under way, keeps the places and ends the lease. */
-  async stop(): Promise<void> {
+  /**
+   * Finishes the attempts under way, keeps the places and ends the lease.
+   *
+   * @param patience how long attempts may take, in milliseconds; then they are cut off, and made again later
+   */
+  async stop(patience = STOP_PATIENCE): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    const cutOff = setTimeout(() => this.#sender.close(), patience);
     await this.#renewal;
     await this.#leave().catch(() => {});
+    clearTimeout(cutOff);
     this.#sender.close();
   }
 
@@ -90,11 +98,11 @@ export class Deliveries implements DeliveryHost, Receivers {
     return [{ eventId: event.id, time, ms: Math.round(performance.now() - began), ...result }, outcome];
   }
 
-  /** Sends a `webhook.test` and lists the attempt. */
-  async test(webhook: Webhook, id: string): Promise<WebhookAttempt> {
-    const time = formatInstant(this.services.clock.now());
-    const body = JSON.stringify({ id, type: 'webhook.test', time, data: {} });
-    const [attempt] = await this.attempt(webhook, { id, body });
+  /** @see Receivers.test */
+  async test(webhook: Webhook, { id, time }: { id: string; time: number }): Promise<WebhookAttempt> {
+    const body = JSON.stringify({ id, type: 'webhook.test', time: formatInstant(time), data: {} });
+    const [sent] = await this.attempt(webhook, { id, body });
+    const attempt = { ...sent, time };
     if (!(await this.#running.get(webhook.id)?.record(attempt)))
       await this.services.store.webhookWrites.changeWebhook(
         webhook.apiKeyId,

@@ -80,6 +80,9 @@ export class Delivery {
   /** The places of many webhooks are not saved all at once. */
   #savedAt = performance.now() - Math.random() * QUIET_SAVE_INTERVAL;
   #saveTimer: NodeJS.Timeout | undefined;
+  /** The latest save. Each waits for the one before it, so that none lands after a later one. */
+  #saving: Promise<unknown> = Promise.resolve();
+  #isUnsaved = false;
   /** When the event was committed that is being delivered; undefined if there is none. */
   pendingSince: number | undefined;
   /** Resolves when the last attempt has ended and the place is saved. */
@@ -123,7 +126,8 @@ export class Delivery {
     const reader = this.#reader;
     if (!reader || !this.#isIdle) return;
     const session = await this.#session();
-    if (!this.#isIdle) return;
+    // Its owner may have moved the place meanwhile.
+    if (!this.#isIdle || this.#reader !== reader) return;
     if (!session) await this.#disable('key');
     else if (String(this.#typesFor(session)) !== String(reader.types)) this.interrupt();
     else if (
@@ -150,7 +154,8 @@ export class Delivery {
     }
     this.pendingSince = undefined;
     // What its owner has changed meanwhile is no reason to forget what was acknowledged.
-    if (this.#saveTimer && !(await this.#save()) && (await this.#load())) await this.#save();
+    await this.#saving;
+    if (this.#isUnsaved && !(await this.#save()) && (await this.#load())) await this.#save();
   }
 
   /** Goes on from the place after a while, unless it was interrupted on purpose. */
@@ -176,6 +181,7 @@ export class Delivery {
     const stored = await this.#host.services.store.webhookById(this.#id, this.#instance);
     if (!stored || known?.version === stored.version) return stored;
     this.#webhook = stored;
+    this.#isUnsaved = false;
     if (known && known.progress.moves === stored.progress.moves) {
       const { after, attempted, attempts } = known.progress;
       // Another instance may have listed a test.
@@ -294,6 +300,7 @@ export class Delivery {
 
   #advance(progress: Partial<Webhook['progress']>): void {
     this.#webhook = { ...this.#webhook!, progress: { ...this.#webhook!.progress, ...progress } };
+    this.#isUnsaved = true;
   }
 
   #saveSoon(): void {
@@ -302,15 +309,26 @@ export class Delivery {
   }
 
   /** @returns whether it is saved; if not, it may be later */
-  async #save(reason?: DisabledReason): Promise<boolean> {
+  #save(reason?: DisabledReason): Promise<boolean> {
+    const saved = this.#saving.then(() => this.#saveNow(reason));
+    this.#saving = saved;
+    return saved;
+  }
+
+  async #saveNow(reason?: DisabledReason): Promise<boolean> {
     clearTimeout(this.#saveTimer);
     this.#saveTimer = undefined;
     this.#savedAt = performance.now();
+    this.#isUnsaved = false;
     try {
       const isHeld = await this.#host.save(this.#instance, this.#webhook!, reason);
-      if (!isHeld) this.interrupt();
+      if (!isHeld) {
+        this.#isUnsaved = true;
+        this.interrupt();
+      }
       return isHeld;
     } catch (error) {
+      this.#isUnsaved = true;
       if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.#host.services.report(error);
       this.#wait = AWAY_PAUSE;
       if (!this.#isEnding) this.#saveTimer = setTimeout(() => void this.#save(), AWAY_PAUSE);

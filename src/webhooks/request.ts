@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Webhook as Signer } from 'standardwebhooks';
 import { Agent, type Dispatcher } from 'undici';
+import { AppError } from '../foundation/errors.ts';
 import type { AttemptError, WebhookSecret } from '../store/webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
 
@@ -86,6 +87,7 @@ export class Sender {
       void response.body.dump({ limit: 0 }).catch(() => {});
       return outcomeOf(response, now);
     } catch (error) {
+      if (error instanceof AppError) throw error;
       const isLate = ending.signal.aborted && interim <= MAX_INTERIM_RESPONSES;
       return { error: isLate ? 'timeout' : errorOf(error as NodeJS.ErrnoException) };
     } finally {
@@ -93,9 +95,10 @@ export class Sender {
     }
   }
 
-  /** Closes the connections that are kept. */
+  /** Closes all connections. Attempts under way throw UNAVAILABLE. */
   close(): void {
-    for (const agent of this.#agents.values()) void agent.destroy();
+    for (const agent of this.#agents.values())
+      void agent.destroy(new AppError('UNAVAILABLE', 'The server is stopping.'));
     this.#agents.clear();
   }
 }

@@ -163,9 +163,9 @@ export class TestGateway {
     this.#gateway.deliver();
   }
 
-  /** Stops delivering webhooks as SIGTERM does. */
-  async endDeliveries(): Promise<void> {
-    await this.#gateway.endDeliveries();
+  /** Stops delivering webhooks as SIGTERM does. @param patience for attempts under way, in milliseconds */
+  async endDeliveries(patience?: number): Promise<void> {
+    await this.#gateway.endDeliveries(patience);
   }
 
   /** Stores what was counted in memory, as a stop does. */

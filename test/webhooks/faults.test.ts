@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
@@ -96,6 +97,18 @@ describe.each(engines)('webhooks with failing receivers ($name)', (engine: Engin
     expect(namesAt(receiver)).toEqual(['A', 'B']);
   });
 
+  it('cuts an attempt off that is not over in time, and makes it again', async () => {
+    const { receiver, id } = await withAttemptUnderWay();
+    await kit.gateway.endDeliveries(100);
+    const { progress } = (await kit.gateway.store.webhookById(id))!;
+    expect(progress).toMatchObject({ attempted: 0, attempts: [] });
+    expect(progress.failing).toBeUndefined();
+    receiver.answer = (_request, response) => response.writeHead(204).end();
+    kit.gateway.deliver();
+    await receiver.until(3);
+    expect(namesAt(receiver)).toEqual(['A', 'A', 'B']);
+  });
+
   it('makes one attempt at a time, even if the webhook is paused and resumed during it', async () => {
     const { receiver, id, finish } = await withAttemptUnderWay();
     await webhooks.patch(id, { enabled: false });
@@ -109,6 +122,42 @@ describe.each(engines)('webhooks with failing receivers ($name)', (engine: Engin
     expect(namesAt(receiver)).toEqual(['A', 'B']);
   });
 });
+
+it.each(engines)(
+  'saves places in order, and repeats nothing after an orderly stop ($name)',
+  async ({ open }) => {
+    const clock = new Clock();
+    const opened = await open(clock.now);
+    const { store } = opened;
+    const saves: (boolean | Promise<boolean>)[] = [];
+    const slowly = async (...args: Parameters<typeof store.saveProgress>) => {
+      await sleep(1_500);
+      return store.saveProgress(...args);
+    };
+    /** Its first save takes long. */
+    const saveProgress: typeof store.saveProgress = (...args) => {
+      saves.push(saves.length === 0 ? slowly(...args) : store.saveProgress(...args));
+      return saves.at(-1)!;
+    };
+    const gateway = await TestGateway.start({ ...store, saveProgress }, ALLOW_LOCAL, clock);
+    const receiver = await Receiver.start();
+    try {
+      gateway.deliver();
+      const { id } = (await send(gateway, 'POST /webhooks', { body: { url: receiver.url } })).json;
+      await store.table(Category).insert({ name: 'A' });
+      await expect.poll(() => saves.length).toBe(1);
+      await store.table(Category).insert({ name: 'B' });
+      await receiver.until(2);
+      await gateway.endDeliveries();
+      await Promise.all(saves);
+      expect((await store.webhookById(id))!.progress.after).toBe(receiver.ids[1]);
+    } finally {
+      await receiver.close();
+      await gateway.close();
+      await opened.close();
+    }
+  },
+);
 
 it('disables a webhook whose place is no longer kept, as often as it is enabled there', async () => {
   const clock = new Clock();

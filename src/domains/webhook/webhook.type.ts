@@ -250,9 +250,9 @@ builder.mutationFields((t) => ({
     resolve: async (writer, args, context) => {
       const webhook = await find(args.id, context);
       if (!webhook) throw notFound('webhook', args.id);
-      // A retry sends the same event.
-      const eventId = await write(() => `test_${randomUUID()}`)(writer, args, context);
-      return attemptView(await context.webhooks!.test(webhook, eventId));
+      // A retry sends the same event and names the same time.
+      const newTest = write(() => ({ id: `test_${randomUUID()}`, time: context.now() }));
+      return attemptView(await context.webhooks!.test(webhook, await newTest(writer, args, context)));
     },
   }),
 }));

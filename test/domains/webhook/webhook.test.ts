@@ -191,15 +191,16 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
     verify(a!, secret);
     verify(a!, rotated.secret);
     const last = (await webhooks.send(`POST /webhooks/${id}/rotate`, { body: { grace: 0 } })).json;
-    const test = await webhooks.send(`POST /webhooks/${id}/test`);
+    const sendTest = () =>
+      webhooks.send(`POST /webhooks/${id}/test`, { headers: { 'idempotency-key': 'test' } });
+    const test = await sendTest();
     expect(test.json).toMatchObject({ eventId: expect.stringMatching(/^test_/), status: 204 });
     const received = receiver.received.at(-1)!;
-    expect(received.event).toEqual({
-      id: test.json.eventId,
-      type: 'webhook.test',
-      time: expect.any(String),
-      data: {},
-    });
+    const { eventId, time } = test.json;
+    expect(received.event).toEqual({ id: eventId, type: 'webhook.test', time, data: {} });
+    kit.clock.advance(1_000);
+    expect((await sendTest()).json).toMatchObject({ eventId, time });
+    expect(receiver.received.at(-1)!.event).toEqual(received.event);
     verify(received, last.secret);
     for (const old of [secret, rotated.secret]) expect(() => verify(received, old)).toThrow();
   });
