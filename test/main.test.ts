@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { printedKey, runKeys, type ServerProcess, startServer } from './kit/process.ts';
+import { printedKey, runKeys, type ServerProcess, startCommand, startServer } from './kit/process.ts';
 
 /** Longer than a server needs to stop, in milliseconds. */
 const EXIT_TIMEOUT = 10_000;
@@ -299,6 +299,17 @@ describe('startup', () => {
     }
   }, 60_000);
 
+  it('has --help and --port, and refuses other options', async () => {
+    const { stdout } = await startCommand('serve', {}, '--help');
+    expect(stdout).toContain('--port <port>');
+    expect(await startCommand('serve', {}, '--prot', '1')).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('Did you mean --port?') },
+    });
+    expect(await startCommand('serve', {}, '--port', 'x')).toMatchObject({
+      ...{ code: 1, stderr: 'Invalid configuration:\n  PORT must be an integer from 0 to 65535\n' },
+    });
+  });
+
   it('exits with 1 on invalid settings and names all of them', async () => {
     const started = startServer({
       PORT: 'http',
@@ -321,10 +332,12 @@ describe.runIf(onLinux)('the data file', () => {
     ['is not a database', notes],
     ['cannot be created', '/proc/petstore.db'],
     ['has a file as its parent folder', '/dev/null/petstore.db'],
+    ['is a folder', home],
   ])('makes a command exit with 1 and an explanation if it %s', async (_reason, DATA_FILE) => {
     const { code, stderr } = await runKeys({ DATA_FILE }, 'create', '--name', 'x', '--plan', 'free');
     expect(code).toBe(1);
     expect(stderr).toContain(`The data file ${DATA_FILE} cannot be opened: `);
+    expect(stderr).toMatch(/\(DATA_FILE\)\n$/);
     expect(stderr).not.toMatch(/^\s+at /m);
   });
 });

@@ -3,14 +3,6 @@ import { expectRefusal, query, send, sqlite, useGateway } from '../kit/petstore.
 
 const kit = useGateway(sqlite);
 
-/** Processor time of this process, in milliseconds. */
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
-}
-
 const unknownFields = (count: number) =>
   `{"name":"x","categoryId":1,${Array.from({ length: count }, (_, i) => `"f${i}":1`).join(',')}}`;
 
@@ -47,21 +39,4 @@ it('cuts names and values that a message repeats at 100 characters', async () =>
   }
   const whole = await inBody('🐕'.repeat(100));
   expectRefusal(whole, 'VALIDATION_FAILED', /🐕{100}: is not a known field/u);
-});
-
-it('takes less than 30 times the processor time of a valid body to report thousands of issues', async () => {
-  const valid = `{"name":"${'x'.repeat(99_000)}","categoryId":1}`;
-  const invalid = unknownFields(9_000);
-  const filter = { status: Array.from({ length: 11_000 }, () => 'gone') };
-  const text = 'query ($filter: PetFilter) { pets(filter: $filter) { nodes { id } } }';
-  const runs = async (work: () => Promise<unknown>) => {
-    for (let i = 0; i < 5; i++) await work();
-  };
-  const plain = () => runs(() => send(kit.gateway, 'POST /pets', { body: valid }));
-  const many = () => runs(() => send(kit.gateway, 'POST /pets', { body: invalid }));
-  const inVariables = () => runs(() => query(kit.gateway, text, { filter }));
-  for (const work of [plain, many, inVariables]) await work();
-  const base = Math.max(5, await timed(plain));
-  expect(await timed(many)).toBeLessThan(30 * base);
-  expect(await timed(inVariables)).toBeLessThan(30 * base);
 });
