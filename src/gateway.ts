@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asAppError, ReportedError, validationFailed } from './foundation/errors.ts';
+import { AppError, asAppError, ReportedError } from './foundation/errors.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
-import { LONG_LIST_RULE } from './http/list-headers.ts';
 import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { clientAddress, RequestContext, requestIdOf } from './http/request-context.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
@@ -12,11 +11,8 @@ import { transportsOf } from './transports/transports.ts';
 
 export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse): void;
-  /**
-   * Logs the rejection of malformed HTTP on a connection from this address. Returns the headers that every
-   * response has.
-   */
-  headersForMalformed?: (address: string, request?: IncomingMessage) => Headers;
+  /** Logs the rejection of malformed HTTP from this address. Returns the headers that every response has. */
+  headersForMalformed?: (address: string) => Headers;
 }
 
 /** A whole gateway as a node:http handler. */
@@ -45,8 +41,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse) => requests.handle(request, response),
     {
-      headersForMalformed: (address: string, request?: IncomingMessage) =>
-        requests.headersForMalformed(address, request),
+      headersForMalformed: (address: string) => requests.headersForMalformed(address),
       load: async () => {
         for (const transport of transports) await transport.load?.();
       },
@@ -61,6 +56,16 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 type Services = ReturnType<typeof createServices>;
+
+/** Why a request is rejected, whoever sends it and whatever it asks for. */
+function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undefined {
+  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
+  // A target has no fragment (RFC 9112 section 3.2).
+  if (url?.includes('#')) return 'The target must not have a fragment.';
+  if (headers.upgrade?.toLowerCase() === 'websocket')
+    return 'There are no WebSockets here. Subscribe by server-sent events: POST /graphql with Accept: text/event-stream, or GET /events/stream.';
+  return undefined;
+}
 
 /** Finds the transport of each request, sends what it answers, and records both. */
 class Requests {
@@ -99,11 +104,14 @@ class Requests {
       let isAdmitted = false;
       let answer: MaybePromise<HttpResponse>;
       try {
+        const fault = faultOf(request);
+        if (fault !== undefined) {
+          context.guardWindow = this.#services.access.addressWindow(address);
+          throw new AppError('BAD_REQUEST', fault);
+        }
         const admission = transport.admit(context);
         if (admission instanceof Promise) await admission;
         isAdmitted = true;
-        if (context.longList !== undefined)
-          throw validationFailed([{ path: context.longList, message: LONG_LIST_RULE }]);
         answer = transport.handle(context);
         if (answer instanceof Promise) answer = await answer;
       } catch (error) {
@@ -140,9 +148,9 @@ class Requests {
   }
 
   /** @see RequestHandler.headersForMalformed */
-  headersForMalformed(address: string, request?: IncomingMessage): Headers {
+  headersForMalformed(address: string): Headers {
     const { log, access, clock } = this.#services;
-    const requestId = requestIdOf(request);
+    const requestId = requestIdOf();
     log.info({ requestId, status: 400 }, 'malformed request');
     const headers: Headers = ['X-Request-Id', requestId];
     addRateLimitHeaders(headers, undefined, access.addressWindow(address), clock.now());

@@ -1,12 +1,8 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type Socket, Server as SocketServer } from 'node:net';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
-import { onArrival } from './foundation/turns.ts';
 import type { RequestHandler } from './gateway.ts';
-import { BoundedRequest, releaseParser } from './http/bounded-request.ts';
-import { Pipelines } from './http/pipeline.ts';
-import { responseClass, UnreadResponses } from './http/unread-responses.ts';
 
 /** How long requests in progress may take after a stop signal, in milliseconds. */
 const DRAIN_TIMEOUT = 10_000;
@@ -37,8 +33,6 @@ const TIMEOUTS: Timeouts = {
 /** How often timeouts are checked, at most. */
 const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
-/** V8 takes as long for the names of 2,000, if they are new, as for a page of a list. */
-const MAX_HEADERS = 500;
 
 /** What connection errors mean for the client. Any other is malformed HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
@@ -46,15 +40,16 @@ const MESSAGES: Partial<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
-/** The open connections of each server, for `drain`. */
-const connectionsOf = new WeakMap<Server, Pipelines>();
+/** The open connections of a server, each with its responses that have not been sent. */
+class Connections extends Map<Socket, Set<ServerResponse>> {
+  /** Whether responses tell clients to close their connections. */
+  isDraining = false;
+}
 
-/** Creates the gateway's HTTP server, with limits on time and memory for slow clients. */
-export function createHttpServer(
-  handler: RequestHandler,
-  limits: Timeouts = TIMEOUTS,
-  unread: UnreadResponses = new UnreadResponses(),
-): Server {
+const connectionsOf = new WeakMap<Server, Connections>();
+
+/** Creates the gateway's HTTP server, with limits on time for slow clients. */
+export function createHttpServer(handler: RequestHandler, limits: Timeouts = TIMEOUTS): Server {
   const checkInterval = Math.min(CHECK_INTERVAL, limits.headers, limits.unread);
   const server: Server = createServer({
     headersTimeout: limits.headers,
@@ -65,109 +60,47 @@ export function createHttpServer(
     noDelay: true,
     // Node's own response would not be in our error format.
     requireHostHeader: false,
-    IncomingMessage: BoundedRequest,
-    ServerResponse: responseClass(unread),
   });
-  // Node would silently drop headers beyond its limit. We refuse such requests instead; maxHeaderSize bounds
-  // the bytes.
+  // Node would silently drop headers beyond its limit; maxHeaderSize bounds them.
   server.maxHeadersCount = 0;
-
-  const connections = new Pipelines((request, response) =>
-    onArrival(() => {
-      if (request.socket.destroyed) return;
-      const connection = connections.get(request.socket);
-      if (!server.listening && !connection?.hasPending) response.shouldKeepAlive = false;
-      const error = errorOf(request);
-      if (error === undefined) handler(request, response);
-      else refuse(request.socket, handler, error, request);
-    }),
-  );
-  connectionsOf.set(server, connections);
-  const { open, take } = connections;
-  server.on('connection', open);
-  server.on('request', take);
-  // An expectation that can't be met may be ignored (RFC 9110 section 10.1.1).
-  server.on('checkExpectation', take);
-  // Whoever reads the body sends 100 Continue; a refusal does not.
-  server.on('checkContinue', take);
-  const refuseAfterPending = (socket: Socket, message?: string, isHead = false) => {
-    const send = () => refuse(socket, handler, message, undefined, isHead);
-    const connection = connections.get(socket);
-    if (connection) connection.refuse(send);
-    else send();
-  };
-  server.on(
-    'clientError',
-    ({ code = '', rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) =>
-      refuseAfterPending(socket, MESSAGES[code], rawPacket?.toString('latin1', 0, 5) === 'HEAD '),
-  );
-  // By default Node closes the connection without a response. With a listener it hands over the socket and no
-  // longer manages it.
-  server.on('connect', (_request, socket: Socket) => {
-    releaseParser(socket);
-    socket.on('error', () => socket.destroy());
-    socket.once('finish', () => socket.destroy());
-    refuseAfterPending(socket, 'CONNECT is not supported: this server is not a proxy.');
-  });
   server.setTimeout(limits.idle);
+
+  const connections = new Connections();
+  connectionsOf.set(server, connections);
+  server.on('connection', (socket) => {
+    connections.set(socket, new Set());
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.on('request', (request, response) => {
+    const responses = connections.get(request.socket);
+    responses?.add(response);
+    response.once('close', () => responses?.delete(response));
+    if (connections.isDraining) response.shouldKeepAlive = false;
+    handler(request, response);
+  });
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
+    const hasBegun = [...(connections.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    // Nothing can be said within a response.
+    if (!socket.writable || hasBegun) socket.destroy();
+    else refuse(socket, handler, MESSAGES[code]);
+  });
   const stop = disconnectStalledReaders(connections, limits.unread, checkInterval);
   server.on('close', stop);
   return server;
 }
 
-const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * MAX_HEADERS;
-
-/** Why a parsed request is rejected before it is handled. */
-function errorOf(request: IncomingMessage): string | undefined {
-  // A target has no fragment (RFC 9112 section 3.2).
-  if (request.url?.includes('#')) return 'The target must not have a fragment.';
-  if (hasTooManyHeaders(request)) return `The request has more than ${MAX_HEADERS} header fields.`;
-  return hasValidHost(request) ? undefined : INVALID_HTTP;
-}
-
-/** `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
-const HOST =
-  /^(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
-
-/** Whether a request has exactly one well-formed Host header (RFC 9112 section 3.2). */
-function hasValidHost({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): boolean {
-  if (host === undefined) return httpVersion !== '1.1';
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') count++;
-  }
-  return count === 1 && HOST.test(host);
-}
-
-const INVALID_HTTP = 'The request is not valid HTTP/1.1.';
-
-/**
- * Malformed HTTP gets the common error format too, and ends the connection.
- *
- * @param request if it could be parsed
- */
+/** Malformed HTTP gets the common error format too, and ends the connection. */
 function refuse(
   socket: Socket,
   { headersForMalformed }: RequestHandler,
-  message = INVALID_HTTP,
-  request?: IncomingMessage,
-  isHead = request?.method === 'HEAD',
+  message = 'The request is not valid HTTP/1.1.',
 ): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
   const body = JSON.stringify(new AppError('BAD_REQUEST', message).toPublic());
-  // The names of too many headers are not even looked at.
-  const readable = request && !hasTooManyHeaders(request) ? request : undefined;
-  const headers = [
-    ...['Content-Type', 'application/json', 'Content-Length', body.length, 'Connection', 'close'],
-    ...(headersForMalformed?.(socket.remoteAddress ?? '', readable) ?? []),
-  ];
+  const headers = ['Content-Type', 'application/json', 'Content-Length', body.length, 'Connection', 'close'];
+  headers.push(...(headersForMalformed?.(socket.remoteAddress ?? '') ?? []));
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  socket.end(`${head}\r\n${isHead ? '' : body}`);
+  socket.end(`${head}\r\n${body}`);
 }
 
 /**
@@ -176,7 +109,7 @@ function refuse(
  *
  * @returns a function that stops the checks
  */
-function disconnectStalledReaders(connections: Pipelines, limit: number, interval: number): () => void {
+function disconnectStalledReaders(connections: Connections, limit: number, interval: number): () => void {
   const seen = new WeakMap<Socket, { taken: number; at: number }>();
   const timer = setInterval(() => {
     const now = performance.now();
@@ -221,22 +154,24 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   });
 }
 
-/** Stops accepting connections and waits for requests in progress, at most DRAIN_TIMEOUT. */
+/**
+ * Ends a server: waits for requests in progress, at most DRAIN_TIMEOUT. Connections that are idle may still send a
+ * request for GRACE_PERIOD, which may be on its way; those that never sent anything end at once.
+ */
 export async function drain(server: Server, milliseconds = DRAIN_TIMEOUT): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  // Not http's own `close`: it ends idle connections at once and would cut off a request that is just
-  // arriving.
-  const closed = new Promise<true>((resolve) =>
-    SocketServer.prototype.close.call(server, () => resolve(true)),
-  );
-  await Promise.race([closed, sleep(Math.min(GRACE_PERIOD, milliseconds))]);
-  // Connections become idle one by one, and Node closes only those idle at the moment. It would also cut off
-  // responses that are written but not yet sent.
-  const sweep = setInterval(() => {
-    const connections = [...(connectionsOf.get(server)?.values() ?? [])];
-    if (connections.every(({ isIdle }) => isIdle)) server.closeIdleConnections();
-  }, 50);
-  const inTime = await Promise.race([closed, sleep(Math.max(0, deadline - performance.now()), false)]);
-  clearInterval(sweep);
-  if (!inTime) server.closeAllConnections();
+  const connections = connectionsOf.get(server)!;
+  const began = performance.now();
+  connections.isDraining = true;
+  // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
+  server.closeIdleConnections = () => {};
+  const closed = new Promise((resolve) => server.close(resolve));
+  for (let waited = 0; connections.size > 0 && waited < milliseconds; waited = performance.now() - began) {
+    for (const [socket, responses] of connections) {
+      const isIdle = responses.size === 0 && socket.writableLength === 0;
+      if (isIdle && (waited >= GRACE_PERIOD || socket.bytesRead === 0)) socket.destroy();
+    }
+    await sleep(20);
+  }
+  server.closeAllConnections();
+  await closed;
 }

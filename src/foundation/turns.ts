@@ -108,27 +108,3 @@ export class Turns {
     else inOwnTurn(this.#turn, this.#isUrgent);
   };
 }
-
-/** What arrived in a turn whose time was used up. */
-const arrivals = new Turns(() => {});
-/** The latest turn in which anything arrived for longer: when that was noticed, and its number. */
-const busy = { since: Number.NEGATIVE_INFINITY, turn: -1 };
-
-/**
- * Begins work that has just arrived: at once, or in a later turn if what arrived before it in this one has taken
- * MAX_TURN. Node hands out whatever all connections have received, and all requests of one connection, in a single turn.
- */
-export function onArrival(work: () => void): void {
-  if (isTimeUsedUp()) arrivals.read(work);
-  else work();
-}
-
-function isTimeUsedUp(): boolean {
-  const now = performance.now();
-  if (now - busy.since < MAX_TURN) return false;
-  const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
-  if (turn === busy.turn) return true;
-  busy.since = now;
-  busy.turn = turn;
-  return false;
-}

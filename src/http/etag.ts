@@ -1,5 +1,4 @@
-import { createHash, hash } from 'node:crypto';
-import { CHUNK_SIZE, chunksOf } from './chunks.ts';
+import { hash } from 'node:crypto';
 import type { RequestContext } from './request-context.ts';
 import type { HttpResponse } from './response.ts';
 
@@ -7,18 +6,7 @@ import type { HttpResponse } from './response.ts';
  * A strong entity tag (RFC 9110 section 8.8.3). Equal bodies get equal tags on every instance, and collisions
  * cannot be crafted.
  */
-export const etagOf = (body: string): string => `"${digestOf(body)}"`;
-
-/**
- * Hashes short bodies in one call, which is fastest, and long ones in chunks, so that no second copy is held
- * as bytes.
- */
-function digestOf(body: string): string {
-  if (body.length <= CHUNK_SIZE) return hash('sha256', body, 'base64url');
-  const digest = createHash('sha256');
-  for (const piece of chunksOf(body)) digest.update(piece);
-  return digest.digest('base64url');
-}
+export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
 
 /** If-None-Match uses weak comparison; `*` matches anything that exists. */
 export const matchesWeakly = (header: string, etag: string): boolean =>

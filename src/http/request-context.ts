@@ -4,7 +4,6 @@ import type { Span } from '@opentelemetry/api';
 import type { WindowView } from '../access/limiter.ts';
 import type { Session } from '../access/session.ts';
 import type { ErrorCode } from '../foundation/errors.ts';
-import { findLongList } from './list-headers.ts';
 import type { Headers } from './response.ts';
 
 /** What is common to the requests of one transport. */
@@ -36,10 +35,8 @@ export class RequestContext {
   readonly query: string;
   /** Whether the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
   readonly isRead: boolean;
-  /** The Accept header, as if absent if it is too long. */
+  /** The Accept header. */
   readonly accept: string | undefined;
-  /** A list header that has too many members, for which the request is refused. It is not to be parsed. */
-  readonly longList: string | undefined;
   /** As sent: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
   readonly apiKey: string | undefined;
   /** Set by the gateway to the one that matches. */
@@ -84,8 +81,7 @@ export class RequestContext {
     this.path = queryStart < 0 ? url : url.slice(0, queryStart);
     this.root = rootOf(this.path);
     this.query = queryStart < 0 ? '' : url.slice(queryStart + 1);
-    this.longList = findLongList(headers);
-    this.accept = this.longList === undefined ? headers.accept : undefined;
+    this.accept = headers.accept;
   }
 
   /** Notes the error in the response, for the log, metrics and traces. */

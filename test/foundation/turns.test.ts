@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { inOwnTurn, MAX_TURN, onArrival, ownTurn, Turns } from '../../src/foundation/turns.ts';
+import { inOwnTurn, MAX_TURN, ownTurn, Turns } from '../../src/foundation/turns.ts';
 
 it('lets others in between pieces of work that wait at the same time', async () => {
   const order: string[] = [];
@@ -98,17 +98,4 @@ it('passes nothing on when the request has ended', async () => {
   expect(await first).toBe(1);
   isEnded = true;
   expect(await Promise.race([outcome, turns.pass(3).catch(String)])).toBe('Error: ended');
-});
-
-it('begins what arrives at once, and in later turns once what came before in this one has taken long', async () => {
-  const order = await recorded(async (note) => {
-    await setImmediate();
-    const begun = [MAX_TURN, 0, MAX_TURN, 0].map(
-      (milliseconds, n) =>
-        new Promise<void>((resolve) => onArrival(() => resolve(note(`${n}`, milliseconds)))),
-    );
-    note('arrived', 0);
-    await Promise.all(begun);
-  });
-  expect(order).toMatch(/^(other )+0 arrived (other )*1 (other )*2 (other )+3( other)*$/);
 });

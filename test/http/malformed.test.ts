@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { sqlite, useGateway } from '../kit/petstore.ts';
-import { exchangeRaw } from '../kit/raw.ts';
+import { exchangeRaw, openRaw } from '../kit/raw.ts';
 
 const kit = useGateway(sqlite);
 
@@ -22,7 +22,7 @@ it.each(['/pets#x', '/pets?limit=1#x', '/graphql#', '/docs#/Pets', 'http://local
       `X-API-Key: ${kit.gateway.key}`,
       'X-Request-Id: mine',
     ];
-    const { requestId, error } = await refused(`${lines.join('\r\n')}\r\n\r\n`);
+    const { requestId, error } = await refused(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`);
     expect(requestId).toBe('mine');
     expect(error).toEqual({
       code: 'BAD_REQUEST',
@@ -33,21 +33,21 @@ it.each(['/pets#x', '/pets?limit=1#x', '/graphql#', '/docs#/Pets', 'http://local
   },
 );
 
-it.each(['HEAD /pets#x HTTP/1.1\r\nHost: x', 'HEAD /pets HTTP/1.1\r\nHost: x\r\nA B: 1'])(
-  'responds to %j without a body',
-  async (request) => {
-    const response = await exchangeRaw(kit.gateway.url, `${request}\r\n\r\n`);
-    expect(response).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n(.+\r\n)+\r\n$/);
-    expect(response).toMatch(/\r\nContent-Length: [1-9]/);
-  },
-);
-
 it.each([
   ['headers of more than 16 kB', `GET /pets HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
   ['what is not HTTP', 'pets please\r\n\r\n'],
-  ['a request without Host', 'GET /pets HTTP/1.1\r\n\r\n'],
+  ['a request without Host', 'GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n'],
 ])('responds to %s with a request id that the log has', async (_what, request) => {
   const { requestId, error } = await refused(request);
   expect(requestId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   expect(error.code).toBe('BAD_REQUEST');
+});
+
+it('names server-sent events to who asks for a WebSocket', async () => {
+  const upgrade = 'GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket';
+  const socket = await openRaw(kit.gateway.url);
+  const response = new Promise<string>((resolve) => socket.once('data', (bytes) => resolve(String(bytes))));
+  socket.write(`${upgrade}\r\n\r\n`);
+  expect(await response).toMatch(/^HTTP\/1\.1 400 .*Subscribe by server-sent events/s);
+  socket.destroy();
 });
