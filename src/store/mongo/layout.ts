@@ -128,10 +128,10 @@ const STEP = 1_000;
 /** Gives documents the defaults and folded values that they lack. No events: clients see what they saw before. */
 async function fill({ db, options }: Database, record: AnyRecord): Promise<void> {
   const collection = db.collection<RecordDocument>(record.plural);
+  const codec = codecOf(record);
   for (const [name, { presence, default: value }] of Object.entries(record.fields as Fields))
     if (presence === 'defaulted')
-      await collection.updateMany({ [name]: { $exists: false } }, { $set: { [name]: value } });
-  const codec = codecOf(record);
+      await collection.updateMany({ [name]: { $exists: false } }, { $set: codec.stored({ [name]: value }) });
   for (const [field, property] of foldedFieldsOf(record)) {
     const missing = { [field]: { $ne: null }, [property]: null };
     for (;;) {
