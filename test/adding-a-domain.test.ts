@@ -87,6 +87,8 @@ beforeAll(async () => {
     const path = join(home, file);
     writeFileSync(path, hunks.reduce(patched, readFileSync(path, 'utf8')));
   }
+  // Another one, as the command writes it.
+  expect(await run('tsx/dist/cli.mjs', join(ROOT, 'domain.ts'), 'visit', '--of', 'pet')).toBe('');
   [compilerOutput] = await Promise.all([run('typescript/bin/tsc', '--singleThreaded'), bundlePrograms(home)]);
 }, 120_000);
 
@@ -113,7 +115,10 @@ describe('a domain added as docs/adding-a-domain.md says', () => {
   });
 
   it('passes the lint rules, including those for imports', { timeout: 120_000 }, async () => {
-    const changed = [...newFiles, ...lists.map(({ file }) => file)].filter((file) => file.startsWith('src/'));
+    const visits = ['ts', 'type.ts', 'routes.ts'].map((end) => `src/domains/visit/visit.${end}`);
+    const changed = [...visits, ...newFiles, ...lists.map(({ file }) => file)].filter((file) =>
+      file.startsWith('src/'),
+    );
     expect(await run('@biomejs/biome/bin/biome', 'lint', '--error-on-warnings', ...changed)).toBe('');
   });
 });
@@ -180,6 +185,17 @@ describe.each(engines)('the added domain in $name', ({ name }) => {
   it('keeps existing pets and starts without appointments', async () => {
     expect((await call('GET', '/pets?limit=100')).json).toHaveLength(10);
     expect((await call('GET', '/appointments')).json).toEqual([]);
+  });
+
+  it('serves what npm run domain has written', async () => {
+    const petId = await newPet();
+    const visit = { name: 'Check', petId };
+    const { id } = (await call('POST', '/visits', visit)).json;
+    expect((await call('GET', `/visits?petId=${petId}&name=c`)).json).toEqual([{ id, ...visit }]);
+    expect(await graphql(`{ pet(id: ${petId}) { visits { nodes { name pet { name } } } } }`)).toEqual({
+      pet: { visits: { nodes: [{ name: 'Check', pet: { name: 'Rex' } }] } },
+    });
+    expect((await call('DELETE', `/pets/${petId}`)).status).toBe(409);
   });
 
   it('creates, reads, replaces, updates and deletes over REST', async () => {

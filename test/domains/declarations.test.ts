@@ -262,7 +262,10 @@ class Program {
       [value].flat().map((one) => `${name}=${encodeURIComponent(String(one))}`),
     );
     const { json, status, headers, text } = await this.gateway.call(`/${plural}?${query.join('&')}`);
-    if (status !== 200) throw new Error(`${text} ${query.join('&')} ${this.gateway.logs.filter((line) => line.includes('stack')).at(-1)}`);
+    if (status !== 200)
+      throw new Error(
+        `${text} ${query.join('&')} ${this.gateway.logs.filter((line) => line.includes('stack')).at(-1)}`,
+      );
     const link = /<([^>]*)>; rel="next"/.exec(String(headers.link ?? ''))?.[1];
     const next = link && (new URL(link, 'http://a').searchParams.get('after') ?? undefined);
     return { ids: json.map(({ id }: { id: unknown }) => String(id)) as string[], next };
