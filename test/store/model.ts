@@ -4,7 +4,7 @@ import { folded } from '../../src/foundation/folded.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import { type AnyRecord, holdersOf, isHolding, isPrefix, referencesOf } from '../../src/foundation/record.ts';
 import { idTaken, stillReferred } from '../../src/store/conflicts.ts';
-import { type IdempotentCall, isOutcome, type Outcome, type StoredOutcome } from '../../src/store/store.ts';
+import type { IdempotentCall, Outcome } from '../../src/store/store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../../src/store/table.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -166,10 +166,7 @@ class ModelTable implements Table<AnyRecord> {
 export class Model implements Tables {
   readonly events: { type: string; record: Stored }[] = [];
   readonly #tables = new Map<AnyRecord, ModelTable>();
-  readonly #outcomes = new Map<
-    string,
-    { fingerprint: string; expiresAt: number; outcome: StoredOutcome<unknown> }
-  >();
+  readonly #outcomes = new Map<string, { fingerprint: string; expiresAt: number; value: unknown }>();
 
   table(record: AnyRecord): ModelTable & Table<never> {
     const table = this.#tables.get(record) ?? new ModelTable(record, this);
@@ -184,17 +181,11 @@ export class Model implements Tables {
     const kept = this.#outcomes.get(key);
     if (kept && kept.expiresAt > now) {
       if (kept.fingerprint !== fingerprint) throw idempotencyKeyReused();
-      return { replayed: true, ...kept.outcome };
+      return { replayed: true, value: kept.value };
     }
-    let outcome: StoredOutcome<unknown>;
-    try {
-      outcome = { value: work(this) };
-    } catch (error) {
-      if (!isOutcome(error)) throw error;
-      outcome = { error: error.toPublic() };
-    }
-    this.#outcomes.set(key, { fingerprint, expiresAt: now + keepFor, outcome });
-    return { replayed: false, ...outcome };
+    const value = work(this);
+    this.#outcomes.set(key, { fingerprint, expiresAt: now + keepFor, value });
+    return { replayed: false, value };
   }
 }
 
