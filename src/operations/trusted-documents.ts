@@ -117,12 +117,7 @@ export class TrustedDocuments {
     const uses = this.#uses;
     this.#uses = new Map();
     try {
-      try {
-        await this.#store.touchDocuments([...uses.values()]);
-      } catch (error) {
-        for (const [name, use] of uses) if (!this.#uses.has(name)) this.#uses.set(name, use);
-        throw error;
-      }
+      await this.#store.touchDocuments([...uses.values()]);
     } catch (error) {
       // Later uses of the same document count.
       this.#uses = new Map([...uses, ...this.#uses]);

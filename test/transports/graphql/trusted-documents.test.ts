@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { unavailable } from '../../../src/foundation/errors.ts';
 import { hashOf, PersistedQueries } from '../../../src/operations/persisted-queries.ts';
 import { TrustedDocuments } from '../../../src/operations/trusted-documents.ts';
 import { cases } from '../../kit/cases.ts';
@@ -248,6 +249,22 @@ describe('a bound key', () => {
     );
     dataOf(await send(gateway, 'POST /graphql', { key, body: { query: text } }));
   }, 60_000);
+
+  it('is known to have used a document although that could not be written at first', async () => {
+    let isAway = true;
+    const store = failing(kit.opened.store, /^touchDocuments$/, (_, write) => {
+      if (isAway) throw unavailable();
+      return write();
+    });
+    await store.addDocuments([documentOf('used', 'pets', PETS)]);
+    const trusted = new TrustedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
+    const session = { principal: { documents: 'used' } } as never;
+    await trusted.resolve(session, { documentId: 'pets' }, new PersistedQueries());
+    await expect(trusted.flush()).rejects.toThrow();
+    isAway = false;
+    await trusted.close();
+    expect((await store.documentById('used', 'pets'))?.lastUsedAt).toBe(kit.clock.now());
+  });
 
   it('has the latest 10,000 look-ups cached, whatever is asked for', async () => {
     const reads: unknown[] = [];
