@@ -2,8 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { type DuplicateKeyInfo, parse } from 'lossless-json';
 import { AppError } from '../foundation/errors.ts';
 
-const SPACE = 0x20;
-const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 /** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
@@ -11,26 +9,38 @@ const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
 /**
  * Parses JSON without losing integer precision: integers beyond 2^53 become bigints. A number with an integer
  * value that is not written as an integer (`1.0`, `1e3`) becomes NaN, which every rule refuses, because ids
- * and counts may not be written that way. Duplicate names in an object are refused (RFC 8259 section 4 leaves
- * them undefined).
+ * and counts may not be written that way. Of duplicate names in an object the last counts.
  *
  * @param name what it is called in messages
+ * @param hint what to send instead of what is not JSON
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
-export function parseJson(bytes: Buffer, name = 'The body'): unknown {
+export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
   if (!isUtf8(bytes)) throw new AppError('BAD_REQUEST', `${name} is not valid UTF-8.`);
   const text = bytes.toString('utf8');
-  let value: unknown;
-  let hasUniqueNames: boolean;
   try {
-    value = needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
-    // JSON.parse keeps one of several duplicate names, so the text then has more names than the value.
-    hasUniqueNames = namesInText(text) === namesIn(value, MAX_NESTING);
+    const value = needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
+    checkNesting(value, MAX_NESTING);
+    return value;
   } catch {
-    throw new AppError('BAD_REQUEST', `${name} is not valid JSON.`);
+    const place = name === BODY ? placeOfFault(text) : '';
+    throw new AppError('BAD_REQUEST', `${name} is not valid JSON${place}.${hint}`);
   }
-  if (!hasUniqueNames) throw new AppError('BAD_REQUEST', `${name} has a duplicate name in an object.`);
-  return value;
+}
+
+const BODY = 'The body';
+
+/** Where text stops being JSON. Only some messages of JSON.parse say so. */
+function placeOfFault(text: string): string {
+  try {
+    parse(text);
+    return '';
+  } catch (error) {
+    const position = /position (\d+)/.exec((error as Error).message)?.[1];
+    if (position === undefined) return '';
+    const lines = text.slice(0, Number(position)).split('\n');
+    return ` (line ${lines.length}, column ${lines.at(-1)!.length + 1})`;
+  }
 }
 
 /** Whether any number outside of strings needs lossless parsing, which is slow. */
@@ -43,18 +53,6 @@ function needsLosslessParsing(text: string): boolean {
     if (quote < 0) return false;
     at = afterString(text, quote);
   }
-}
-
-/** Counts the object names in valid JSON text: strings followed by a colon. Reads each character at most twice. */
-function namesInText(text: string): number {
-  let names = 0;
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
-    at = afterString(text, at);
-    // In valid JSON, every character up to the space here is white space.
-    while (text.charCodeAt(at) <= SPACE) at++;
-    if (text.charCodeAt(at) === COLON) names++;
-  }
-  return names;
 }
 
 /** @param start index of the opening quote. @returns the index after the closing quote */
@@ -85,21 +83,11 @@ function parseNumber(literal: string): number | bigint {
 /** Levels of nested JSON that are read (RFC 8259 section 9). To overflow the stack takes 4 ms. */
 const MAX_NESTING = 1_000;
 
-/**
- * Counts the names of all objects in a parsed value. `for in` suffices: parsed JSON has no inherited properties.
- *
- * @throws Error if it has more levels
- */
-function namesIn(value: unknown, levels: number): number {
-  if (typeof value !== 'object' || value === null) return 0;
+/** @throws Error if a value has more levels */
+function checkNesting(value: unknown, levels: number): void {
+  if (typeof value !== 'object' || value === null) return;
   if (levels === 0) throw new Error('The JSON is nested too deeply.');
-  let names = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) names += namesIn(item, levels - 1);
-  } else {
-    for (const name in value) names += 1 + namesIn((value as Record<string, unknown>)[name], levels - 1);
-  }
-  return names;
+  for (const inner of Object.values(value)) checkNesting(inner, levels - 1);
 }
 
 /** @throws BAD_REQUEST unless it is an object */

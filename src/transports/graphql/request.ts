@@ -19,7 +19,7 @@ export async function readParameters(context: RequestContext): Promise<unknown> 
     throw new AppError('BAD_REQUEST', `A QUERY needs a Content-Type: ${BODY_TYPES.join(' or ')}.`);
   }
   const body = await readBody(context, BODY_TYPES);
-  return parseJson(body);
+  return parseJson(body, undefined, ' A request is {"query": "{ pets { nodes { id } } }"}.');
 }
 
 /** Whether a part of a query string is a parameter or has to be decoded, which takes long for thousands. */

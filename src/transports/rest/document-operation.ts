@@ -119,9 +119,10 @@ export class DocumentOperation implements RestOperation {
 }
 
 function callOf(context: RequestContext, session: Session): Context {
-  const { requestId, headers } = context;
+  const { requestId, headers, isRead } = context;
   const call: Parameters<typeof newContext>[1] = { cost: ROUTE_COST, requestId };
-  if (headers['if-match'] !== undefined) call.precondition = preconditionOf(headers['if-match']);
+  const precondition = isRead ? undefined : preconditionOf(headers);
+  if (precondition) call.precondition = precondition;
   if (headers['idempotency-key'] !== undefined) call.idempotency = idempotencyFor(context, 0);
   return newContext(session, call);
 }

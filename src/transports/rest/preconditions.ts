@@ -1,23 +1,40 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
-import { etagOf, matchesStrongly } from '../../http/etag.ts';
+import { etagOf, matchesStrongly, matchesWeakly } from '../../http/etag.ts';
 import type { Precondition } from '../../kit/context.ts';
 import { formOf, writeRecord } from '../../operations/representation.ts';
 
+/** `*`, or a list of entity tags (RFC 9110 section 13.1.1). */
+const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
+
 /**
- * The If-Match precondition (RFC 9110 section 13.1.1), checked by the store atomically with the write. The
- * ETag of either int64 format matches: both describe the same record, and a DELETE has no Accept header to
- * tell which one the client saw.
+ * The preconditions of a write (RFC 9110 sections 13.1.1 and 13.1.2), checked by the store atomically with it.
+ *
+ * @returns undefined if there are none
+ * @throws VALIDATION_FAILED if one of them has no entity tags
  */
-export function preconditionOf(ifMatch: string): Precondition {
-  const matches = (body: string) => matchesStrongly(ifMatch, etagOf(body));
+export function preconditionOf(headers: IncomingHttpHeaders): Precondition | undefined {
+  const { 'if-match': match, 'if-none-match': noneMatch } = headers;
+  if (match === undefined && noneMatch === undefined) return undefined;
+  const issues = [
+    { path: 'If-Match', value: match },
+    { path: 'If-None-Match', value: noneMatch },
+  ].filter(({ value }) => value !== undefined && !TAGS.test(value));
+  if (issues.length > 0)
+    throw validationFailed(
+      issues.map(({ path }) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' })),
+    );
   return (type, record) => {
     const form = formOf(type, record);
-    if (!matches(writeRecord(type, 'integer', form)) && !matches(writeRecord(type, 'string', form))) {
+    // A client that asked for strings of digits has another ETag of the same record.
+    const tags = (['integer', 'string'] as const).map((format) => etagOf(writeRecord(type, format, form)));
+    if (match !== undefined && !tags.some((tag) => matchesStrongly(match, tag)))
       throw new AppError(
         'PRECONDITION_FAILED',
-        'If-Match does not name the current version of the resource.',
+        'If-Match does not name the current version of the resource. Read it again and repeat the change with its new ETag.',
       );
-    }
+    if (noneMatch !== undefined && tags.some((tag) => matchesWeakly(noneMatch, tag)))
+      throw new AppError('PRECONDITION_FAILED', 'If-None-Match names the current version of the resource.');
   };
 }
 
