@@ -138,6 +138,12 @@ describe('a GraphQL request', () => {
     }
   });
 
+  it('that is a bare document is told to be JSON', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const sent = await send(kit.gateway, 'POST /graphql', { headers, body: '{ pets { nodes { id } } }' });
+    expectQueryRefusal(sent, 'BAD_REQUEST', /A request is \{"query": "\{ pets \{ nodes \{ id \} \} \}"\}\.$/);
+  });
+
   it('must not be a mutation by GET', async () => {
     const sent = await send(
       kit.gateway,
