@@ -4,7 +4,7 @@ import * as fields from '../../src/foundation/fields.ts';
 import { type AnyRecord, declareRecord, type Fields, referencesOf } from '../../src/foundation/record.ts';
 import { builder } from '../../src/kit/builder.ts';
 import { type Domain, eventsOf } from '../../src/kit/domain.ts';
-import { enumOf, exposed } from '../../src/kit/fields.ts';
+import { enumOf, exposed, shownAs } from '../../src/kit/fields.ts';
 import { findersOf, sortEnum } from '../../src/kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../src/kit/node.ts';
 import * as kit from '../../src/kit/record-fields.ts';
@@ -147,6 +147,15 @@ export function holdsOf(spec: RecordSpec, { holds }: ReferenceSpec): fields.Hold
   return holds === 'some' && flag ? { [flag.name]: false } : undefined;
 }
 
+/** What is computed of a record. */
+export const knownOf = (values: object): number => Object.keys(values).filter((name) => name !== 'id').length;
+
+/** The rule over several fields. */
+export function breaksRule(values: object): boolean {
+  const texts = Object.values(values).filter((value) => value === 'eve' || value === '\ufffd');
+  return new Set(texts).size < texts.length;
+}
+
 /** Declares the records of a stage. @param unique whether what is unique from the restart on may be declared */
 export function declare(specs: readonly RecordSpec[], stage: Since, unique: readonly boolean[]): AnyRecord[] {
   const records: AnyRecord[] = [];
@@ -178,6 +187,7 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
       ...spec.references.filter(({ filtered }) => filtered).map(referenceName),
     ];
     const few = filters.slice(0, 3 - spec.references.length);
+    const other = given.find((one) => !sorts.includes(one.name) || !isText(one));
     const keys = unique[position] === false ? undefined : uniqueAt(spec, stage);
     records.push(
       declareRecord({
@@ -190,11 +200,16 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
           ...Object.fromEntries(given.map((one) => [one.name, fieldOf(one, stage, levels)])),
         },
         sorts,
-        // One of them is there in any case.
-        filters:
-          few.length > 0 ? few : [given.find((one) => !sorts.includes(one.name) || !isText(one))!.name],
+        // Or how a text begins: a filter has something in any case.
+        filters: few.length > 0 || !other ? few : [other.name],
         unique: keys ? [keys] : [],
         choosesId: spec.choosesId,
+        computed: {
+          known: fields.computed(fields.integer(0, 20, 'How many values it has', 1), (values: object) =>
+            knownOf(values),
+          ),
+        },
+        rules: (values) => (breaksRule(values) ? [{ path: kind, message: 'has a value twice' }] : []),
       }) as AnyRecord,
     );
   }
@@ -238,6 +253,7 @@ export function addDomains(records: readonly AnyRecord[]): void {
             t.expose(name as never, { type: typeOf(one), ...exposed(one) } as never),
           ]),
         ),
+        known: t.int(shownAs(record.computed.known as never) as never),
       }),
     });
     types.set(record, type);
