@@ -6,7 +6,6 @@ import type { Context } from '../kit/context.ts';
 import type { Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
 import type { PublicResult } from './execute.ts';
-import { runOnce } from './idempotency.ts';
 import type { InternalOperation, Operations } from './operations.ts';
 
 /** In units: a call of a route counts as one request. */
@@ -59,23 +58,6 @@ export class RouteOperation {
     return charged instanceof Promise
       ? charged.then(() => this.read(variables, context))
       : this.read(variables, context);
-  }
-
-  /**
-   * Charges a call that is refused. The first outcome of an idempotent call is stored even if it is a
-   * refusal.
-   *
-   * @param input what identifies the call
-   * @throws error
-   */
-  async refuse(session: Session, input: object, context: Context, error: AppError): Promise<never> {
-    await session.charge(ROUTE_COST);
-    if (context.idempotency) {
-      await runOnce(context, this.route.operationId, input, () => {
-        throw error;
-      });
-    }
-    throw error;
   }
 }
 

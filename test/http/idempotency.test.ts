@@ -43,38 +43,16 @@ function expectFirst(sent: Sent): Sent {
 }
 
 onAnyEngine('idempotent requests', (kit) => {
-  it('distinguishes payloads whose JSON looks alike, valid or not', async () => {
+  it('keeps no refusal of a body: the same key may be used for the corrected call', async () => {
     const { C } = await makeWorld(kit);
-    const pet = `{"name":"Tom","categoryId":${C}}`;
-    for (const [first, second] of [
-      [`{"input":${pet}}`, pet],
-      [`{"body":${pet}}`, pet],
-      ['{"name":{"a":1}}', '{"name":[["a",1]]}'],
-      ['{"name":{"a":1}}', '{"name":["object",["a",1]]}'],
-      ['{"name":99999999999999999999}', '{"name":"99999999999999999999"}'],
-      ['{"name":1.0}', '{"name":null}'],
-      ['{"name":1.0}', '{"name":"NaN"}'],
-    ] as const) {
-      for (const [payload, other] of [
-        [first, second],
-        [second, first],
-      ] as const) {
-        const key = newKey();
-        const original = expectFirst(await post(kit, '/pets', key, payload));
-        expectRefusal(await post(kit, '/pets', key, other), 'IDEMPOTENCY_KEY_REUSED');
-        expectReplay(await post(kit, '/pets', key, payload), original);
-      }
-    }
-  });
-
-  it('replays an error with 302 issues, which stays below 16 kB', async () => {
-    const name = '\\u0000'.repeat(40);
-    const fields = Array.from({ length: 300 }, (_, i) => `"${name}${i}":1`);
     const key = newKey();
-    const first = await post(kit, '/pets', key, `{${fields.join(',')}}`);
-    expectRefusal(first, 'VALIDATION_FAILED');
-    expect(Buffer.byteLength(first.text)).toBeLessThan(16_000);
-    expectReplay(await post(kit, '/pets', key, `{${fields.join(',')}}`), first);
+    for (let i = 0; i < 2; i++) {
+      const refused = expectFirst(await post(kit, '/pets', key, '{"name":""}'));
+      expectRefusal(refused, 'VALIDATION_FAILED');
+    }
+    const pet = `{"name":"Tom","categoryId":${C}}`;
+    const made = expectFirst(await post(kit, '/pets', key, pet));
+    expectReplay(await post(kit, '/pets', key, pet), made);
   });
 
   // A call, one that is equivalent, another one, what comes of the first, and what changes its record meanwhile.
@@ -94,14 +72,12 @@ onAnyEngine('idempotent requests', (kit) => {
     ],
     ['POST /store/orders {"petId":9223372036854775806}', '{"petId":9223372036854775806}', '{}', 422],
     ['POST /store/orders {"id":$B}', '{"id":$B}', '{}', 409, 'DELETE /store/orders/$B'],
-    ['POST /store/orders {"quantity":0}', '{"quantity":0}', '{}', 400],
     ['PATCH /pets/$P {"name":"Max"}', '{"name":" Max"}', '{"name":"Tom"}', 200],
     ['PATCH /categories/$C {"description":null}', '{"description":null}', '{"description":"They purr"}', 200],
     ['PATCH /store/orders/$O {"quantity":5}', '{"quantity":5}', '{"quantity":6}', 200],
     ['PATCH /store/inventory/$P {"quantity":7}', '{"quantity":7}', '{"quantity":8}', 200],
     ['PATCH /pets/$P {}', '{}', '{"name":"Tom"}', 200],
     ['PATCH /store/inventory/$P {}', '{}', '{"quantity":8}', 200],
-    ['PATCH /pets/$P {"name":""}', '{"name":""}', '{"name":"Tom"}', 400],
     ['PATCH /pets/$P {"categoryId":9223372036854775806}', '{"categoryId":9223372036854775806}', '{}', 422],
     ['PATCH /pets/9223372036854775806 {}', '{}', '{"name":"Tom"}', 404],
     ['PATCH /store/inventory/9223372036854775806 {}', '{}', '{"quantity":8}', 404],

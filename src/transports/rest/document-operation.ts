@@ -69,12 +69,8 @@ export class DocumentOperation implements RestOperation {
     if (format === 'lines') return this.#export(context, session, parameters);
     const body = row.body && (await readObject(context, row));
     const { variables, issues } = readInput(context, row, parameters, body, this.#repeatable);
+    if (issues.length > 0) throw validationFailed(issues);
     const call = callOf(context, session);
-    if (issues.length > 0) {
-      const error = validationFailed(issues);
-      if (!body) throw error;
-      return this.#operation.refuse(session, { ...parameters, body }, call, error);
-    }
     if (body && this.#unchanging.length > 0)
       call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
     const result =
