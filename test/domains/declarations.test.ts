@@ -13,6 +13,7 @@ import {
   declarations,
   holdsOf,
   knownOf,
+  LONG,
   POOL,
   type RecordSpec,
   referenceName,
@@ -535,6 +536,7 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
           const path = `/${TYPES[n]![1]}/${id}`;
           const got = await gateway.call(path);
           expect(got.json.known).toBe(knownOf(values));
+          if (Object.values(values).includes(LONG)) continue;
           const headers = { 'if-match': String(got.headers.etag), 'content-type': 'application/json' };
           const put = await gateway.call(path, { method: 'PUT', headers, body: got.text });
           expect([put.status, put.text], path).toEqual([200, got.text]);

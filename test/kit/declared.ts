@@ -93,6 +93,9 @@ export const declarations: fc.Arbitrary<readonly RecordSpec[]> = fc.tuple(
 
 export const referenceName = ({ parent }: ReferenceSpec): string => `${TYPES[parent]![0]}Id`;
 
+/** A text that the rule allows at first. */
+export const LONG = 'evening primrose';
+
 /** Values of each kind, of which several are equal where they are folded or normalised. */
 export const POOL: Readonly<Record<FieldSpec['kind'], readonly unknown[]>> = {
   integer: [0, 1, 7],
@@ -100,7 +103,7 @@ export const POOL: Readonly<Record<FieldSpec['kind'], readonly unknown[]>> = {
   choice: ['low', 'high', 'none'],
   instant: ['2026-01-31T09:30:00Z', '1969-12-31T23:59:59.5Z', '2026-01-31T09:30:00.001Z'],
   date: ['2026-01-31', '0999-12-31', '2026-02-01'],
-  text: ['', 'eve', 'Éva', 'ﬁn', 'fin', '\u{1f436}', '\ufffd', 'E"\\'],
+  text: ['', 'eve', LONG, 'Éva', 'ﬁn', 'fin', '\u{1f436}', '\ufffd', 'E"\\'],
   name: ['Eve', 'éva', 'Straße', 'strasse', '\u{1f436}', '\ufffd'],
 };
 
