@@ -1,5 +1,4 @@
 import { DOMAINS, RECORDS } from './domains/index.ts';
-import { AppError } from './foundation/errors.ts';
 import type { Id } from './foundation/id.ts';
 import { referencesOf } from './foundation/record.ts';
 import type { Store } from './store/store.ts';
@@ -29,9 +28,9 @@ export async function isUnused(store: Store): Promise<boolean> {
 export async function addSampleData(store: Store): Promise<void> {
   const call = {
     ...{ apiKeyId: 'sample', idempotencyKey: 'sample', fingerprint: 'sample' },
-    ...{ now: Date.now(), keepFor: DAY, takesTime: true },
+    ...{ now: Date.now(), keepFor: DAY, several: true },
   };
-  const { error } = await store.once(call, async (tables) => {
+  await store.once(call, async (tables) => {
     const ids: Record<string, readonly Id[]> = {};
     for (const { record, rows } of SAMPLES) {
       const added: Id[] = [];
@@ -49,5 +48,4 @@ export async function addSampleData(store: Store): Promise<void> {
     }
     return null;
   });
-  if (error) throw new AppError(error.code, error.message);
 }

@@ -71,14 +71,14 @@ export async function using<S extends { close(): unknown }, T>(
 /** Works on the configured store, also beside its server. */
 export async function withStore<T>(
   work: (store: Store) => Promise<T>,
-  { createsStore = false, records = [] as readonly AnyRecord[], role = 'tool' as 'tool' | 'server' } = {},
+  { createsStore = false, records = [] as readonly AnyRecord[] } = {},
 ): Promise<T> {
   const config = readConfig(process.env);
   const { MONGODB_URI, DATA_FILE } = config;
   // A command that only reads must not create a store at a mistyped path.
   if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
     throw new UsageError(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
-  return await using(config, () => openStore(config, records, role), work);
+  return await using(config, () => openStore(config, records, 'tool'), work);
 }
 
 /**

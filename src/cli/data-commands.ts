@@ -47,7 +47,7 @@ async function loadFrom(kind: string, file: string, options: Options): Promise<R
       progress.report(`Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`),
   };
   const work = (store: Store) => load(store, settings).finally(progress.clear);
-  return await withStore(work, { createsStore: true, records: RECORDS, role: 'server' });
+  return await withStore(work, { createsStore: true, records: RECORDS });
 }
 
 async function exportTo(directory: string): Promise<Report> {

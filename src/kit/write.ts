@@ -4,7 +4,7 @@ import type { Context } from './context.ts';
 
 /** What the write of a mutation's root field does. */
 export interface Write<Args, T> {
-  work(writes: Writes, args: Args, context: Context): MaybePromise<T>;
+  work(writes: Writes, args: Args, context: Context): Promise<T>;
   /** Called with the outcome once it is committed. */
   onCommitted?: ((outcome: T, context: Context) => void) | undefined;
 }

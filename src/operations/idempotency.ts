@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
-import type { Outcome, Transaction } from '../store/store.ts';
+import type { Transaction } from '../store/store.ts';
 
 /** How long outcomes are kept, in milliseconds. */
 const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
@@ -11,31 +9,29 @@ const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
  * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
  * first outcome.
  *
- * @param takesTime whether `work` makes several writes, or reads what they left
- * @throws AppError the refusal, now or the first time. Its `cause` is what is stored.
+ * @param several whether `work` makes several writes, or reads what they left
+ * @throws what `work` throws, which is not kept
  */
 export async function callOnce<T>(
   { store, principal, idempotency, now }: Context,
   operation: string,
   input: object,
-  work: (transaction: Transaction) => MaybePromise<T>,
-  takesTime = false,
+  work: (transaction: Transaction) => Promise<T>,
+  several = false,
 ): Promise<{ value: T; replayed: boolean }> {
-  const outcome: Outcome<T> = await store.once(
+  const { value, replayed } = await store.once(
     {
       apiKeyId: principal.id,
       idempotencyKey: idempotency!.key,
       fingerprint: fingerprint(operation, input),
       now: now(),
       keepFor: IDEMPOTENCY_TTL,
-      takesTime,
+      several,
     },
     work,
   );
-  const { error, replayed } = outcome;
   if (replayed) idempotency!.onReplay();
-  if (error) throw new AppError(error.code, error.message, { cause: error });
-  return { value: outcome.value as T, replayed };
+  return { value, replayed };
 }
 
 /** Runs `work` once, as `callOnce` does. @returns its outcome, now or the first time */

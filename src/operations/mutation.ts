@@ -9,11 +9,11 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { AppError, isRefusal } from '../foundation/errors.ts';
-import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { memoized } from '../foundation/memoized.ts';
 import type { Context } from '../kit/context.ts';
 import type { Write, Writer } from '../kit/write.ts';
-import type { StoredError, Transaction } from '../store/store.ts';
+import type { Transaction } from '../store/store.ts';
 import { callOnce, runOnce } from './idempotency.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -150,7 +150,7 @@ async function perform(
           if (onCommitted) callbacks.push(() => onCommitted(outcome, own));
           return outcome;
         };
-        return attempt(() => andThen(work(transaction, args, own), keep), fail);
+        return work(transaction, args, own).then(keep).catch(fail);
       },
     };
     // New loaders, because this write may change what was read before it.
@@ -176,9 +176,7 @@ async function perform(
 /** The errors to return for what a transaction threw. */
 function errorsFor(error: unknown, parts: readonly MutationPart[]): readonly GraphQLError[] {
   if (error instanceof PayloadError) return error.errors;
-  const stored = error instanceof AppError ? (error.cause as StoredError | undefined) : undefined;
-  const at = error instanceof FieldRefusal ? error.at : stored?.at;
-  const field = at === undefined ? undefined : parts[at]!.field;
+  const field = error instanceof FieldRefusal ? parts[error.at]!.field : undefined;
   return [field ? locatedError(error, field.nodes, [field.key]) : locatedError(error, undefined)];
 }
 
@@ -208,17 +206,13 @@ class PayloadError extends Error {
   }
 }
 
-/** The refusal of one of several fields, with its index, which is stored so that a replay reports the same field. */
+/** The refusal of one of several fields, with its index. */
 class FieldRefusal extends AppError {
   readonly at: number;
 
   constructor({ code, message, retryAfter, fields }: AppError, at: number) {
     super(code, message, { ...(retryAfter !== undefined && { retryAfter }), ...(fields && { fields }) });
     this.at = at;
-  }
-
-  override toPublic(): StoredError {
-    return { ...super.toPublic(), at: this.at };
   }
 }
 

@@ -28,7 +28,7 @@ export interface DumpTarget {
   addUsage(rows: readonly UsageRow[]): Promise<void>;
   /** Makes it the store that is served. */
   finish(): Promise<void>;
-  /** Discards what was not finished. */
+  /** Discards what was not finished. Nothing is left to do after `finish`. */
   close(): Promise<void>;
 }
 

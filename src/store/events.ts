@@ -1,5 +1,4 @@
 import type { Id } from '../foundation/id.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { BYTES_PER_CHARACTER, Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
@@ -133,7 +132,7 @@ export interface EventFollower {
 
 export interface Following {
   /** Resolves when the follower has received everything committed before the call. */
-  caughtUp(): MaybePromise<void>;
+  caughtUp(): Promise<void>;
   /** How many milliseconds the follower may be behind the latest commit. */
   lag(): number;
   stop(): void;
@@ -148,13 +147,13 @@ export interface EventStore {
    * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer
    * kept, NOT_FOUND if the database has no log
    */
-  eventPage(request: EventRequest): MaybePromise<EventPage>;
+  eventPage(request: EventRequest): Promise<EventPage>;
   /** The position after everything committed so far. @throws NOT_FOUND if the database has no log */
-  endOfEvents(): MaybePromise<string>;
+  endOfEvents(): Promise<string>;
   /**
    * Follows the log from now on. Everything committed after the returned promise resolves is delivered.
    *
    * @throws NOT_FOUND if the database has no log
    */
-  followEvents(follower: EventFollower): MaybePromise<Following>;
+  followEvents(follower: EventFollower): Promise<Following>;
 }

@@ -22,7 +22,6 @@ export async function openStore(
     return openMongoStore({ uri: config.MONGODB_URI, records, minPoolSize });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
-  if (role === 'server') await (await import('./sqlite/integrity.ts')).checkDataFile(config.DATA_FILE);
   return openSqliteStore({
     file: config.DATA_FILE,
     records,

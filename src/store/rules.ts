@@ -55,15 +55,14 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
     table: ({ index }) => tables[index] as unknown as Table<never>,
     webhookWrites: {
       createWebhook: (webhook, max) =>
-        transaction(async ({ webhookWrites }) => webhookWrites.createWebhook(webhook, max)),
+        transaction(({ webhookWrites }) => webhookWrites.createWebhook(webhook, max)),
       changeWebhook: (apiKeyId, id, change) =>
-        transaction(async ({ webhookWrites }) => webhookWrites.changeWebhook(apiKeyId, id, change)),
+        transaction(({ webhookWrites }) => webhookWrites.changeWebhook(apiKeyId, id, change)),
       deleteWebhook: (apiKeyId, id, check) =>
-        transaction(async ({ webhookWrites }) => webhookWrites.deleteWebhook(apiKeyId, id, check)),
+        transaction(({ webhookWrites }) => webhookWrites.deleteWebhook(apiKeyId, id, check)),
     },
-    transaction: (work) => transaction(async (own) => work(within(own)), true),
-    once: (call, work) =>
-      transaction((own) => once(own, call, async () => work(within(own))), call.takesTime),
+    transaction: (work) => transaction((own) => work(within(own)), true),
+    once: (call, work) => transaction((own) => once(own, call, () => work(within(own))), call.several),
   };
 }
 

@@ -1,5 +1,3 @@
-import { type AppError, isRefusal, type PublicError } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from './events.ts';
 import type { Tables } from './table.ts';
 import type { WebhookStore, WebhookWrites } from './webhooks.ts';
@@ -22,28 +20,15 @@ export interface IdempotentCall {
   now: number;
   /** How long the outcome is kept, in milliseconds. */
   keepFor: number;
-  /** Whether its work makes several writes, or reads what they left, and may take time. By default, one write. */
-  takesTime?: boolean;
+  /** Whether its work makes several writes, or reads what they left. By default, it makes one. */
+  several?: boolean;
 }
 
-/**
- * Whether an error is the outcome of an idempotent call, as opposed to one after which the same call may
- * succeed: with another If-Match, or later.
- */
-export const isOutcome = (error: unknown): error is AppError =>
-  isRefusal(error) && error.code !== 'PRECONDITION_FAILED';
-
-/** A refusal as stored. */
-export interface StoredError extends PublicError {
-  /** The index of the refused field, if there are several. */
-  at?: number;
+/** The outcome of an idempotent call, now or the first time. `value` is plain JSON data. */
+export interface Outcome<T> {
+  replayed: boolean;
+  value: T;
 }
-
-/** The outcome of an idempotent call. `value` is plain JSON data. */
-export type StoredOutcome<T> = { value: T; error?: undefined } | { error: StoredError; value?: undefined };
-
-/** The outcome of an idempotent call, now or the first time. */
-export type Outcome<T> = { replayed: boolean } & StoredOutcome<T>;
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
 export type PlanName = (typeof PLAN_NAMES)[number];
@@ -170,11 +155,11 @@ export interface UsageHistoryStore {
    *
    * @param uses moves their `lastUsedAt` forwards, in milliseconds since 1970
    */
-  addUsage(rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): MaybePromise<void>;
+  addUsage(rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void>;
   /** The days of a key with use, oldest first. Both dates are included. */
-  usageDays(apiKeyId: string, from: string, to: string): MaybePromise<UsageDay[]>;
+  usageDays(apiKeyId: string, from: string, to: string): Promise<UsageDay[]>;
   /** The same days without their operations: a quarter of a year can have ten thousand rows. */
-  usageTotals(apiKeyId: string, from: string, to: string): MaybePromise<UsageTotal[]>;
+  usageTotals(apiKeyId: string, from: string, to: string): Promise<UsageTotal[]>;
 }
 
 /** A GraphQL document that keys can be bound to. */
@@ -194,75 +179,71 @@ export interface TrustedDocument {
 /** Lists of GraphQL documents. A list exists as long as it has a document. */
 export interface DocumentStore {
   /** @param list any if undefined */
-  documentByHash(list: string | undefined, hash: string): MaybePromise<TrustedDocument | null>;
-  documentById(list: string, id: string): MaybePromise<TrustedDocument | null>;
+  documentByHash(list: string | undefined, hash: string): Promise<TrustedDocument | null>;
+  documentById(list: string, id: string): Promise<TrustedDocument | null>;
   /** All documents by list and id, or those of one list. */
-  documents(list?: string): MaybePromise<TrustedDocument[]>;
+  documents(list?: string): Promise<TrustedDocument[]>;
   /** Adds documents, all or none. Those that are there already stay as they are. */
-  addDocuments(documents: readonly TrustedDocument[]): MaybePromise<void>;
-  removeDocuments(list: string, ids: readonly string[]): MaybePromise<void>;
+  addDocuments(documents: readonly TrustedDocument[]): Promise<void>;
+  removeDocuments(list: string, ids: readonly string[]): Promise<void>;
   /** Moves `lastUsedAt` forwards. */
   touchDocuments(
     uses: readonly (Pick<TrustedDocument, 'list' | 'id'> & { lastUsedAt: number })[],
-  ): MaybePromise<void>;
+  ): Promise<void>;
 }
 
 export interface AccessStore extends UsageHistoryStore, DocumentStore {
   /** The key with this secret, even if revoked or expired; null if there is none. */
-  apiKeyBySecretHash(hash: string): MaybePromise<ApiKey | null>;
-  createApiKey(key: ApiKey): MaybePromise<void>;
+  apiKeyBySecretHash(hash: string): Promise<ApiKey | null>;
+  createApiKey(key: ApiKey): Promise<void>;
   /** The key with this id, even if revoked or expired; null if there is none. */
-  apiKeyById(id: string): MaybePromise<ApiKey | null>;
+  apiKeyById(id: string): Promise<ApiKey | null>;
   /** All keys, oldest first. */
-  apiKeys(): MaybePromise<ApiKey[]>;
+  apiKeys(): Promise<ApiKey[]>;
   /** Changes a key; null if it does not exist or is revoked. */
-  updateApiKey(id: string, changes: ApiKeyChanges): MaybePromise<ApiKey | null>;
+  updateApiKey(id: string, changes: ApiKeyChanges): Promise<ApiKey | null>;
   /** Revokes the key if it is not already; null if it does not exist. */
-  revokeApiKey(id: string, now: number): MaybePromise<ApiKey | null>;
+  revokeApiKey(id: string, now: number): Promise<ApiKey | null>;
   /**
    * Adds a secret and makes the others expire no later than `othersExpireAt`; null if the key does not exist
    * or is revoked.
    */
-  rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): MaybePromise<ApiKey | null>;
+  rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): Promise<ApiKey | null>;
   /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
-  charge(charge: Charge): MaybePromise<ChargeResult>;
+  charge(charge: Charge): Promise<ChargeResult>;
   /** The last stored usage of each key; null if there is none yet. */
-  usage(apiKeyIds: readonly string[]): MaybePromise<(UsageState | null)[]>;
+  usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;
 }
 
 /** Called with both schema versions once the data of an earlier version has been migrated. */
 export type OnMigrated = (versions: { from: number; to: number }) => void;
 
 /**
- * The store port: what the gateway needs of a database, in domain terms. MongoDB (`store/mongo`) and embedded
- * SQLite (`store/sqlite`) implement it, and `test/store/{model,contract}.test.ts` test both.
+ * The store port: what the gateway needs of a database, in domain terms. It is the rules of a record (`rules.ts`) over
+ * an engine (`engine.ts`): MongoDB (`store/mongo`) or embedded SQLite (`store/sqlite`).
+ * `test/store/{model,contract}.test.ts` test both.
  *
- * Every method may return synchronously, as the embedded engine does, or a promise. Errors for clients are
- * thrown as AppError, and `UNAVAILABLE` means the database cannot be reached. If an operation has several
- * errors, the first in this order is thrown and nothing is written: existence (404), precondition (412),
+ * Errors for clients are AppErrors, and `UNAVAILABLE` means that the database cannot be reached. If an operation has
+ * several errors, it has the first in this order and nothing is written: existence (404), precondition (412),
  * references (422), conflicts (409).
  */
 export interface Store extends Writes, AccessStore, EventStore, WebhookStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
-   * Runs `work` once per idempotency key. Its writes and its outcome (a value, or an error of `isOutcome`) are
-   * stored atomically. `work` must read and write through its argument and do nothing else asynchronous. It
-   * may run several times. Without transactions it must not make more than one write.
+   * Runs `work` once per idempotency key. Its writes and its value are stored atomically; if it throws, neither is.
+   * `work` must read and write through its argument and do nothing else asynchronous. It may run several times.
    *
    * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is running, and whatever else `work` throws
    */
-  once<T>(
-    call: IdempotentCall,
-    work: (transaction: Transaction) => MaybePromise<T>,
-  ): MaybePromise<Outcome<T>>;
+  once<T>(call: IdempotentCall, work: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>>;
   /**
    * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its
    * argument and do nothing else asynchronous. It may run several times.
    *
    * @throws what `work` throws
    */
-  transaction<T>(work: (transaction: Transaction) => MaybePromise<T>): MaybePromise<T>;
-  /** @throws UNAVAILABLE if the database does not respond */
-  ping(): MaybePromise<void>;
-  close(): MaybePromise<void>;
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** @throws UNAVAILABLE if the database does not respond or cannot be written */
+  ping(): Promise<void>;
+  close(): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import type { SortValue } from '../foundation/cursor.ts';
 import type { Id } from '../foundation/id.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
 
@@ -41,10 +40,10 @@ export type Check<T> = (current: T) => void;
 /** The records of one kind. */
 export interface TableReads<R extends AnyRecord> {
   /** In the order of the ids, null where there is none. */
-  byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
+  byIds(ids: readonly Id[]): Promise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined means nothing. */
   cached(id: Id): RecordOf<R> | undefined;
-  page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
+  page(filter: FilterOf<R>, page: PageRequest): Promise<Page<RecordOf<R>>>;
   /**
    * A page for each parent, in the order of the parents, with at most one database command.
    *
@@ -55,16 +54,16 @@ export interface TableReads<R extends AnyRecord> {
     parents: readonly Id[],
     filter: FilterOf<R>,
     page: PageRequest,
-  ): MaybePromise<Page<RecordOf<R>>[]>;
+  ): Promise<Page<RecordOf<R>>[]>;
   /** @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows */
-  count(filter: FilterOf<R>, meter?: Meter): MaybePromise<number>;
+  count(filter: FilterOf<R>, meter?: Meter): Promise<number>;
   /** A number for each parent, in the order of the parents, with at most one database command. */
   countsByParent(
     field: FieldNameOf<R>,
     parents: readonly Id[],
     filter: FilterOf<R>,
     meter?: Meter,
-  ): MaybePromise<number[]>;
+  ): Promise<number[]>;
 }
 
 /**
@@ -73,16 +72,16 @@ export interface TableReads<R extends AnyRecord> {
  */
 export interface TableWrites<R extends AnyRecord> {
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
-  insert(input: NewOf<R>): MaybePromise<RecordOf<R>>;
+  insert(input: NewOf<R>): Promise<RecordOf<R>>;
   /**
    * A reference set by the patch must name a record. So must an existing one from now on, if the patch makes
    * the record hold off the deletion of its parent.
    *
    * @throws NOT_FOUND, whatever `check` throws, UNKNOWN_REFERENCE, CONFLICT if a unique combination exists
    */
-  update(id: Id, patch: PatchOf<R>, check?: Check<RecordOf<R>>): MaybePromise<RecordOf<R>>;
+  update(id: Id, patch: PatchOf<R>, check?: Check<RecordOf<R>>): Promise<RecordOf<R>>;
   /** @throws NOT_FOUND, whatever `check` throws, CONFLICT while another record holds off the deletion */
-  remove(id: Id, check?: Check<RecordOf<R>>): MaybePromise<Id>;
+  remove(id: Id, check?: Check<RecordOf<R>>): Promise<Id>;
 }
 
 export interface Table<R extends AnyRecord> extends TableReads<R>, TableWrites<R> {}

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventType } from './events.ts';
 
 /** Why a webhook was disabled, other than by its owner. */
@@ -84,20 +83,20 @@ export interface WebhookClaim {
 /** Reads and deliveries of webhooks. All throw NOT_FOUND if the database has no event log. */
 export interface WebhookStore {
   /** The webhooks of a key, oldest first. */
-  webhooksOfKey(apiKeyId: string): MaybePromise<Webhook[]>;
+  webhooksOfKey(apiKeyId: string): Promise<Webhook[]>;
   /** All webhooks with their secrets, oldest first, for an export. */
-  webhooks(): MaybePromise<Webhook[]>;
+  webhooks(): Promise<Webhook[]>;
   /** @param instance null too unless this instance holds it */
-  webhookById(id: string, instance?: string): MaybePromise<Webhook | null>;
+  webhookById(id: string, instance?: string): Promise<Webhook | null>;
   /**
    * Renews the lease of an instance and gives it the enabled webhooks that no living instance holds. A lease
    * lasts {@link LEASE_TIME} by the database's clock.
    *
    * @returns all enabled webhooks that the instance holds
    */
-  claimWebhooks(instance: string): MaybePromise<WebhookClaim[]>;
+  claimWebhooks(instance: string): Promise<WebhookClaim[]>;
   /** Ends the lease of an instance, so that others can take over at once. */
-  releaseWebhooks(instance: string): MaybePromise<void>;
+  releaseWebhooks(instance: string): Promise<void>;
   /**
    * Stores how far a webhook has come, and optionally disables it.
    *
@@ -107,7 +106,7 @@ export interface WebhookStore {
     instance: string,
     webhook: Pick<Webhook, 'id' | 'version' | 'progress'>,
     disabledReason?: DisabledReason,
-  ): MaybePromise<boolean>;
+  ): Promise<boolean>;
 }
 
 /** How long the lease of an instance lasts after it was renewed, in milliseconds. */
@@ -125,13 +124,13 @@ export interface WebhookWrites {
    * @param max how many webhooks the key may have
    * @throws CONFLICT if it has as many
    */
-  createWebhook(webhook: Webhook, max: number): MaybePromise<Webhook>;
+  createWebhook(webhook: Webhook, max: number): Promise<Webhook>;
   /**
    * Changes a webhook of this key.
    *
    * @throws NOT_FOUND, and what `change` throws
    */
-  changeWebhook(apiKeyId: string, id: string, change: WebhookChange): MaybePromise<Webhook>;
+  changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook>;
   /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
-  deleteWebhook(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): MaybePromise<string>;
+  deleteWebhook(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string>;
 }

@@ -15,12 +15,12 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   [added, failures, reported] = [[], 0, []];
   const store = {
-    addUsage(...given: (typeof added)[0]) {
+    async addUsage(...given: (typeof added)[0]) {
       if (failures-- > 0) throw unavailable();
       added.push(given);
     },
-    usageDays: () => [],
-    usageTotals: () => [],
+    usageDays: async () => [],
+    usageTotals: async () => [],
   };
   history = new UsageHistory(store, (error) => reported.push(error));
 });

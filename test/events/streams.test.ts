@@ -64,8 +64,8 @@ function open(key = 'key', after?: string): Promise<EventStream> {
 }
 
 const write = (count: number) =>
-  store.transaction((writes) => {
-    for (let i = 0; i < count; i++) writes.table(Category).insert({ name: 'N' });
+  store.transaction(async (writes) => {
+    for (let i = 0; i < count; i++) await writes.table(Category).insert({ name: 'N' });
   });
 
 describe('an event stream', () => {

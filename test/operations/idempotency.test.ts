@@ -23,7 +23,7 @@ onAnyEngine('calls with an Idempotency-Key', (kit) => {
       },
     } as unknown as Context;
     const before = calls;
-    const outcome = await runOnce(context, operation, input, () => ++calls);
+    const outcome = await runOnce(context, operation, input, async () => ++calls);
     expect([isReplayed, outcome]).toEqual(calls === before ? [true, outcome] : [false, calls]);
     return isReplayed;
   }

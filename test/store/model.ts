@@ -27,7 +27,7 @@ function instant(text: unknown): number {
 }
 
 /** What both engines must do, in the plainest way: the records of one kind in a map. */
-class ModelTable implements Table<AnyRecord> {
+class ModelTable {
   readonly #record: AnyRecord;
   readonly #model: Model;
   readonly #fields: readonly (readonly [string, Field])[];

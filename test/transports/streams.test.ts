@@ -154,8 +154,8 @@ describe.each([
     // More than the operating system buffers, and than is kept for readers who keep up.
     const [count, category] = [4_000, { name: 'Long', description: 'x'.repeat(2_000) }];
     for (let written = 0; written < count; written += 100) {
-      await opened.store.transaction(({ table }) => {
-        for (let n = 0; n < 100; n++) table(Category).insert(category);
+      await opened.store.transaction(async ({ table }) => {
+        for (let n = 0; n < 100; n++) await table(Category).insert(category);
       });
       await reading.until(written + 100);
     }

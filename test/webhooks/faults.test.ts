@@ -129,7 +129,7 @@ it.each(engines)(
     const clock = new Clock();
     const opened = await open(clock.now);
     const { store } = opened;
-    const saves: (boolean | Promise<boolean>)[] = [];
+    const saves: Promise<boolean>[] = [];
     const slowly = async (...args: Parameters<typeof store.saveProgress>) => {
       await sleep(1_500);
       return store.saveProgress(...args);

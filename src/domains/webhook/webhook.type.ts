@@ -191,10 +191,10 @@ builder.mutationFields((t) => ({
       const { principal, now } = context;
       const given = args.input as NewWebhook;
       const input = await checked({ ...given, after: given.after ?? NOW }, context);
-      const create = change(({ webhookWrites }) => {
+      const create = change(async ({ webhookWrites }) => {
         const webhook = createdWebhook(input, { apiKeyId: principal.id, after: input.after, now: now() });
-        const created = webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
-        return andThen(created, () => viewOf(webhook, webhook.settings.secrets[0]));
+        await webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
+        return viewOf(webhook, webhook.settings.secrets[0]);
       });
       return create(writer, args, context);
     },
@@ -205,12 +205,12 @@ builder.mutationFields((t) => ({
     args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
     resolve: async (writer, args, context) => {
       const input = await checked(args.input as WebhookPatch, context);
-      const update = change(({ webhookWrites }) => {
-        const patched = webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
+      const update = change(async ({ webhookWrites }) => {
+        const patched = await webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
           unchangedWebhook(context)?.(webhook);
           return patchedWebhook(input)(webhook);
         });
-        return andThen(patched, (webhook) => viewOf(webhook));
+        return viewOf(patched);
       });
       return update(writer, args, context);
     },
@@ -233,12 +233,10 @@ builder.mutationFields((t) => ({
         extensions: withRule(graceRule),
       }),
     },
-    resolve: change(({ webhookWrites }, { id, grace }, { principal, now }) => {
+    resolve: change(async ({ webhookWrites }, { id, grace }, { principal, now }) => {
       const secret = newSecret();
       const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
-      return andThen(webhookWrites.changeWebhook(principal.id, id, rotated), (webhook) =>
-        viewOf(webhook, secret),
-      );
+      return viewOf(await webhookWrites.changeWebhook(principal.id, id, rotated), secret);
     }),
   }),
   testWebhook: t.field({
@@ -251,7 +249,7 @@ builder.mutationFields((t) => ({
       const webhook = await find(args.id, context);
       if (!webhook) throw notFound('webhook', args.id);
       // A retry sends the same event and names the same time.
-      const newTest = write(() => ({ id: `test_${randomUUID()}`, time: context.now() }));
+      const newTest = write(async () => ({ id: `test_${randomUUID()}`, time: context.now() }));
       return attemptView(await context.webhooks!.test(webhook, await newTest(writer, args, context)));
     },
   }),

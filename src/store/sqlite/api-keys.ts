@@ -1,6 +1,7 @@
-import type { ApiKey, ApiKeyChanges, ApiKeySecret } from '../store.ts';
+import type { AccessStore, ApiKey, ApiKeySecret } from '../store.ts';
 import type { SqliteConnection } from './connection.ts';
 import { rowsOf } from './rows.ts';
+import type { Writer } from './writer.ts';
 
 /** A key as JSON. A merge patch leaves out what is null (RFC 7396). */
 const KEY = `json_patch('{}', json_object(
@@ -21,7 +22,7 @@ const KEYS = rowsOf('api_keys', [
 const SECRETS = rowsOf('api_key_secrets', ['hash', 'apiKeyId', 'prefix', 'expiresAt']);
 
 /** API keys. Always read from the file, because the key tool changes them while the server runs. */
-export function apiKeys(db: SqliteConnection) {
+export function apiKeys(db: SqliteConnection, writer: Writer) {
   const one = (condition: string, value: string): ApiKey | null =>
     db.json<ApiKey>(`select ${KEY} from api_keys as k where ${condition}`, [value]) ?? null;
   const byId = (id: string) => one('k.id = ?', id);
@@ -29,51 +30,53 @@ export function apiKeys(db: SqliteConnection) {
   const addSecrets = (apiKeyId: string, secrets: readonly ApiKeySecret[]) =>
     db.run(SECRETS.insert, [JSON.stringify(secrets.map((secret) => ({ ...secret, apiKeyId })))]);
 
-  /** The key that a change may be made to. */
-  const active = (id: string) => one('k.id = ? and k.revoked_at is null', id);
+  /** Changes a key that is not revoked. @returns null if there is none */
+  const change = (id: string, work: (key: ApiKey) => void): Promise<ApiKey | null> =>
+    writer.write(() => {
+      const key = one('k.id = ? and k.revoked_at is null', id);
+      if (!key) return null;
+      work(key);
+      return byId(id);
+    }, true);
 
   return {
-    apiKeyBySecretHash: (hash: string) =>
+    apiKeyBySecretHash: async (hash) =>
       one('k.id = (select api_key_id from api_key_secrets where hash = ?)', hash),
 
-    createApiKey: (key: ApiKey): void =>
-      db.transaction(() => {
+    createApiKey: (key) =>
+      writer.write(() => {
         db.run(KEYS.insert, [JSON.stringify([key])]);
         addSecrets(key.id, key.secrets);
-      }),
+      }, true),
 
-    apiKeyById: byId,
+    apiKeyById: async (id) => byId(id),
 
-    updateApiKey: (id: string, changes: ApiKeyChanges): ApiKey | null =>
-      db.transaction(() => {
-        const key = active(id);
-        if (!key) return null;
-        db.run(`${KEYS.insert} on conflict ${KEYS.replace}`, [JSON.stringify([{ ...key, ...changes }])]);
-        return byId(id);
-      }),
+    updateApiKey: (id, changes) =>
+      change(id, (key) =>
+        db.run(`${KEYS.insert} on conflict ${KEYS.replace}`, [JSON.stringify([{ ...key, ...changes }])]),
+      ),
 
-    apiKeys: (): ApiKey[] =>
-      db.json(
+    apiKeys: async () =>
+      db.json<ApiKey[]>(
         `select json_group_array(json(key)) from (
            select ${KEY} as key from api_keys as k order by k.created_at, k.rowid
          )`,
       )!,
 
-    revokeApiKey(id: string, now: number): ApiKey | null {
-      db.run('update api_keys set revoked_at = ? where id = ? and revoked_at is null', [now, id]);
-      return byId(id);
-    },
+    revokeApiKey: (id, now) =>
+      writer.write(() => {
+        db.run('update api_keys set revoked_at = ? where id = ? and revoked_at is null', [now, id]);
+        return byId(id);
+      }),
 
-    rotateApiKey: (id: string, secret: ApiKeySecret, othersExpireAt: number): ApiKey | null =>
-      db.transaction(() => {
-        if (!active(id)) return null;
+    rotateApiKey: (id, secret, othersExpireAt) =>
+      change(id, () => {
         db.run(
           `update api_key_secrets set expires_at = ?1
            where api_key_id = ?2 and (expires_at is null or expires_at > ?1)`,
           [othersExpireAt, id],
         );
         addSecrets(id, [secret]);
-        return byId(id);
       }),
-  };
+  } satisfies Partial<AccessStore>;
 }

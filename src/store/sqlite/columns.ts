@@ -6,7 +6,10 @@ import { memoized } from '../../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { snakeCase } from '../../foundation/record-rules.ts';
 import { fieldsOfIndex, indexFor, type ListIndex } from '../indexes.ts';
-import type { Insertion, JsonValue, Value } from './connection.ts';
+import type { Value } from './connection.ts';
+
+/** A value that JSON can represent. An integer column converts text, which is exact beyond 2^53. */
+type JsonValue = Exclude<Value, bigint>;
 
 /** How the values of one kind are stored. `stored` and `read` never get an absent value. */
 interface Codec {
@@ -107,7 +110,11 @@ export function listIndex(record: AnyRecord, index: ListIndex): { name: string; 
  * How records are inserted: the statements, and the row of a record with its id. Many rows are one JSON text, since a
  * statement for each costs twice as much.
  */
-export function insertionOf(record: AnyRecord): Insertion & {
+export function insertionOf(record: AnyRecord): {
+  /** Inserts one row with its values as parameters. */
+  one: string;
+  /** Inserts rows with all of them as one JSON text. */
+  many: string;
   row(id: string, values: Readonly<Record<string, unknown>>): JsonValue[];
 } {
   const { plural } = record;

@@ -1,139 +1,152 @@
 import type { Field } from '../../foundation/fields.ts';
 import type { Meter } from '../../foundation/meter.ts';
-import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
+import type { Values } from '../engine.ts';
 import { type Column, columnsOf } from './columns.ts';
-import { type Conditions, clauseOf, forEachParent, idList, matchesOf } from './conditions.ts';
-import type { SqliteConnection } from './connection.ts';
+import { type Conditions, clauseOf, idList, matchesOf } from './conditions.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 import type { Parents } from './pages.ts';
-
-/** A table, index or trigger, named and with the statement that creates it. */
-export interface Statement {
-  name: string;
-  sql: string;
-}
-
-/** A table of counts, kept by triggers. */
-interface KeptCounts {
-  table: string;
-  /** The column with the parent, whose value 0 has the sum over all parents. */
-  parent: string | undefined;
-  columns: readonly string[];
-  create: readonly string[];
-  triggers: readonly Statement[];
-}
+import type { Writer } from './writer.ts';
 
 /** Records counted one by one, at most, if an index has all conditions. SQLite counts about ten in a microsecond. */
 const MAX_COUNTED = 50_000;
+/** Fields by which counts are kept: each doubles the rows that a write changes. */
+const MAX_FIELDS = 3;
 
-/** Whether a field has few values. */
-const isCounted = ({ presence, choices, kind }: Field): boolean =>
-  presence !== 'optional' && (choices !== undefined || kind === 'boolean');
+const isCounted = ({ reference, choices, kind }: Field): boolean =>
+  reference !== undefined || choices !== undefined || kind === 'boolean';
 
-/**
- * The counts kept for `totalCount`, because counting in SQLite reads the whole index: by the filters with few
- * values and by the first parent that every record has. Undefined if there are neither.
- */
-export function countsOf(record: AnyRecord): KeptCounts | undefined {
-  const { kind, plural } = record;
-  const filtered = columnsOf(record).filter(({ field }) => record.filters.includes(field));
-  const [reference] = referencesOf(record);
-  const parentColumn = filtered.find(
-    ({ field, declaration }) => field === reference?.field && declaration.presence !== 'optional',
-  );
-  const keys: Column[] = [
-    ...(parentColumn ? [parentColumn] : []),
-    ...filtered.filter(({ declaration }) => isCounted(declaration)),
-  ];
-  if (keys.length === 0) return undefined;
-  const table = `${kind}_counts`;
-  const parent = parentColumn?.name;
-  const names = keys.map(({ name }) => name);
-  const others = names.slice(parent ? 1 : 0);
-  const row = (side: string) => [
-    ...(parent ? [`${side}.${parent}`] : []),
-    ...others.map((name) => `${side}.${name}`),
-  ];
-  const total = ['0', ...others.map((name) => `new.${name}`)];
-  const rows = [...(parent ? [total] : []), row('new')].map((values) => `(${[...values, 1].join(', ')})`);
-  const increase = `insert into ${table} values ${rows.join(', ')} on conflict do update set ${plural} = ${plural} + 1;`;
-  const same = [
-    ...(parent ? [`${parent} in (0, old.${parent})`] : []),
-    ...others.map((name) => `${name} = old.${name}`),
-  ].join(' and ');
-  const decrease = `update ${table} set ${plural} = ${plural} - 1 where ${same};`;
-  const moved = names.map((name) => `old.${name} <> new.${name}`).join(' or ');
-  const trigger = (name: string, sql: string): Statement => ({
-    name,
-    // SQLite keeps the statement with these words in capitals.
-    sql: `CREATE TRIGGER ${name} after ${sql} end`,
-  });
-  const fill = (first: readonly string[]) =>
-    `insert into ${table} select ${[...first, ...others, 'count(*)'].join(', ')} from ${plural} group by ${names.map((_, i) => i + 1).join(', ')}`;
-  return {
-    table,
-    parent,
-    columns: [...names, plural],
-    create: [
-      `create table ${table} (${keys.map(({ name, type }) => `${name} ${type} not null`).join(', ')}, ${plural} integer not null, primary key (${names.join(', ')})) strict, without rowid`,
-      fill(parent ? [parent] : []),
-      ...(parent ? [fill(['0'])] : []),
-    ],
-    triggers: [
-      trigger(`count_new_${kind}`, `insert on ${plural} begin ${increase}`),
-      trigger(`count_deleted_${kind}`, `delete on ${plural} begin ${decrease}`),
-      trigger(
-        `count_moved_${kind}`,
-        `update of ${names.join(', ')} on ${plural} when ${moved} begin ${decrease} ${increase}`,
-      ),
-      ...(parent
-        ? [
-            trigger(
-              `forget_${kind}_counts`,
-              `delete on ${reference!.parent.plural} begin delete from ${table} where ${parent} = old.id;`,
-            ),
-          ]
-        : []),
-    ],
-  };
-}
+const countedColumns = (record: AnyRecord): readonly Column[] =>
+  columnsOf(record)
+    .filter(({ field, declaration }) => record.filters.includes(field) && isCounted(declaration))
+    .slice(0, MAX_FIELDS);
+
+/** The sets of columns that a filter may have conditions on, as the bits of numbers. */
+const setsOf = (columns: readonly unknown[]): number[] =>
+  Array.from({ length: 2 ** columns.length }, (_, set) => set);
+
+const isIn = (set: number, column: number): boolean => ((set >> column) & 1) === 1;
+
+/** A value as JSON has it in SQLite and here. */
+const part = (value: Value): unknown => (typeof value === 'bigint' ? String(value) : value);
 
 /**
- * Counts the records that match: those of each of some parents, or all. Kept counts are added up if there are any
- * for the conditions; else records are counted one by one, once for all parents.
- *
- * @param all the counts that are kept of these records
- * @throws QUERY_TOO_COMPLEX if there are too many to count
+ * The numbers of records of one kind that match a filter by few-valued fields and references, exact in every transaction.
+ * SQLite would read a whole index to count. A row of `counts` has the number for one combination of values, of which any
+ * may be left open: `pets["7",null]`.
  */
-export function countRecords(
-  db: SqliteConnection,
-  record: AnyRecord,
-  all: KeptCounts | undefined,
-  where: Conditions,
-  ofParents: Parents | undefined,
-  meter: Meter | undefined,
-): number[] {
-  const kept = where.prefix ? undefined : keptFor(all, where, ofParents?.column);
-  if (!kept) return countOneByOne(db, record, where, ofParents, meter);
-  const { sql, params } = matchesOf(where);
-  const isOfOneParent = where.equal.some(([column]) => column === kept.parent);
-  const total = kept.parent !== undefined && !isOfOneParent && `${kept.parent} = 0`;
-  const clause = clauseOf(ofParents ? `${kept.parent} = parent.value` : total, sql);
-  const sum = `select coalesce(sum(${record.plural}), 0) from ${kept.table}${clause}`;
-  return ofParents
-    ? db.json<number[]>(forEachParent(sum), [...params, idList(ofParents.parents)])!
-    : [db.value(sum, params) as number];
+export class Counts {
+  readonly #db: SqliteConnection;
+  readonly #record: AnyRecord;
+  readonly #columns: readonly Column[];
+  readonly #sets: readonly number[];
+  /** What the open transaction adds. */
+  #changes = new Map<string, number>();
+
+  constructor(db: SqliteConnection, writer: Writer, record: AnyRecord) {
+    this.#db = db;
+    this.#record = record;
+    this.#columns = countedColumns(record);
+    this.#sets = setsOf(this.#columns);
+    writer.follow({ refresh: () => this.#changes.clear(), beforeCommit: () => this.#write() });
+  }
+
+  /** Must be called with each record that is added (1) or removed (-1). */
+  change(values: Values, by: 1 | -1): void {
+    const stored = this.#columns.map(({ field, stored }) => stored(values[field]));
+    for (const set of this.#sets) {
+      const own = stored.map((value, i) => (isIn(set, i) ? value : null));
+      // Without a value, it only counts where this field is left open.
+      if (own.some((value, i) => value === null && isIn(set, i))) continue;
+      const key = this.#key(own);
+      this.#changes.set(key, (this.#changes.get(key) ?? 0) + by);
+    }
+  }
+
+  #key(values: readonly Value[]): string {
+    return `${this.#record.plural}${JSON.stringify(values.map(part))}`;
+  }
+
+  #write(): void {
+    const changes = [...this.#changes].filter(([, by]) => by !== 0);
+    this.#changes.clear();
+    if (changes.length === 0) return;
+    this.#db.run(
+      `insert into counts select value ->> 0, value ->> 1 from json_each(?) where true
+       on conflict do update set n = n + excluded.n`,
+      [JSON.stringify(changes)],
+    );
+    const fewer = changes.flatMap(([key, by]) => (by < 0 ? [key] : []));
+    if (fewer.length > 0)
+      this.#db.run('delete from counts where n = 0 and key in (select value from json_each(?))', [
+        JSON.stringify(fewer),
+      ]);
+  }
+
+  /**
+   * Counts the records that match: those of each of some parents, or all. Counts that are kept are added up; else
+   * records are counted one by one, once for all parents.
+   *
+   * @throws QUERY_TOO_COMPLEX if there are too many to count
+   */
+  count(where: Conditions, ofParents: Parents | undefined, meter: Meter | undefined): number[] {
+    const keys = this.#keysOf(where, ofParents);
+    if (!keys) return countOneByOne(this.#db, this.#record, where, ofParents, meter);
+    this.#write();
+    return this.#db.json<number[]>(
+      `select json_group_array((
+         select coalesce(sum(n), 0) from counts where key in (select value from json_each(list.value))
+       )) from json_each(?) as list`,
+      [JSON.stringify(keys)],
+    )!;
+  }
+
+  /** The keys of the rows to add up, for each parent; undefined if no counts are kept for these conditions. */
+  #keysOf({ equal, oneOf, prefix }: Conditions, ofParents: Parents | undefined): string[][] | undefined {
+    const given = new Map<string, readonly Value[]>(equal.map(([column, value]) => [column, [value]]));
+    for (const { column, values } of oneOf) given.set(column, values);
+    const asked = [...given.keys(), ...(ofParents ? [ofParents.column] : [])];
+    if (prefix || asked.some((name) => !this.#columns.some((column) => column.name === name)))
+      return undefined;
+    return (ofParents?.parents ?? [undefined]).map((parent) => {
+      if (parent !== undefined) given.set(ofParents!.column, [BigInt(parent)]);
+      let all: (readonly Value[])[] = [[]];
+      for (const { name } of this.#columns) {
+        const values = given.get(name) ?? [null];
+        all = all.flatMap((own) => values.map((value) => [...own, value]));
+      }
+      return all.map((own) => this.#key(own));
+    });
+  }
 }
 
-/** The counts kept for these conditions. */
-function keptFor(
-  all: KeptCounts | undefined,
-  { equal, oneOf }: Conditions,
-  parent: string | undefined,
-): KeptCounts | undefined {
-  const columns = [...equal.map(([column]) => column), ...oneOf.map(({ column }) => column), parent];
-  return columns.every((column) => column === undefined || all?.columns.includes(column)) ? all : undefined;
+/** Counts all records again if the fields that counts are kept by have changed. */
+export function prepareCounts(db: SqliteConnection, record: AnyRecord): void {
+  const { plural } = record;
+  const columns = countedColumns(record);
+  const fields = columns.map(({ name }) => name).join();
+  if (db.value('select fields from counted where records = ?', [plural]) === fields) return;
+  db.run('delete from counts where key like ?', [`${plural}[%`]);
+  for (const set of setsOf(columns)) {
+    const own = columns.filter((_, i) => isIn(set, i));
+    const parts = columns.map(({ name, declaration }, i) => {
+      if (!isIn(set, i)) return 'null';
+      return declaration.kind === 'id' ? `cast(${name} as text)` : name;
+    });
+    const clause = clauseOf(...own.map(({ name }) => `${name} is not null`));
+    const group = own.length > 0 ? ` group by ${own.map(({ name }) => name).join(', ')}` : '';
+    db.run(
+      `insert into counts select '${plural}' || json_array(${parts.join(', ')}), count(*) from ${plural}${clause}${group}`,
+      [],
+    );
+  }
+  db.run('insert or replace into counted values (?, ?)', [plural, fields]);
 }
+
+/** Has the counts of these records made anew when the file is opened next. */
+export const forgetCounts = (db: SqliteConnection, { plural }: AnyRecord): unknown =>
+  db.run('delete from counted where records = ?', [plural]);
 
 function countOneByOne(
   db: SqliteConnection,

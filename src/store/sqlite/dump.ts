@@ -3,7 +3,8 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertionOf } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
-import { lastAssigned } from './ids.ts';
+import { forgetCounts } from './counts.ts';
+import { lastAssigned, noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 /** How many milliseconds to wait for another process. */
@@ -20,20 +21,20 @@ export async function openSqliteSource(file: string, records: readonly AnyRecord
   if (!existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
   const copy = `${file}.export`;
   removeFile(copy);
-  const original = new SqliteConnection(file, BUSY_TIMEOUT);
+  const original = new SqliteConnection(file, { busyTimeout: BUSY_TIMEOUT });
   try {
     original.run('vacuum into ?', [copy]);
   } finally {
-    original.close(false);
+    original.close();
   }
   const store = openSqliteStore({ file: copy, records, role: 'server' });
-  const db = new SqliteConnection(copy, BUSY_TIMEOUT);
+  const db = new SqliteConnection(copy, { busyTimeout: BUSY_TIMEOUT });
   return {
     store,
     lastIds: async () =>
       Object.fromEntries(records.map((record) => [record.plural, lastAssigned(db, record)])),
     async close() {
-      db.close(false);
+      db.close();
       await store.close();
       removeFile(copy);
     },
@@ -53,37 +54,32 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
     if (before) await refuseUnlessEmpty(before, records);
     removeFile(filling);
   } catch (error) {
-    before?.close();
+    await before?.close();
     throw error;
   }
   const store = openSqliteStore({ file: filling, records, role: 'server' });
-  const db = new SqliteConnection(filling, BUSY_TIMEOUT, CACHE_KILOBYTES);
+  const db = new SqliteConnection(filling, {
+    busyTimeout: BUSY_TIMEOUT,
+    cacheKilobytes: CACHE_KILOBYTES,
+  });
+  let isOpen = true;
   const close = async () => {
-    db.close(false);
+    if (!isOpen) return;
+    isOpen = false;
+    db.close();
     await store.close();
-    before?.close();
+    await before?.close();
   };
   return {
     store,
     async setLastIds(lastIds) {
-      for (const record of records) {
-        const { choosesId, kind, plural } = record;
-        const last = BigInt(lastIds[plural] ?? 0);
-        if (choosesId) db.run(`update assigned_${kind}_ids set last = ?`, [last]);
-        else db.run('insert into sqlite_sequence (name, seq) values (?, ?)', [plural, last]);
-      }
+      for (const record of records) noteAssigned(db, record, lastIds[record.plural] ?? '0');
     },
     async addRecords(record, rows) {
       const { many, row } = insertionOf(record);
       db.transaction(() => {
         db.run(many, [JSON.stringify(rows.map((values) => row(values.id, values)))]);
-        if (!record.choosesId) return;
-        const { kind } = record;
-        db.run(
-          `insert into chosen_${kind}_ids select cast(value as integer) from json_each(?)
-           where cast(value as integer) > (select last from assigned_${kind}_ids)`,
-          [JSON.stringify(rows.map(({ id }) => id))],
-        );
+        forgetCounts(db, record);
       });
     },
     async addUsage(rows) {

@@ -2,7 +2,13 @@ import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { indexesOf } from '../indexes.ts';
 import { bare, type Column, columnName, columnsOf, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
-import { countsOf, type Statement } from './counts.ts';
+import { prepareCounts } from './counts.ts';
+
+/** An index, named and with the statement that creates it. */
+interface Statement {
+  name: string;
+  sql: string;
+}
 
 const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): string => {
   const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
@@ -22,9 +28,7 @@ const allColumns = (record: AnyRecord) => [...columnsOf(record), ...foldedColumn
 
 function tableOf(record: AnyRecord): string {
   const columns = allColumns(record).map((column) => definitionOf(record, column));
-  // AUTOINCREMENT keeps the highest id ever stored; chosen ids are excluded from assignment in another way.
-  const id = `id integer primary key${record.choosesId ? '' : ' autoincrement'}`;
-  return `create table ${record.plural} (${[id, ...columns].join(', ')}) strict`;
+  return `create table ${record.plural} (${['id integer primary key', ...columns].join(', ')}) strict`;
 }
 
 const indexStatements = (record: AnyRecord): Statement[] => [
@@ -35,24 +39,6 @@ const indexStatements = (record: AnyRecord): Statement[] => [
     return { name, sql: `create unique index "${name}" on ${record.plural} (${columns})` };
   }),
 ];
-
-/**
- * Tables of the ids of records whose clients may choose ids: the last one assigned, and the chosen ones above
- * it, including those of deleted records, so that assignment can skip them.
- */
-const idTables = ({ kind, choosesId }: AnyRecord): Statement[] =>
-  choosesId
-    ? [
-        {
-          name: `assigned_${kind}_ids`,
-          sql: `create table assigned_${kind}_ids (last integer not null) strict; insert into assigned_${kind}_ids values (0)`,
-        },
-        {
-          name: `chosen_${kind}_ids`,
-          sql: `create table chosen_${kind}_ids (id integer primary key) strict`,
-        },
-      ]
-    : [];
 
 /** A column added to records that exist already. */
 function additionOf(record: AnyRecord, column: Column): string {
@@ -96,13 +82,10 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string |
   );
   const namesIn = (from: string, table: string) =>
     db.json<string[]>(`select json_group_array(name) from ${from}`, [table])!;
-  const triggersOn = (table: string) =>
-    namesIn("sqlite_schema where type = 'trigger' and tbl_name = ?", table);
   const columnsThere = (table: string) => namesIn('pragma_table_info(?)', table);
   const statements: ReturnType<typeof missing> = [];
   const create = (all: readonly Statement[]) =>
     statements.push(...all.filter(({ name }) => !there.has(name)).map(({ sql }) => sql));
-  const triggers: Statement[] = [];
   for (const record of records) {
     if (there.has(record.plural)) {
       const known = columnsThere(record.plural);
@@ -114,38 +97,25 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string |
     const indexes = indexStatements(record);
     for (const name of namesIn("sqlite_schema where type = 'index' and tbl_name = ?", record.plural))
       if (!indexes.some((index) => index.name === name)) statements.push(`drop index "${name}"`);
-    create([...idTables(record), ...indexes]);
-    const counts = countsOf(record);
-    if (!counts) continue;
-    const known = there.has(counts.table) ? columnsThere(counts.table) : [];
-    if (known.join() !== counts.columns.map((name) => name.replaceAll('"', '')).join()) {
-      if (known.length > 0) statements.push(`drop table ${counts.table}`);
-      statements.push(...counts.create);
-    }
-    triggers.push(...counts.triggers);
+    create(indexes);
   }
-  // Triggers hold no data, so those of an earlier version are simply replaced. Those of records that this
-  // program does not open, as a tool for keys, are none of its business.
-  const wanted = new Map(triggers.map(({ name, sql }) => [name, sql]));
-  for (const { plural } of records) {
-    for (const name of triggersOn(plural))
-      if (wanted.get(name) !== there.get(name)) statements.push(`drop trigger ${name}`);
-  }
-  for (const { name, sql } of triggers) if (there.get(name) !== sql) statements.push(sql);
   return statements;
 }
 
+/** Whether nothing would have to be created for these records. */
+export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]): boolean =>
+  missing(db, records).length === 0;
+
 /**
- * Creates the tables, columns, indexes and triggers of records that a data file does not have yet. Nothing that
- * holds data is ever removed or changed.
+ * Creates the tables, columns, indexes and counts of records that a data file does not have yet. Nobody else may use the
+ * file. Nothing that holds data is ever removed or changed.
  */
 export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord[]): void {
-  if (missing(db, records).length === 0) return;
   db.transaction(() => {
-    // Compared again inside the transaction: a tool may open a new file at the same time.
     for (const change of missing(db, records)) {
       if (typeof change === 'string') db.exec(change);
       else change();
     }
+    for (const record of records) prepareCounts(db, record);
   });
 }

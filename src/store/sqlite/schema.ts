@@ -1,21 +1,16 @@
 import type { SqliteConnection } from './connection.ts';
 
-/**
- * SQL by the schema version it leads to, as recorded in `user_version`. Released migrations never change. A
- * new one gets the version after the latest release.
- */
-type Migrations = Readonly<Record<number, string>>;
+/** Tells our files from those of other programs (`pragma application_id`): `Pets`. */
+export const APPLICATION_ID = 0x50657473;
 
 /**
  * Tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
  *
- * `event_groups` is the event log. A row has events written together, as `[type, time, record]`, with
- * the position of the first and the time of the last. Positions have no gaps. The newest row is never
- * removed, so that no position is reused. `event_types` has the blocks of 64 positions in which a row with a type begins.
- * `event_log` has a name that identifies this log, and the last position removed.
+ * `ids` has the last id that was assigned to each kind of record. `counts` and `counted` are described in `counts.ts`.
+ * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
+ * position removed.
  */
-const MIGRATIONS: Migrations = {
-  1: `
+const LAYOUT = `
   create table api_keys (
     id text primary key,
     name text not null,
@@ -23,7 +18,13 @@ const MIGRATIONS: Migrations = {
     per_minute integer not null,
     per_day integer not null,
     created_at integer not null,
-    revoked_at integer
+    kind text,
+    revoked_at integer,
+    expires_at integer,
+    scopes text,
+    allow text,
+    documents text,
+    last_used_at integer
   ) strict;
   create table api_key_secrets (
     hash text primary key,
@@ -34,45 +35,6 @@ const MIGRATIONS: Migrations = {
   create index secrets_by_key on api_key_secrets (api_key_id);
 
   create table usage (api_key_id text primary key, state text not null) strict, without rowid;
-
-  create table idempotency (
-    api_key_id text not null,
-    idempotency_key text not null,
-    fingerprint text not null,
-    outcome text not null,
-    expires_at integer not null,
-    primary key (api_key_id, idempotency_key)
-  ) strict;
-  create index idempotency_by_expiry on idempotency (expires_at);
-  `,
-  2: `
-  create table events (
-    position integer primary key,
-    type text not null,
-    time integer not null,
-    record text not null
-  ) strict;
-
-  create table event_log (name text not null, removed integer not null) strict;
-  insert into event_log values (lower(hex(randomblob(4))), 0);
-  `,
-  3: `
-  create table event_groups (first integer primary key, time integer not null, events text not null) strict;
-  insert into event_groups
-    select position, time, json_array(json_array(type, time, json(record))) from events order by position;
-  drop table events;
-  `,
-  4: `
-  create table event_types (
-    type text not null, block integer not null, primary key (type, block)
-  ) strict, without rowid;
-  insert into event_types select distinct value ->> 0, first / 64 from event_groups, json_each(events);
-  alter table api_keys add column expires_at integer;
-  alter table api_keys add column scopes text;
-  alter table api_keys add column allow text;
-  alter table api_keys add column documents text;
-  alter table api_keys add column last_used_at integer;
-  alter table api_keys add column kind text;
   create table usage_days (
     api_key_id text not null,
     date text not null,
@@ -84,6 +46,17 @@ const MIGRATIONS: Migrations = {
     primary key (api_key_id, date, operation, transport)
   ) strict, without rowid;
   create index usage_days_by_date on usage_days (date);
+
+  create table idempotency (
+    api_key_id text not null,
+    idempotency_key text not null,
+    fingerprint text not null,
+    value text not null,
+    expires_at integer not null,
+    primary key (api_key_id, idempotency_key)
+  ) strict;
+  create index idempotency_by_expiry on idempotency (expires_at);
+
   create table documents (
     list text not null,
     id text not null,
@@ -104,33 +77,52 @@ const MIGRATIONS: Migrations = {
     progress text not null
   ) strict;
   create index webhooks_by_key on webhooks (api_key_id);
-  `,
-};
 
-/** The schema version of this program. */
-export const LATEST = Math.max(...Object.keys(MIGRATIONS).map(Number));
+  create table ids (records text primary key, last integer not null) strict, without rowid;
+  create table counts (key text primary key, n integer not null) strict, without rowid;
+  create table counted (records text primary key, fields text not null) strict, without rowid;
 
-/**
- * Migrates a data file to the latest schema.
- *
- * @param latest an earlier version, in tests of migrations
- * @returns the schema version it had; 0 for a new file
- *
- * @throws Error if it was written by a later version of this program
- */
-export function migrate(db: SqliteConnection, latest = LATEST): number {
-  const version = () => Number(db.value('pragma user_version'));
-  if (version() === latest) return latest;
-  return db.transaction(() => {
-    // Read again inside the transaction: the server and the key tool may both open a new file.
-    const from = version();
-    if (from > latest) {
-      throw new Error(
-        `The data file has schema version ${from}; this program supports versions up to ${latest}.`,
-      );
-    }
-    for (let next = from + 1; next <= latest; next++) db.exec(MIGRATIONS[next]!);
-    db.exec(`pragma user_version = ${latest}`);
+  create table events (
+    position integer primary key,
+    type text not null,
+    time integer not null,
+    record text not null
+  ) strict;
+  create index events_by_type on events (type);
+  create table event_log (name text not null, removed integer not null) strict;
+  insert into event_log values (lower(hex(randomblob(4))), 0);
+`;
+
+/** The first layout that this program reads. */
+const FIRST = 1;
+
+/** SQL that leads from layout 1 to 2, from 2 to 3 and so on. Released migrations never change. */
+export const MIGRATIONS: readonly string[] = [];
+
+export const latestOf = (migrations: readonly string[]): number => FIRST + migrations.length;
+
+/** SQL that makes an empty file one of ours. */
+export const newFile = (migrations = MIGRATIONS): string => `
+  pragma application_id = ${APPLICATION_ID};
+  begin;
+  ${LAYOUT}
+  ${migrations.join('\n')}
+  pragma user_version = ${latestOf(migrations)};
+  commit;
+`;
+
+/** The layout of a file. */
+export const layoutOf = (db: SqliteConnection): number => Number(db.value('pragma user_version'));
+
+/** Whether a layout can be brought to the latest. */
+export const isKnown = (layout: number, migrations = MIGRATIONS): boolean =>
+  layout >= FIRST && layout <= latestOf(migrations);
+
+/** Brings a file with a known layout to the latest. Nobody else may use it. @returns the layout it had */
+export const migrate = (db: SqliteConnection, migrations = MIGRATIONS): number =>
+  db.transaction(() => {
+    const from = layoutOf(db);
+    for (const statements of migrations.slice(from - FIRST)) db.exec(statements);
+    db.exec(`pragma user_version = ${latestOf(migrations)}`);
     return from;
   });
-}

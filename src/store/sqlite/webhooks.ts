@@ -1,8 +1,8 @@
 import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
-import type { Check } from '../table.ts';
-import type { Webhook, WebhookChange, WebhookStore, WebhookWrites } from '../webhooks.ts';
+import type { Webhook, WebhookClaim, WebhookStore, WebhookWrites } from '../webhooks.ts';
 import type { SqliteConnection } from './connection.ts';
 import { rowsOf } from './rows.ts';
+import type { Writer } from './writer.ts';
 
 const WEBHOOK = `json_object(
   'id', id, 'apiKeyId', api_key_id, 'createdAt', created_at, 'version', version,
@@ -12,12 +12,17 @@ const WEBHOOK = `json_object(
 const ROWS = rowsOf('webhooks', ['id', 'apiKeyId', 'createdAt', 'version', 'settings', 'progress']);
 
 /** Webhooks. Only one process serves a data file, so it always holds all of them. */
-export function webhooks(db: SqliteConnection) {
+export function webhooks(db: SqliteConnection, writer: Writer) {
   const all = (condition: string, params: string[]): Webhook[] =>
     db.json(
       `select json_group_array(${WEBHOOK}) from (select * from webhooks where ${condition} order by rowid)`,
       params,
     )!;
+  /** What is committed. */
+  const committed = async (condition: string, params: string[]): Promise<Webhook[]> => {
+    await writer.closed();
+    return all(condition, params);
+  };
   const existing = (apiKeyId: string, id: string): Webhook => {
     const [webhook] = all('id = ? and api_key_id = ?', [id, apiKeyId]);
     if (!webhook) throw notFound('webhook', id);
@@ -26,17 +31,19 @@ export function webhooks(db: SqliteConnection) {
 
   return {
     reads: {
-      webhooksOfKey: (apiKeyId) => all('api_key_id = ?', [apiKeyId]),
-      webhooks: () => all('true', []),
-      webhookById: (id) => all('id = ?', [id])[0] ?? null,
+      webhooksOfKey: (apiKeyId) => committed('api_key_id = ?', [apiKeyId]),
+      webhooks: () => committed('true', []),
+      webhookById: async (id) => (await committed('id = ?', [id]))[0] ?? null,
 
-      claimWebhooks: () =>
-        db.json(
+      async claimWebhooks() {
+        await writer.closed();
+        return db.json<WebhookClaim[]>(
           `select json_group_array(json_object('id', id, 'version', version, 'takenOver', json('false')))
            from webhooks where settings ->> 'enabled'`,
-        )!,
+        )!;
+      },
 
-      releaseWebhooks() {},
+      async releaseWebhooks() {},
 
       saveProgress(_instance, { id, version, progress }, disabledReason) {
         const settings =
@@ -44,26 +51,26 @@ export function webhooks(db: SqliteConnection) {
             ? 'settings'
             : `json_set(settings, '$.enabled', json('false'), '$.disabledReason', '${disabledReason}')`;
         const update = `update webhooks set progress = ?, settings = ${settings} where id = ? and version = ?`;
-        return db.whenFree(() => db.run(update, [JSON.stringify(progress), id, version]) > 0);
+        return writer.write(() => db.run(update, [JSON.stringify(progress), id, version]) > 0);
       },
     } satisfies WebhookStore,
 
     writes: {
-      createWebhook(webhook: Webhook, max: number): Webhook {
+      async createWebhook(webhook, max) {
         const count = db.value('select count(*) from webhooks where api_key_id = ?', [webhook.apiKeyId]);
         if (Number(count) >= max) throw tooManyWebhooks(max);
         db.run(ROWS.insert, [JSON.stringify([webhook])]);
         return webhook;
       },
 
-      changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Webhook {
+      async changeWebhook(apiKeyId, id, change) {
         const before = existing(apiKeyId, id);
         const webhook = { ...before, ...change(before), version: before.version + 1 };
         db.run(`${ROWS.insert} on conflict ${ROWS.replace}`, [JSON.stringify([webhook])]);
         return webhook;
       },
 
-      deleteWebhook(apiKeyId: string, id: string, check?: Check<Webhook>): string {
+      async deleteWebhook(apiKeyId, id, check) {
         const webhook = existing(apiKeyId, id);
         check?.(webhook);
         db.run('delete from webhooks where id = ?', [id]);

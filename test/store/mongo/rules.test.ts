@@ -39,7 +39,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('the rules of records on two instan
           storeA.table(Pet).insert(newPet),
           storeB.table(Category).remove(id),
           storeB.table(Pet).insert(newPet),
-        ].map((outcome) => codeOf(outcome)),
+        ].map((outcome: Promise<unknown>) => codeOf(outcome)),
       );
       const isLeft = (await storeA.table(Category).byIds([id]))[0] !== null;
       expect(outcomes[1]).toBe(isLeft ? 'CONFLICT' : id);

@@ -37,7 +37,7 @@ export function useFolder() {
       closing(
         openSqliteStore({ records: RECORDS, file: fileOf(), role: 'server', busyTimeout: 10, ...options }),
       ),
-    connect: (file = join(home, 'petstore.db')) => closing(new SqliteConnection(file, 10)),
+    connect: (file = join(home, 'petstore.db')) => closing(new SqliteConnection(file, { busyTimeout: 10 })),
     /** Another program that uses the file of the store. */
     outsider: () => closing(new Database(fileOf())),
   };

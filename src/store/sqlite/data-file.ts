@@ -1,0 +1,106 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import Database from 'libsql';
+import { APPLICATION_ID, isKnown, latestOf, MIGRATIONS, newFile } from './schema.ts';
+
+/**
+ * Creates a data file if there is none, with access for its owner only, which SQLite copies to its side files.
+ *
+ * @returns its real path
+ * @throws Error if its folder does not exist, except for one called `data`; or if the file is not one of ours, which is
+ * then left as it is
+ */
+export function prepareFile(file: string, migrations = MIGRATIONS): string {
+  const folder = resolve(dirname(file));
+  // A mistyped path must not start an empty store beside the one meant.
+  if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))
+    throw new Error(`The data file ${file} cannot be opened: its folder ${folder} does not exist.`);
+  mkdirSync(folder, { recursive: true });
+  if (existsSync(file)) refuseForeign(file, migrations);
+  else create(file, migrations);
+  // SQLite would open a read-only file and fail at the first write. It also creates files beside this one.
+  accessSync(file, constants.W_OK);
+  accessSync(dirname(file), constants.W_OK);
+  return realpathSync(file);
+}
+
+/** Makes a whole file under another name first, so that a kill leaves none that is half made. */
+function create(file: string, migrations: readonly string[]): void {
+  const unfinished = `${file}.${process.pid}`;
+  closeSync(openSync(unfinished, 'w', 0o600));
+  try {
+    const db = new Database(unfinished);
+    db.exec(newFile(migrations));
+    db.close();
+    // Unlike a renamed file, it takes the place of no other, which a tool may have made meanwhile.
+    linkSync(unfinished, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+}
+
+/** Where SQLite's header has the version of the layout and the application that a file belongs to. */
+const [USER_VERSION, APPLICATION, HEADER_SIZE] = [60, 68, 100];
+
+/** Looks at the first bytes alone: SQLite would change a file that it opens. */
+function refuseForeign(file: string, migrations: readonly string[]): void {
+  const header = Buffer.alloc(HEADER_SIZE);
+  const descriptor = openSync(file, 'r');
+  try {
+    readSync(descriptor, header, 0, HEADER_SIZE, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  const isOurs =
+    header.toString('latin1', 0, 16) === 'SQLite format 3\0' &&
+    header.readUInt32BE(APPLICATION) === APPLICATION_ID;
+  const layout = header.readUInt32BE(USER_VERSION);
+  if (isOurs && isKnown(layout, migrations)) return;
+  throw isOurs || header.toString('latin1', 0, 6) === 'SQLite'
+    ? unknownLayout(file, layout, migrations)
+    : new Error(
+        `The data file ${file} is not one of this program, or it is damaged. It was left as it is: restore a backup or set DATA_FILE to another path.`,
+      );
+}
+
+/** A file that another version of this program has made, or another program. */
+export const unknownLayout = (file: string, layout: number, migrations = MIGRATIONS): Error =>
+  new Error(
+    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latestOf(migrations)}). It was left as it is: use the version that wrote it, or set DATA_FILE to another path.`,
+  );
+
+/**
+ * Makes this process the only server of a data file: by an exclusive transaction on a second file beside it, which the
+ * operating system ends when the process ends for any reason.
+ *
+ * @param file its real path
+ * @param wait for another process, in milliseconds
+ * @returns what ends it; undefined if another process is the server
+ */
+export function lockDataFile(file: string, wait: number): (() => void) | undefined {
+  const lock = new Database(`${file}.lock`);
+  try {
+    lock.exec(`pragma busy_timeout = ${wait}; begin exclusive`);
+  } catch (error) {
+    lock.close();
+    if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined;
+    throw error;
+  }
+  return () => {
+    lock.exec('rollback');
+    lock.close();
+  };
+}

@@ -1,0 +1,179 @@
+import { isRefusal, unavailable } from '../../foundation/errors.ts';
+import type { SqliteConnection } from './connection.ts';
+
+/** How long writes go on before others get their turn, in milliseconds. */
+const MAX_GROUP = 10;
+/** How long work that makes several writes may take, in milliseconds: all others wait for it. */
+const MAX_WAIT = 2_000;
+
+/** Keeps in memory what follows from the data file. */
+export interface Follower {
+  /** Another process has written: what is in memory may be out of date. Also called after a rollback. */
+  refresh(): void;
+  /** Writes what it has gathered, as the last part of a transaction. */
+  beforeCommit?(): void;
+  /** Tells others. What it throws does not undo the commit. */
+  onCommitted?(): void;
+}
+
+interface Write {
+  work: () => unknown;
+  /** Whether it has a transaction of its own. */
+  several: boolean;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Group commit: the writes of a turn of the event loop run one after the other, in one transaction at its end. Pages
+ * changed by several are written once, at a fraction of the cost of separate transactions. Work waits for nothing but
+ * this connection, so that nobody else runs in between; should it wait, whoever reads records waits for the commit, so
+ * nothing is ever seen that is not committed.
+ */
+export class Writer {
+  readonly #db: SqliteConnection;
+  readonly #followers: Follower[] = [];
+  #queue: Write[] = [];
+  #isScheduled = false;
+  /** Resolves when the open transaction has ended. */
+  #open: Promise<unknown> | undefined;
+  /** Counts the works that have begun and ended. */
+  #turn = 0;
+  /** Changes with every commit of another connection. */
+  #version: unknown;
+  #failure: unknown;
+
+  constructor(db: SqliteConnection) {
+    this.#db = db;
+    this.#version = db.value('pragma data_version');
+  }
+
+  /** Why the latest transaction could not be committed; undefined if it could. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  follow(follower: Follower): void {
+    this.#followers.push(follower);
+  }
+
+  /** Changes when the work that is running ends. */
+  get turn(): number {
+    return this.#turn;
+  }
+
+  /** Whether the file may have changes that are not committed. */
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** Resolves when no transaction is open. */
+  async closed(): Promise<void> {
+    while (this.#open) await this.#open;
+  }
+
+  /**
+   * Resolves when what `work` has written is committed, with what it returned.
+   *
+   * @param several whether it makes several writes or may take time; else one statement, or what it writes is taken
+   * back with the writes of others if it throws after it
+   */
+  write<T>(work: () => T | Promise<T>, several = false): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ work, several, resolve: resolve as Write['resolve'], reject });
+      this.#schedule();
+    });
+  }
+
+  /** Takes notice of what other processes have written. */
+  catchUp(): void {
+    const version = this.#db.value('pragma data_version');
+    if (version === this.#version) return;
+    this.#version = version;
+    for (const follower of this.#followers) follower.refresh();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#queue.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => void this.#run());
+  }
+
+  async #run(): Promise<void> {
+    const committing = this.#commitGroup();
+    this.#open = committing;
+    const answers = await committing;
+    this.#open = undefined;
+    this.#isScheduled = false;
+    this.#schedule();
+    for (const answer of answers) answer();
+  }
+
+  /** Runs what is waiting in one transaction, as far as it fits. Never rejects. @returns what answers those who wait */
+  async #commitGroup(): Promise<(() => unknown)[]> {
+    const group: Write[] = [];
+    const answers: (() => void)[] = [];
+    try {
+      this.#db.checkFile();
+      this.#db.exec('begin immediate');
+      this.catchUp();
+      const began = performance.now();
+      do {
+        const write = this.#queue.shift()!;
+        group.push(write);
+        this.#turn++;
+        const { changes } = this.#db;
+        try {
+          const value = await (write.several ? withinTime(write.work) : write.work());
+          answers.push(() => write.resolve(value));
+        } catch (error) {
+          // A write that was refused before it wrote anything leaves the others alone.
+          if (this.#db.changes !== changes || !this.#db.isInTransaction) throw error;
+          answers.push(() => write.reject(error));
+        }
+      } while (this.#goesOn(group, began));
+      this.#turn++;
+      for (const follower of this.#followers) follower.beforeCommit?.();
+      this.#db.exec('commit');
+    } catch (error) {
+      this.#turn++;
+      if (!isRefusal(error)) this.#failure = error;
+      this.#undo();
+      // Only the last one can have failed by a fault of its own.
+      const all = group.length > 0 ? group : this.#queue.splice(0);
+      return all.map((write) => () => write.reject(write === all.at(-1) ? error : unavailable(error)));
+    }
+    this.#failure = undefined;
+    for (const follower of this.#followers) follower.onCommitted?.();
+    return answers;
+  }
+
+  #goesOn(group: readonly Write[], began: number): boolean {
+    const next = this.#queue[0];
+    if (!next || next.several || group[0]!.several) return false;
+    return performance.now() - began < MAX_GROUP;
+  }
+
+  #undo(): void {
+    try {
+      this.#db.rollback();
+      for (const follower of this.#followers) follower.refresh();
+    } catch {
+      // The file cannot even be read: all is refreshed once it can.
+      this.#version = undefined;
+    }
+  }
+}
+
+/** @throws UNAVAILABLE if it takes too long */
+async function withinTime<T>(work: () => T | Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable(new Error('A transaction took too long.'))), MAX_WAIT);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
