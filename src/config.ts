@@ -59,6 +59,7 @@ const VARIABLES = z
       )
       .optional(),
     DATA_FILE: z.string().default('data/petstore.db'),
+    DURABILITY: z.enum(['process', 'full'], 'must be process or full').default('process'),
     EVENTS_KEEP: retention.default(7 * 86_400_000),
     SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
     REST_BASE_PATH: z

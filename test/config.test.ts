@@ -6,6 +6,7 @@ const DEFAULTS = {
   PORT: 4000,
   HOST: '127.0.0.1',
   DATA_FILE: 'data/petstore.db',
+  DURABILITY: 'process',
   EVENTS_KEEP: 7 * 86_400_000,
   REST_BASE_PATH: '',
   LOG_LEVEL: 'info',
@@ -61,6 +62,7 @@ const VARIABLES: Record<string, { valid: Valid; invalid: string[] }> = {
     ],
   },
   DATA_FILE: { valid: unchanged('/tmp/x.db', ' a b/'), invalid: [] },
+  DURABILITY: { valid: [['full', 'full']], invalid: ['maybe'] },
   EVENTS_KEEP: {
     valid: [
       ['30s', 30_000],

@@ -9,7 +9,7 @@ import type { OnMigrated, Store } from './store.ts';
  * @param role only one server at a time may open an embedded store; tools may run beside it
  */
 export async function openStore(
-  config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP'>,
+  config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP' | 'DURABILITY'>,
   records: readonly AnyRecord[],
   role: 'server' | 'tool',
   { now = Date.now, ...migration }: { now?: () => number; onMigrated?: OnMigrated } = {},
@@ -28,6 +28,7 @@ export async function openStore(
     role,
     now,
     keepEvents: config.EVENTS_KEEP,
+    durability: config.DURABILITY,
     ...migration,
   });
 }

@@ -80,11 +80,13 @@ describe.each(engines)('$name', (engine) => {
     });
 
     /** Writes twice and then fails. */
-    const writeThenFail = (fault: Error, pet: Pet) => async (writes: Tables): Promise<Category> => {
-      await writes.table(Category).insert({ name: 'Never' });
-      await writes.table(Pet).update(pet.id, { quantity: 99 });
-      throw fault;
-    };
+    const writeThenFail =
+      (fault: Error, pet: Pet) =>
+      async (writes: Tables): Promise<Category> => {
+        await writes.table(Category).insert({ name: 'Never' });
+        await writes.table(Pet).update(pet.id, { quantity: 99 });
+        throw fault;
+      };
 
     it('keeps nothing after any other error', async () => {
       const pet = await newPet();
