@@ -33,7 +33,12 @@ let places = 0;
 const path = () => join(home, `${++places}`);
 
 type Config = Parameters<typeof openStore>[0];
-const embedded = (): Config => ({ MONGODB_URI: undefined, DATA_FILE: `${path()}.db`, EVENTS_KEEP: 1e9 });
+const embedded = (): Config => ({
+  MONGODB_URI: undefined,
+  DATA_FILE: `${path()}.db`,
+  DURABILITY: 'process',
+  EVENTS_KEEP: 1e9,
+});
 const mongodb = (): Config => {
   const name = `data-${process.pid}-${++places}`;
   databases.push(name);
