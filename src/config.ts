@@ -46,65 +46,57 @@ const origin = z.string().refine((value) => {
 }, ORIGIN_RULE);
 
 /** All settings. A test compares README's table with them. */
-const VARIABLES = z
-  .object({
-    NODE_ENV: z.string().default('development'),
-    PORT: integer(0, 65535).default(4000),
-    HOST: z.string().default('127.0.0.1'),
-    MONGODB_URI: z
-      .string()
-      .regex(
-        /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/,
-        'must be a mongodb:// or mongodb+srv:// address that names a database',
-      )
-      .optional(),
-    DATA_FILE: z.string().default('data/petstore.db'),
-    DURABILITY: z.enum(['process', 'full'], 'must be process or full').default('process'),
-    EVENTS_KEEP: retention.default(7 * 86_400_000),
-    SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
-    REST_BASE_PATH: z
-      .string()
-      .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
-      .default(''),
-    LOG_LEVEL: z
-      .enum(
-        ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-        'must be trace, debug, info, warn, error, fatal or silent',
-      )
-      .default('info'),
-    GRAPHIQL: onOff(true),
-    INTROSPECTION: onOff(true),
-    METRICS: onOff(true),
-    MCP: onOff(true),
-    CORS_ORIGIN: z
-      .string()
-      .transform((value) => value.split(',').map((part) => part.trim()))
-      .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
-      .default(['*']),
-    TRUST_PROXY: integer(0, 10).default(0),
-    SUNSET_ENFORCED: onOff(false),
-    DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
-    SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
-    WEBHOOK_ALLOW: z
-      .string()
-      .transform((value) => value.split(',').map((part) => part.trim()))
-      .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
-      .default([]),
-    WORKERS: integer(1, 128).default(1),
-    // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
-    OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
-    OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
-    OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
-    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
-    OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.default('http/protobuf'),
-    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
-  })
-  .refine(({ WORKERS, MONGODB_URI }) => !(WORKERS > 1) || MONGODB_URI !== undefined, {
-    path: ['WORKERS'],
-    error: 'must be 1 unless MONGODB_URI is set: the embedded store supports only one process',
-    // Also if other variables are bad.
-    when: () => true,
-  });
+const VARIABLES = z.object({
+  NODE_ENV: z.string().default('development'),
+  PORT: integer(0, 65535).default(4000),
+  HOST: z.string().default('127.0.0.1'),
+  MONGODB_URI: z
+    .string()
+    .regex(
+      /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/,
+      'must be a mongodb:// or mongodb+srv:// address that names a database',
+    )
+    .optional(),
+  DATA_FILE: z.string().default('data/petstore.db'),
+  DURABILITY: z.enum(['process', 'full'], 'must be process or full').default('process'),
+  EVENTS_KEEP: retention.default(7 * 86_400_000),
+  SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
+  REST_BASE_PATH: z
+    .string()
+    .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
+    .default(''),
+  LOG_LEVEL: z
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'must be trace, debug, info, warn, error, fatal or silent',
+    )
+    .default('info'),
+  GRAPHIQL: onOff(true),
+  INTROSPECTION: onOff(true),
+  METRICS: onOff(true),
+  MCP: onOff(true),
+  CORS_ORIGIN: z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
+    .default(['*']),
+  TRUST_PROXY: integer(0, 10).default(0),
+  SUNSET_ENFORCED: onOff(false),
+  DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
+  SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
+  WEBHOOK_ALLOW: z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
+    .default([]),
+  // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
+  OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
+  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.default('http/protobuf'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
+});
 
 export type Config = z.output<typeof VARIABLES>;
 

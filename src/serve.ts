@@ -1,5 +1,3 @@
-import './heap.ts';
-import cluster from 'node:cluster';
 import type { Command } from 'commander';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
@@ -46,28 +44,14 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
     .action(async ({ port }: { port?: string }) => {
       const config = readConfig({ ...process.env, ...(port !== undefined && { PORT: port }) });
       try {
-        if (config.WORKERS > 1 && cluster.isPrimary) await supervise(config);
-        else await serve(config);
+        await serve(config);
       } catch (error) {
         throw located(error, config, true);
       }
     });
 }
 
-/** Runs WORKERS copies of this program on one port and supervises them. */
-async function supervise(config: Config): Promise<void> {
-  const { runWorkers } = await import('./workers.ts');
-  const output = await openLog(config.LOG_LEVEL);
-  const { log } = output;
-  const store = await open(config, log);
-  watchDatabase(store, config.MONGODB_URI, log);
-  await prepare(store, config, log);
-  const workers = runWorkers(config.WORKERS, log);
-  onSignal((signal) => workers.stop(signal));
-  void workers.ended.then(() => exit(output));
-  printBanner(output, config, await workers.listening, { key: null, hasKeys: await hasKeys(store) });
-}
-
+/** Serves until a signal ends it. */
 async function serve(config: Config): Promise<void> {
   ignoreErrorsOfAbandonedFields();
   const output = await openLog(config.LOG_LEVEL);
@@ -80,14 +64,14 @@ async function serve(config: Config): Promise<void> {
     : undefined;
 
   const store = await open(config, log);
-  if (!cluster.isWorker) watchDatabase(store, config.MONGODB_URI, log);
-  const key = cluster.isWorker ? null : await prepare(store, config, log);
+  watchDatabase(store, config.MONGODB_URI, log);
+  const key = await prepare(store, config, log);
 
-  const metrics = config.METRICS ? await newMetrics(output) : undefined;
+  const metrics = config.METRICS ? new Metrics({ linesDropped: output.dropped }) : undefined;
   const gateway = createGateway({ store, config, log, metrics, tracing });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  if (!cluster.isWorker) printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
+  printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
@@ -123,13 +107,6 @@ const migrationLogged = (log: Logger) => ({
 async function exit(output: Log): Promise<void> {
   await output.end(LOG_FLUSH_TIMEOUT);
   process.exit(0);
-}
-
-async function newMetrics(output: Log): Promise<Metrics> {
-  const linesDropped = output.dropped;
-  if (!cluster.isWorker) return new Metrics({ linesDropped });
-  const { WorkerMetrics } = await import('./observability/worker-metrics.ts');
-  return new WorkerMetrics({ linesDropped });
 }
 
 function onSignal(stop: (signal: NodeJS.Signals) => void): void {

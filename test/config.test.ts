@@ -20,7 +20,6 @@ const DEFAULTS = {
   DEPRECATION_DATE: Date.parse('2026-07-01'),
   SUNSET_DATE: Date.parse('2027-06-30'),
   WEBHOOK_ALLOW: [],
-  WORKERS: 1,
   OTEL_SDK_DISABLED: 'false',
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
 };
@@ -119,7 +118,6 @@ const VARIABLES: Record<string, { valid: Valid; invalid: string[] }> = {
     ],
     invalid: ['localhost', '10.0.0.0/33', '10.0.0.0/8,', '*'],
   },
-  WORKERS: { valid: [['1', 1]], invalid: ['0', '2', '129', 'auto'] },
   OTEL_SDK_DISABLED: { valid: [['true', 'true']], invalid: ['yes'] },
   OTEL_TRACES_EXPORTER: { valid: [['none', 'none']], invalid: ['zipkin'] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
@@ -196,13 +194,6 @@ describe('readConfig', () => {
     expect(() => readConfig(both)).toThrow(
       /\n {2}PORT must .*\n {2}DATA_FILE must not be set beside MONGODB_URI/,
     );
-  });
-
-  it('allows several workers with MongoDB only', () => {
-    const MONGODB_URI = 'mongodb://localhost/petstore';
-    expect(readConfig({ WORKERS: '4', MONGODB_URI })).toEqual({ ...DEFAULTS, WORKERS: 4, MONGODB_URI });
-    expect(messageOf({ WORKERS: '4', PORT: 'x' })).toMatch(/WORKERS must be 1 unless MONGODB_URI/);
-    expect(messageOf({ WORKERS: '4', PORT: 'x' })).toMatch(/PORT must be/);
   });
 
   it('leaves values, which may be secret, out of the message', () => {

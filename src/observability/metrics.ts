@@ -110,7 +110,6 @@ export class Metrics {
       help: 'The version of the gateway and of Node.js; always 1',
       labelNames: ['version', 'node'],
       registers: [this.registry],
-      aggregator: 'first',
     }).set({ version: VERSION, node: process.versions.node }, 1);
     // Series that start at 0, so that the first increase is one: rate() sees nothing of a series that starts at 1.
     for (const plan of PLAN_NAMES) {
@@ -143,10 +142,10 @@ export class Metrics {
     });
   }
 
-  /** A gauge that is read when it is scraped. @param aggregator how workers are aggregated */
-  #gauge(name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'max'): void {
+  /** A gauge that is read when it is scraped. */
+  #gauge(name: string, help: string, value: () => number): void {
     new Gauge({
-      ...{ name, help, aggregator, registers: [this.registry] },
+      ...{ name, help, registers: [this.registry] },
       collect() {
         this.set(value());
       },
@@ -180,7 +179,7 @@ export class Metrics {
 
   /** Exposes the state of the event streams at scrape time. */
   watchStreams(streams: StreamStats): void {
-    this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size, 'sum');
+    this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size);
     this.#count('petstore_events_sent_total', 'Events sent over event streams', () => streams.sent);
     const lag =
       'How far stream readers may be behind the latest commit: the age of the last response of the change stream';

@@ -24,10 +24,9 @@ describe.runIf(binary)('a start without MongoDB', () => {
   }, async () => {
     const port = await freePort();
     const store = { MONGODB_URI: mongoUri('late', `mongodb://127.0.0.1:${port}/?directConnection=true`) };
-    // A server of one process starts as each worker does.
-    const settings = [
-      { WORKERS: '2', SAMPLE_DATA: 'on' },
-      ...(process.env.AT_LENGTH === '1' ? [{ WORKERS: '1', SAMPLE_DATA: 'off' }] : []),
+    const settings: Record<string, string>[] = [
+      { SAMPLE_DATA: 'on' },
+      ...(process.env.AT_LENGTH === '1' ? [{ SAMPLE_DATA: 'off' }] : []),
     ];
     running.push(...(await Promise.all(settings.map((setting) => startServer({ ...store, ...setting })))));
     const status = async ({ url }: ServerProcess, path: string, key?: string) =>
