@@ -329,14 +329,14 @@ describe.runIf(onLinux)('the data file', () => {
   beforeAll(() => writeFileSync(notes, 'These are notes. '.repeat(100)));
 
   it.each([
-    ['is not a database', notes],
-    ['cannot be created', '/proc/petstore.db'],
-    ['has a file as its parent folder', '/dev/null/petstore.db'],
-    ['is a folder', home],
-  ])('makes a command exit with 1 and an explanation if it %s', async (_reason, DATA_FILE) => {
+    ['is not a database', notes, 'is not one of this program'],
+    ['cannot be created', '/proc/petstore.db', 'cannot be opened: '],
+    ['has a file as its parent folder', '/dev/null/petstore.db', 'cannot be opened: '],
+    ['is a folder', home, 'cannot be opened: '],
+  ])('makes a command exit with 1 and an explanation if it %s', async (_reason, DATA_FILE, explanation) => {
     const { code, stderr } = await runKeys({ DATA_FILE }, 'create', '--name', 'x', '--plan', 'free');
     expect(code).toBe(1);
-    expect(stderr).toContain(`The data file ${DATA_FILE} cannot be opened: `);
+    expect(stderr).toContain(`The data file ${DATA_FILE} ${explanation}`);
     expect(stderr).toMatch(/\(DATA_FILE\)\n$/);
     expect(stderr).not.toMatch(/^\s+at /m);
   });

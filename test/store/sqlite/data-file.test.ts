@@ -1,8 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
+import { Pet } from '../../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../../src/sample.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { startServer } from '../../kit/process.ts';
 import { useFolder } from './folder.ts';
 
@@ -11,34 +14,113 @@ const folder = useFolder();
 const fill = async () => {
   const store = folder.open();
   await addSampleData(store);
-  store.close();
+  await store.close();
 };
 
-describe('a corrupt data file', { timeout: 60_000 }, () => {
-  it.each<[name: string, damage: (bytes: Buffer) => void]>([
+describe('an existing file', { timeout: 60_000 }, () => {
+  it.each<[what: string, make: () => Promise<unknown> | void, message: string]>([
+    ['is empty', () => writeFileSync(folder.file, ''), 'is not one of this program'],
+    ['is cut to one byte', () => writeFileSync(folder.file, 'S'), 'is not one of this program'],
+    ['is text', () => writeFileSync(folder.file, 'notes '.repeat(100)), 'is not one of this program'],
+    ["is another program's", () => void folder.outsider().exec('create table t (a)'), 'has layout 0, which'],
     [
-      'invalid UTF-8 in a text, which would abort the process when read',
-      (bytes) => {
-        bytes[bytes.indexOf('Tweety') + 1]! ^= 0x80;
+      'has a later layout',
+      async () => {
+        await fill();
+        const bytes = readFileSync(folder.file);
+        // https://www.sqlite.org/fileformat.html#user_version_number
+        bytes.writeUInt32BE(2, 60);
+        writeFileSync(folder.file, bytes);
       },
+      'has layout 2, which this version cannot read (it reads 1 to 1)',
     ],
-    [
-      'a corrupt page header',
-      (bytes) => {
-        // The page of the pets table with this name.
-        const page = Math.floor(bytes.indexOf('Tweety') / 4_096) * 4_096;
-        for (let i = 0; i < 12; i++) bytes[page + i]! ^= 0x55;
-      },
-    ],
-  ])('prevents the start with a message that names the file: %s', async (_name, damage) => {
-    await fill();
-    const bytes = readFileSync(folder.file);
-    damage(bytes);
-    writeFileSync(folder.file, bytes);
+  ])('that %s is refused with its name, and left as it is', async (_what, make, message) => {
+    await make();
+    const before = readFileSync(folder.file);
     const failure = await startServer({ DATA_FILE: folder.file }).catch((error: Error) => error);
     expect((failure as Error).message).toMatch(/^The server ended with 1:\n/);
-    expect((failure as Error).message).toContain(`The data file ${folder.file} is damaged: `);
-    expect((failure as Error).message.trim().split('\n')).toHaveLength(2);
+    expect((failure as Error).message).toContain(`The data file ${folder.file} ${message}`);
+    expect(readFileSync(folder.file).equals(before)).toBe(true);
+  });
+
+  it('is brought to the latest layout by the migrations it lacks', async () => {
+    await fill();
+    const migrations = ['create table added (a)', 'insert into added values (7)'];
+    const versions: object[] = [];
+    const store = folder.open({ migrations, onMigrated: (each) => versions.push(each) });
+    expect(versions).toEqual([{ from: 1, to: 3 }]);
+    expect(await store.table(Pet).count({})).toBeGreaterThan(0);
+    await store.close();
+    expect(folder.outsider().prepare('select a from added').all()).toMatchObject([{ a: 7 }]);
+    expect(() => folder.open()).toThrow('has layout 3, which this version cannot read');
+  });
+
+  it('has one server at a time, beside which tools work', async () => {
+    const server = folder.open();
+    expect(() => folder.open()).toThrow('in use by another server');
+    const tool = folder.open({ role: 'tool' });
+    await tool.table(Category).insert({ name: 'By a tool' });
+    await expect.poll(() => server.table(Category).count({})).toBe(1);
+    await expect
+      .poll(async () => (await server.eventPage({ limit: 1 })).events)
+      .toMatchObject([{ type: 'category.created' }]);
+    await server.close();
+    folder.open();
+  });
+});
+
+describe('the log of events', () => {
+  it('forgets what is older than it keeps, and says so', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
+    let now = Date.now();
+    const store = folder.open({ now: () => now, keepEvents: 60_000 });
+    const start = await store.endOfEvents();
+    await store.table(Category).insert({ name: 'Old' });
+    now += 61_000;
+    await store.table(Category).insert({ name: 'New' });
+    for (let i = 0; i < 5; i++) await vi.advanceTimersByTimeAsync(10_000);
+    vi.useRealTimers();
+    const { events } = await store.eventPage({ limit: 10 });
+    expect(events.map(({ record }) => record.name)).toEqual(['New']);
+    await expect(store.eventPage({ after: start, limit: 1 })).rejects.toMatchObject({ code: 'GONE' });
+  });
+
+  it('reports no failed follower as a failed write', async () => {
+    const store = folder.open();
+    const ended: unknown[] = [];
+    const fault = new Error('a follower');
+    await store.followEvents({
+      onEvents() {
+        throw fault;
+      },
+      onEnd: (error) => void ended.push(error),
+    });
+    const { id } = await store.table(Category).insert({ name: 'Written' });
+    expect(ended).toEqual([fault]);
+    expect(await store.table(Category).byIds([id])).toMatchObject([{ name: 'Written' }]);
+  });
+});
+
+describe('a commit', () => {
+  it.each([
+    ['process', 1],
+    ['full', 2],
+  ] as const)('with the durability %s is as safe as it says', (durability, synchronous) => {
+    const db = folder.closing(new SqliteConnection(`${folder.file}.own`, { busyTimeout: 10, durability }));
+    expect(db.value('pragma synchronous')).toBe(synchronous);
+  });
+
+  it('shares the fate of writes at the same time, unless they are refused', async () => {
+    const store = folder.open();
+    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    const outcomes = await Promise.allSettled([
+      store.table(Pet).insert({ name: 'Rex', categoryId: id, status: 'available' }),
+      store.table(Pet).insert({ name: 'No', categoryId: '999', status: 'available' }),
+      store.table(Pet).insert({ name: 'Tom', categoryId: id, status: 'available' }),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    const { items } = await store.table(Pet).page({ categoryId: id }, { limit: 5 });
+    expect(items.map(({ name }) => name)).toEqual(['Rex', 'Tom']);
   });
 });
 
@@ -68,6 +150,7 @@ describe('a data file in a folder that does not exist', () => {
     expect(() => folder.open({ file: missing })).toThrow(
       `The data file ${missing} cannot be opened: its folder ${join(folder.home, 'dta')} does not exist.`,
     );
+    rmSync(join(folder.home, 'data'), { recursive: true });
     folder.open({ file: join(folder.home, 'data', 'petstore.db') });
   });
 });

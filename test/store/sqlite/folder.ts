@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
@@ -13,10 +13,15 @@ export function useFolder() {
   const opened: { close(): unknown }[] = [];
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'petstore-sqlite-'));
+    mkdirSync(join(home, 'data'));
   });
-  afterEach(() => {
+  afterEach(async () => {
     vi.useRealTimers();
-    for (const each of opened.splice(0)) each.close();
+    // What a test has closed refuses to close again.
+    for (const each of opened.splice(0))
+      await Promise.resolve()
+        .then(() => each.close())
+        .catch(() => {});
     rmSync(home, { recursive: true, force: true });
   });
   const closing = <T extends { close(): unknown }>(one: T): T => {
