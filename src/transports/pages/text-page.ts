@@ -23,7 +23,11 @@ export class TextPage {
 
   /** Responds to a GET or HEAD. */
   async handle({ headers }: RequestContext): Promise<HttpResponse> {
-    this.#made ??= this.#make();
+    this.#made ??= this.#make().catch((error: unknown) => {
+      // A file may be readable by the next request.
+      this.#made = undefined;
+      throw error;
+    });
     const { plain, compressed, etag } = await this.#made;
     // Not if it is given no weight (RFC 9110 section 12.5.3).
     const isCompressed = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/i.test(

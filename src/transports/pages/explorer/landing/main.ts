@@ -43,10 +43,15 @@ function lineOf(text: string): HTMLElement {
   return line;
 }
 
+const budgetOf = (kind: string) => ({ bar: element(`${kind}-bar`), text: element(`${kind}-text`) });
+/** Found once: the play goes on for a moment while the browser leaves the page. */
+const BUDGETS = { graphql: budgetOf('graphql'), rest: budgetOf('rest') };
+
 /** What is left of a Free key's minute after so many requests of a kind, each of one unit. */
 function spend(kind: 'graphql' | 'rest', requests: number): void {
-  element(`${kind}-bar`).style.setProperty('--share', String(1 - requests / FREE_UNITS));
-  element(`${kind}-text`).textContent = `${counted(requests, 'request')}, ${counted(requests, 'unit')}`;
+  const { bar, text } = BUDGETS[kind];
+  bar.style.setProperty('--share', String(1 - requests / FREE_UNITS));
+  text.textContent = `${counted(requests, 'request')}, ${counted(requests, 'unit')}`;
 }
 
 let playing = 0;
