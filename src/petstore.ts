@@ -46,7 +46,8 @@ async function programFor(args: readonly string[]): Promise<Command> {
  */
 export async function run(...args: string[]): Promise<void> {
   // `petstore keys list | head`
-  if (args[0] !== 'serve') process.stdout.on('error', () => process.exit());
+  if (args[0] !== 'serve' && process.stdout.listenerCount('error') === 0)
+    process.stdout.on('error', () => process.exit());
   const program = await programFor(args.slice(0, 2));
   try {
     await program.parseAsync(args, { from: 'user' });

@@ -55,8 +55,6 @@ export function errorsOf({
 
 /** Refused before routing, so the response has none of the operation's headers. */
 const BEFORE_ROUTING = new Set<number>([401, 429]);
-/** Statuses of outcomes that an Idempotency-Key stores. */
-const REPLAYABLE = new Set<number>([400, 404, 409, 422]);
 
 /** The error responses of an operation, by status. */
 export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {
@@ -76,18 +74,17 @@ function describeError(
   { method, deprecation }: Fallible,
   components: Components,
 ): JsonSchema {
-  const replays = acceptsIdempotencyKey(method) && REPLAYABLE.has(status);
+  const mayRun = acceptsIdempotencyKey(method) && status === 409;
   const lasting = deprecation !== undefined && !BEFORE_ROUTING.has(status);
-  const name = `${codes.map(pascal).join('Or')}${replays ? 'OrReplay' : ''}${lasting ? 'OfDeprecated' : ''}`;
+  const name = `${codes.map(pascal).join('Or')}${mayRun ? 'OrRunning' : ''}${lasting ? 'OfDeprecated' : ''}`;
   return components.add('responses', name, () => {
     const isPassing = status === 429 || status === 503;
     // Of what is forbidden only a ban ends, and of conflicts only a call that still runs.
-    const mayPass = status === 403 || (status === 409 && replays);
+    const mayPass = status === 403 || mayRun;
     const headers = describeHeaders(components, {
       ...caching(false),
       'WWW-Authenticate': status === 401 || undefined,
       'Retry-After': isPassing || (mayPass ? false : undefined),
-      'Idempotency-Replayed': replays ? false : undefined,
       ...(lasting && lifecycle(status < 500 && status !== 403)),
     });
     return {

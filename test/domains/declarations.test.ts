@@ -300,6 +300,8 @@ class Program {
 const home = mkdtempSync(join(tmpdir(), 'petstore-declared-'));
 const databases: string[] = [];
 afterAll(async () => {
+  // Other files of this worker load the declarations that there are.
+  vi.resetModules();
   rmSync(home, { recursive: true });
   for (const database of databases) await dropDatabase(database);
 });

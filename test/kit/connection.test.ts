@@ -188,7 +188,7 @@ onAnyEngine('connections', (kit, engine) => {
     ['before: "9223372036854775808"', `before: ${BEFORE}.`],
     [
       'first: 101, last: 0, after: "x", before: "01"',
-      `first: ${SIZE}; last: ${SIZE}; last: must not be combined with first; after: ${AFTER}; before: ${BEFORE}.`,
+      `first: ${SIZE}; last: must not be combined with first; after: ${AFTER}; before: ${BEFORE}.`,
     ],
   ])('refuses the arguments (%s)', async (args, message) => {
     const { C } = await makeWorld(kit);

@@ -120,7 +120,7 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     await expectNothingStored(first, before, { path: ['a'], extensions: { code: 'CONFLICT' } });
   });
 
-  it('replays the whole response for its Idempotency-Key, including errors and their paths', async () => {
+  it('replays the whole response for its Idempotency-Key, but no refusal', async () => {
     const { P, E } = await makeWorld(kit);
     const headers = { 'idempotency-key': randomUUID() };
     const text = `mutation ($n: String!) { a: createPet(input: {name: $n, categoryId: ${E}}) { id name } b: updatePet(id: ${P}, input: {name: $n}) { name category { name } } }`;
@@ -147,11 +147,11 @@ onEachEngine('mutations with several fields', (kit, engine) => {
 
     const failing = { 'idempotency-key': randomUUID() };
     const fails = `mutation { a: updatePet(id: ${P}, input: {name: "Never"}) { name } b: deletePet(id: 999999) }`;
-    const refused = await run(fails, undefined, failing);
-    await expectNothingStored(refused, before, { path: ['b'], extensions: { code: 'NOT_FOUND' } });
-    const repeated = await run(fails, undefined, failing);
-    expect(repeated.json, repeated.about).toEqual(refused.json);
-    expect(repeated.headers['idempotency-replayed'], repeated.about).toBe('true');
+    for (let time = 0; time < 2; time++) {
+      const refused = await run(fails, undefined, failing);
+      await expectNothingStored(refused, before, { path: ['b'], extensions: { code: 'NOT_FOUND' } });
+      expect(refused.headers['idempotency-replayed'], refused.about).toBeUndefined();
+    }
   });
 
   it('names the faults of a field that refuses its input when it writes', async () => {

@@ -85,30 +85,34 @@ describe('the embedded store', () => {
 
   it.each([false, true])(
     'reads the pages of many parents by one statement (bounds included: %s)',
-    (inclusive) => {
+    async (inclusive) => {
       const store = openSqliteStore({ records: RECORDS, file: join(home, 'parents.db'), role: 'server' });
       const reads = vi.spyOn(SqliteConnection.prototype, 'value');
-      store.table(Order).pagesByParent('petId', ['1', '2', '3'], {}, { limit: 0, before: '5', inclusive });
+      await store
+        .table(Order)
+        .pagesByParent('petId', ['1', '2', '3'], {}, { limit: 0, before: '5', inclusive });
       expect(reads).toHaveBeenCalledTimes(1);
       reads.mockRestore();
-      store.close();
+      await store.close();
     },
   );
 
-  it('finds every page and count of 100,000 records by an index with all conditions, in its order', () => {
+  it('finds every page and count of 100,000 records by an index with all conditions, in its order', async () => {
     const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
     fillWithTies(file);
     sent.clear();
     for (const { record, filter, request } of PAGES) {
-      store.table(record).page(filter as never, request);
+      await store.table(record).page(filter as never, request);
       if (record === Pet && Object.keys(filter).join() === 'name')
-        expect(() => store.table(record).count(filter as never)).toThrow('too many items to count');
+        await expect(store.table(record).count(filter as never)).rejects.toThrow('too many items to count');
     }
-    store.close();
+    await store.close();
     expect(sent.size).toBeGreaterThan(150);
     const db = new Database(file);
     const faults: string[] = [];
+    // The removal of expired events reads some of the oldest.
     for (const [sql, params] of sent) {
+      if (sql.includes('from events')) continue;
       const rows = db.prepare(`explain query plan ${sql}`).all(params) as { detail: string }[];
       const plan = rows.map(({ detail }) => detail).join('; ');
       const scansTable = /SCAN (pets|orders|categories)(?! USING)/.test(plan);

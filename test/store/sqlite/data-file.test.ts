@@ -18,7 +18,7 @@ const fill = async () => {
 };
 
 describe('an existing file', { timeout: 60_000 }, () => {
-  it.each<[what: string, make: () => Promise<unknown> | void, message: string]>([
+  it.each<[what: string, make: () => unknown, message: string]>([
     ['is empty', () => writeFileSync(folder.file, ''), 'is not one of this program'],
     ['is cut to one byte', () => writeFileSync(folder.file, 'S'), 'is not one of this program'],
     ['is text', () => writeFileSync(folder.file, 'notes '.repeat(100)), 'is not one of this program'],

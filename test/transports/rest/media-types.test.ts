@@ -165,15 +165,6 @@ describe('int64 ids as strings', () => {
     expect(again.headers['idempotency-replayed'], again.about).toBe('true');
     expect(again.headers.location).toBe(first.headers.location);
     expect(again.text).toBe(first.text.replace(/"(\d+)"/g, '$1'));
-
-    const refused = { 'idempotency-key': `refusal-${C}` };
-    expectRefusal(await exact('POST /pets', { name: '', categoryId: C }, refused), 'VALIDATION_FAILED');
-    const repeated = await send(kit.gateway, 'POST /pets', {
-      body: `{"name":"","categoryId":${C}}`,
-      headers: refused,
-    });
-    expectRefusal(repeated, 'VALIDATION_FAILED');
-    expect(repeated.headers['idempotency-replayed'], repeated.about).toBe('true');
   });
 });
 
