@@ -14,15 +14,15 @@ const SOURCES = new URL('../src/', import.meta.url).href;
 const LIMITS: Readonly<Record<string, number>> = {
   'files of a child type': 4,
   'lines of a child type': 150,
-  'files of a transport': 3,
+  'files of a transport': 4,
   'imports up or sideways': 0,
-  'files of src': 330,
-  'lines of src': 33_100,
-  'lines of test': 37_100,
-  'files of GET /pets/{id}': 39,
-  'files of POST /pets': 53,
-  'files of a nested query': 60,
-  'files of a page of events': 48,
+  'files of src': 310,
+  'lines of src': 30_000,
+  'lines of test': 31_500,
+  'files of GET /pets/{id}': 40,
+  'files of POST /pets': 55,
+  'files of a nested query': 62,
+  'files of a page of events': 47,
 };
 
 /** From the ground up. Folders on one floor may import each other; files in none, such as `serve.ts`, import anything. */
