@@ -136,5 +136,5 @@ describe.each(engines.map(({ name }) => [name]))('open streams of a key that cha
         stream.close();
       }
     }
-  }, 20_000);
+  }, 60_000);
 });

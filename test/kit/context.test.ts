@@ -71,7 +71,9 @@ describe('reading', () => {
     await loaders.pageOf(Pet, 'categoryId', id, {}, { limit: 10 });
     expect(meter.left('entries')).toBe(97);
     meter.draw('entries', 97);
-    expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('more than 100 entries');
+    await expect((async () => loaders.page(Category, {}, { limit: 1 }))()).rejects.toThrow(
+      'more than 100 entries',
+    );
     const large = contextOf(50);
     await large.loaders.page(Category, {}, { limit: 1 });
     expect(allowanceOf('bytesHeld', 50) - large.meter.left('bytesHeld')).toBeGreaterThan(8_000);

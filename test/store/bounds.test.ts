@@ -35,9 +35,6 @@ describe.each(engines)('counts ($name)', (engine) => {
       3,
       (meter) => store.table(Pet).countsByParent('categoryId', ['1', '2', '3'], matched, meter),
     ],
-    ['without a filter', 1, (meter) => store.table(Category).count({}, meter)],
-    ['of children', 1, (meter) => store.table(Order).count({ petId: '1' }, meter)],
-    ['of children by parents', 1, (meter) => store.table(Order).countsByParent('petId', ['1'], {}, meter)],
   ];
   it.each(counts)(
     '%s are within what is left to examine, which those at the same time share',

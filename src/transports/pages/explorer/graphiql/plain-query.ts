@@ -1,6 +1,6 @@
 // Shows the operation that the editor will open with, long before the editor has loaded.
 
-const plain = document.getElementById('plain-query')!;
+const plain = document.getElementById('plain-query');
 
 /** The operation of the tab that was open last. */
 function lastQuery(): string | undefined {
@@ -13,4 +13,5 @@ function lastQuery(): string | undefined {
 }
 
 const text = new URLSearchParams(location.search).get('query') ?? lastQuery();
-if (text) plain.textContent = text;
+// The editor may have taken its place by now.
+if (text && plain) plain.textContent = text;
