@@ -61,8 +61,10 @@ class LimiterModel {
     const day = asOfNow(this.#day);
 
     if (now < this.#bannedUntil) return expected(403, smaller(minute, day), this.#bannedUntil);
-    const isUnread = transport !== 'rest' && (left(minute) === 0 || left(day) === 0) && !this.#mayRead(now);
-    const cost = isUnread ? 1 : ownCost;
+    // What may be free, and what an empty budget may still ask, shares ten a second; beyond it is charged a unit.
+    const isEmpty = left(minute) === 0 || left(day) === 0;
+    const isBeyond = transport !== 'rest' && (isEmpty || ownCost === 0) && !this.#mayRead(now);
+    const cost = isBeyond ? 1 : ownCost;
     this.wasRead = cost === ownCost;
     const charged = (window: Window) => ({ ...window, used: window.used + cost });
     const refusing = [minute, day].filter((window) => left(window) < cost);
