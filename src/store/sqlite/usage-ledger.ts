@@ -36,7 +36,8 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       );
       if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
     } catch (error) {
-      changed = new Map([...saving, ...changed]);
+      // Later states may have been saved meanwhile, as of a ban: the current ones are.
+      for (const [id, state] of saving) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
       schedule();
       throw error;
     }
