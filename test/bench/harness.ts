@@ -91,7 +91,7 @@ export function temporaryFolder(): string {
 
 /** Removes a data file, if there is one, with what SQLite and its owner keep beside it. */
 export function removeData(file: string): void {
-  for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(file + suffix, { force: true });
+  for (const suffix of ['', '-wal', '-shm', '.lock', '.lock-journal']) rmSync(file + suffix, { force: true });
 }
 
 /** The numbers given on the command line. @param known their defaults, and the most that they can be */

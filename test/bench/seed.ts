@@ -26,7 +26,7 @@ export async function fillFile<R>(
   try {
     result = await fill(store);
   } finally {
-    store.close();
+    await store.close();
   }
   copyFileSync(written, file);
   removeData(written);
