@@ -16,7 +16,7 @@ import {
   isSpecifiedScalarType,
   Kind,
   TypeNameMetaFieldDef,
-  visit,
+  type ValueNode,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/pricing.ts';
@@ -210,7 +210,7 @@ class Walk {
   #argumentsOf(definition: Field, node: FieldNode): Record<string, unknown> {
     let given = this.#arguments.get(node);
     if (given) return given;
-    if (hasVariables(node)) this.dependsOnVariables = true;
+    if (dependsOnVariables(definition, node)) this.dependsOnVariables = true;
     const issues: Issue[] = [];
     given = getArgumentValues(definition, node, this.#variables);
     for (const argument of definition.args) issues.push(...issuesOf(argument, given));
@@ -243,18 +243,27 @@ function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): re
   return found;
 }
 
-function hasVariables(node: FieldNode): boolean {
-  let hasAny = false;
-  for (const { value } of node.arguments!) {
-    if (value.kind === Kind.VARIABLE) return true;
-    if (value.kind === Kind.LIST || value.kind === Kind.OBJECT)
-      visit(value, {
-        Variable: () => {
-          hasAny = true;
-        },
-      });
-  }
-  return hasAny;
+/**
+ * Whether variables decide what a field costs or what is wrong with its arguments. A single value that no rule looks at
+ * doesn't: ids are checked with the other variables.
+ */
+function dependsOnVariables(definition: Field, { arguments: given }: FieldNode): boolean {
+  const used = given!.filter(({ value }) => hasVariable(value)).map(({ name }) => name.value);
+  if (used.length === 0) return false;
+  const { args } = definition;
+  return (
+    isPaged(definition) ||
+    args.some(
+      (argument) =>
+        ruleOf(argument) || (used.includes(argument.name) && !isLeafType(getNullableType(argument.type))),
+    )
+  );
+}
+
+function hasVariable(value: ValueNode): boolean {
+  if (value.kind === Kind.LIST) return value.values.some(hasVariable);
+  if (value.kind === Kind.OBJECT) return value.fields.some((field) => hasVariable(field.value));
+  return value.kind === Kind.VARIABLE;
 }
 
 /** Resolvers may look at every value of an argument for every row. */

@@ -385,7 +385,8 @@ export class Writer {
     const fallback = { literal: this.#of([true, false]) };
     return this.#of([
       () => this.#variable('Boolean!', [true, false], ['x', null]),
-      () => this.#variable('Boolean', [undefined, true, false], [null, 0], fallback),
+      // Null is wrong only where it is used: under a type that cannot be there it isn't (variables.test.ts).
+      () => this.#variable('Boolean', [undefined, true, false], [0], fallback),
       () => this.#variable('Boolean!', [undefined, true, false], [1], fallback),
     ])();
   }
