@@ -80,5 +80,5 @@ const ABOUT = `The store's data over REST. GraphQL at \`/graphql\` serves the sa
 - **Errors** are always an Error object: \`code\` for programs, \`message\` for people, and the HTTP \`status\`.
 - **Retries**: a POST or PATCH with an \`Idempotency-Key\` is carried out once, however often it is sent within 24 hours.
 - **Versions**: every GET has an \`ETag\`. Send it in \`If-None-Match\` to skip an unchanged body, or in \`If-Match\` to change only the version you have seen.
-- **Ids** are int64, exact up to ${MAX_INT64}. JavaScript rounds integers beyond 2^53. With \`Accept: application/json;IEEE754Compatible=true\` (the parameter is OData's) every int64 is returned as a string of digits instead, and a body with that \`Content-Type\` may have ids as strings of digits.
+- **Ids** are int64, exact up to ${MAX_INT64}. JavaScript's JSON.parse rounds integers beyond 2^53; GraphQL's ids are strings.
 - **Strictness**: unknown fields and query parameters are refused.`;

@@ -3,10 +3,8 @@ import { ID_RULE, parseId } from '../foundation/id.ts';
 import { readBody } from '../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.ts';
 import { asObject, parseJson } from '../http/json.ts';
-import { hasParameter } from '../http/media-type.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../kit/input-rules.ts';
-import { withIntegerIds } from '../operations/representation.ts';
 import { type GivenTexts, type QueryParameter, readTexts } from '../rows/parameter.ts';
 import { acceptsIdempotencyKey, BODY_TYPES, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
 import { idFieldOf } from '../rows/shape.ts';
@@ -132,19 +130,11 @@ export function readFields(
   else variables.input = parsed && route.method === 'PUT' ? inputOf(route, parsed) : parsed;
 }
 
-/**
- * Reads a body with int64 values as integers, even if they came as strings.
- *
- * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object
- */
+/** Reads a body. @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object */
 export async function readObject(
   context: RequestContext,
   route: Route,
 ): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await readBody(context, BODY_TYPES[route.method]);
-  const body = bytes.length === 0 && hasOwnVariables(route) ? {} : asObject(parseJson(bytes));
-  const type = context.headers['content-type'];
-  return type?.includes(';') && hasParameter(type, 'ieee754compatible=true')
-    ? withIntegerIds(route.shape!, body)
-    : body;
+  return bytes.length === 0 && hasOwnVariables(route) ? {} : asObject(parseJson(bytes));
 }

@@ -12,7 +12,6 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../src/sample.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
-import { exactTypes } from './exact-types.ts';
 
 /**
  * Generates clients from the OpenAPI description, compiles them with their own settings and runs them against a gateway.
@@ -38,7 +37,6 @@ describe('TypeScript client generation', () => {
     await mkdir(generated, { recursive: true });
     const address = pathToFileURL(description);
     await writeFile(join(generated, 'petstore.ts'), astToString(await openapiTypescript(address)));
-    await writeFile(join(generated, 'openapi-fetch.ts'), await exactTypes(address));
   }, MINUTE);
 
   it(
@@ -62,16 +60,17 @@ describe('TypeScript client generation', () => {
     expect(await store.table(Pet).count({})).toBe(before + 1);
   });
 
-  it('produces an openapi-fetch client that handles orders with exact ids', async () => {
+  it('produces an openapi-fetch client that handles orders', async () => {
+    const id = Number.MAX_SAFE_INTEGER;
     const { roundTrip } = await program('openapi-fetch');
     const { orders, refusals } = await roundTrip(kit.gateway.url, kit.gateway.key);
-    const petId = expect.stringMatching(/^\d+$/);
+    const petId = expect.any(Number);
     expect(orders).toEqual([
-      { id: LARGEST, petId, complete: false },
-      { id: LARGEST, petId, complete: false },
-      { id: LARGEST, petId, complete: false },
-      { id: LARGEST, petId, quantity: 2, complete: false },
-      { id: LARGEST, petId, complete: true },
+      { id, petId, complete: false },
+      { id, petId, complete: false },
+      { id, petId, complete: false },
+      { id, petId, quantity: 2, complete: false },
+      { id, petId, complete: true },
     ]);
     expect(refusals).toEqual(['PRECONDITION_FAILED', 'NOT_FOUND', 'name: is required.']);
   });

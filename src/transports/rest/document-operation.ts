@@ -4,12 +4,12 @@ import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { etagOf } from '../../http/etag.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
-import type { Negotiation } from '../../http/media-type.ts';
+import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../kit/context.ts';
 import type { PublicResult } from '../../operations/execute.ts';
-import { type Int64Format, writeList, writeRecord } from '../../operations/representation.ts';
+import { writeList, writeRecord } from '../../operations/representation.ts';
 import {
   endOf,
   idOf,
@@ -26,10 +26,13 @@ import { readInput, readObject } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { Export, type ExportSource, exportLimit } from './export.ts';
-import { CONTENT_TYPES, FORMATS, LIST_TYPES, TYPES } from './media-types.ts';
 import { nextLink } from './next-link.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
+
+const JSON_TYPE = 'application/json';
+const TYPES = new Negotiation([JSON_TYPE]);
+const LIST_TYPES = new Negotiation([JSON_TYPE, NDJSON]);
 
 /** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
 export class DocumentOperation implements RestOperation {
@@ -62,11 +65,10 @@ export class DocumentOperation implements RestOperation {
     const { row } = this;
     const type = this.#types.choose(context.accept);
     if (type === undefined) {
-      const types = this.#types === LIST_TYPES ? `application/json or ${NDJSON}` : 'application/json';
+      const types = this.#types === LIST_TYPES ? `${JSON_TYPE} or ${NDJSON}` : JSON_TYPE;
       throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${types} only.`);
     }
-    const format = FORMATS[type]!;
-    if (format === 'lines') return this.#export(context, session, parameters);
+    if (type === NDJSON) return this.#export(context, session, parameters);
     const body = row.body && (await readObject(context, row));
     const { variables, issues } = readInput(context, row, parameters, body, this.#repeatable);
     if (issues.length > 0) throw validationFailed(issues);
@@ -77,7 +79,7 @@ export class DocumentOperation implements RestOperation {
       variables.wait === undefined
         ? this.#operation.run(session, variables, call)
         : this.#poll(context, session, variables);
-    return toResponse(context, row, format, variables, result instanceof Promise ? await result : result);
+    return toResponse(context, row, variables, result instanceof Promise ? await result : result);
   }
 
   /** Answers once the list has something new, or as long as the client waits. */
@@ -132,7 +134,6 @@ function callOf(context: RequestContext, session: Session): Context {
 function toResponse(
   context: RequestContext,
   route: Route,
-  format: Int64Format,
   variables: Readonly<Record<string, unknown>>,
   result: PublicResult,
 ): HttpResponse {
@@ -147,12 +148,12 @@ function toResponse(
     const page = pageOf(route, variables, result);
     if ((route.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
       headers.push('Link', nextLink(context, endOf(shape, page)!));
-    body = writeList(shape.type, format, page.nodes);
+    body = writeList(shape.type, 'integer', page.nodes);
   } else {
     const record = recordOf(route, variables, result);
     // Creating happens at the path of the list, which has no parameter.
     if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
-    body = writeRecord(shape.type, format, record);
+    body = writeRecord(shape.type, 'integer', record);
   }
-  return { status, headers, body, contentType: CONTENT_TYPES[format], etag: etagOf(body) };
+  return { status, headers, body, etag: etagOf(body) };
 }

@@ -25,15 +25,13 @@ export function preconditionOf(headers: IncomingHttpHeaders): Precondition | und
       issues.map(({ path }) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' })),
     );
   return (type, record) => {
-    const form = formOf(type, record);
-    // A client that asked for strings of digits has another ETag of the same record.
-    const tags = (['integer', 'string'] as const).map((format) => etagOf(writeRecord(type, format, form)));
-    if (match !== undefined && !tags.some((tag) => matchesStrongly(match, tag)))
+    const tag = etagOf(writeRecord(type, 'integer', formOf(type, record)));
+    if (match !== undefined && !matchesStrongly(match, tag))
       throw new AppError(
         'PRECONDITION_FAILED',
         'If-Match does not name the current version of the resource. Read it again and repeat the change with its new ETag.',
       );
-    if (noneMatch !== undefined && tags.some((tag) => matchesWeakly(noneMatch, tag)))
+    if (noneMatch !== undefined && matchesWeakly(noneMatch, tag))
       throw new AppError('PRECONDITION_FAILED', 'If-None-Match names the current version of the resource.');
   };
 }

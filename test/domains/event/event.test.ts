@@ -108,15 +108,11 @@ onAnyEngine('the event log', (kit, engine) => {
     }
   });
 
-  it('keeps ids beyond 2^53 exact, as strings of digits with IEEE754Compatible=true', async () => {
+  it('keeps ids beyond 2^53 exact', async () => {
     const { next } = await drain('/events?limit=100');
     await kit.gateway.store.table(Order).insert({ id: LARGEST, complete: true });
     const reply = await get(next);
     expect(exactly(reply.text)).toMatchObject([{ data: { id: `#${LARGEST}`, complete: true } }]);
-    const asStrings = await send(kit.gateway, next, {
-      headers: { accept: 'application/json;IEEE754Compatible=true' },
-    });
-    expect(asStrings.json).toMatchObject([{ data: { id: LARGEST, complete: true } }]);
     const after = new URLSearchParams(next.split('?')[1]).get('after');
     for (let i = 0; i < 3; i++) {
       const sent = await query(
