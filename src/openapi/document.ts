@@ -6,9 +6,8 @@ import { MAX_INT64 } from '../foundation/integers.ts';
 import { type Lifecycle, lifecycleOf } from '../rows/lifecycle.ts';
 import type { Route } from '../rows/route.ts';
 import { Components } from './components.ts';
-import { describeOperation } from './operation.ts';
+import { describeOperation, describeStream } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
-import { describeStream } from './stream.ts';
 
 /** What differs between deployments. */
 export interface Deployment {
@@ -45,7 +44,7 @@ function describe({ basePath, origin = '', lifecycle }: Deployment, routes: read
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     paths[route.path] ??= {};
-    paths[route.path]![route.method.toLowerCase()] = describeOperation(route, routes, lifecycle, components);
+    paths[route.path]![route.method.toLowerCase()] = describeOperation(route, lifecycle, components);
   }
   for (const stream of STREAMS) paths[stream.path] = { get: describeStream(stream, components) };
   return {

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import { type AnyRecord, holdersOf, referencesOf } from '../foundation/record.ts';
 import { acceptsIdempotencyKey, type Route } from '../rows/route.ts';
 import { type Components, refTo } from './components.ts';
-import { caching, describeHeaders, lifecycle } from './headers.ts';
+import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 
 /** The record that an operation is about; undefined if it is about something else. */
 export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
@@ -53,57 +53,44 @@ export function errorsOf({
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
 }
 
-/** Refused before routing, so the response has none of the operation's headers. */
-const BEFORE_ROUTING = new Set<number>([401, 429]);
+/** What errors have beside the headers of every response, by status. */
+const ERROR_HEADERS: Readonly<Record<number, readonly ('WWW-Authenticate' | 'Retry-After')[]>> = {
+  401: ['WWW-Authenticate'],
+  // Of what is forbidden only a ban ends, and of conflicts only a call that still runs.
+  403: ['Retry-After'],
+  409: ['Retry-After'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
 
 /** The error responses of an operation, by status. */
 export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorsOf(route)) {
-    const { status } = ERRORS[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
+  const possible = errorsOf(route);
+  const statuses = new Set(possible.map((code) => ERRORS[code].status));
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [status, describeError(status, codes, route, components)]),
+    [...statuses].map((status) => {
+      const codes = possible.filter((code) => ERRORS[code].status === status);
+      const { [status]: own = [] } = ERROR_HEADERS;
+      const headers = [...CACHING, ...own, ...(route.deprecation ? LIFECYCLE : [])];
+      const response = {
+        description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join('\n\n'),
+        headers: describeHeaders(components, ...headers),
+        content: { 'application/json': { schema: refTo('schemas', 'Error'), examples: examplesOf(codes) } },
+      };
+      // A deprecated operation has responses of its own.
+      const name = codes.map(pascal).join('Or');
+      return [status, route.deprecation ? response : components.add('responses', name, response)];
+    }),
   );
 }
 
-function describeError(
-  status: number,
-  codes: readonly ErrorCode[],
-  { method, deprecation }: Fallible,
-  components: Components,
-): JsonSchema {
-  const mayRun = acceptsIdempotencyKey(method) && status === 409;
-  const lasting = deprecation !== undefined && !BEFORE_ROUTING.has(status);
-  const name = `${codes.map(pascal).join('Or')}${mayRun ? 'OrRunning' : ''}${lasting ? 'OfDeprecated' : ''}`;
-  return components.add('responses', name, () => {
-    const isPassing = status === 429 || status === 503;
-    // Of what is forbidden only a ban ends, and of conflicts only a call that still runs.
-    const mayPass = status === 403 || mayRun;
-    const headers = describeHeaders(components, {
-      ...caching(false),
-      'WWW-Authenticate': status === 401 || undefined,
-      'Retry-After': isPassing || (mayPass ? false : undefined),
-      ...(lasting && lifecycle(status < 500 && status !== 403)),
-    });
-    return {
-      description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join('\n\n'),
-      headers,
-      content: {
-        'application/json': {
-          schema: refTo('schemas', 'Error'),
-          examples: Object.fromEntries(
-            codes.map((code) => [
-              code,
-              { summary: ERRORS[code].when, value: { code, message: ERRORS[code].when, status } },
-            ]),
-          ),
-        },
-      },
-    };
-  });
-}
+const examplesOf = (codes: readonly ErrorCode[]): JsonSchema =>
+  Object.fromEntries(
+    codes.map((code) => {
+      const { status, when } = ERRORS[code];
+      return [code, { summary: when, value: { code, message: when, status } }];
+    }),
+  );
 
 /** Converts `NOT_FOUND` to `NotFound`. */
 const pascal = (code: string): string =>

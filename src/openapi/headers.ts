@@ -1,35 +1,41 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { Components } from './components.ts';
 
-/** Response headers in OpenAPI. */
+/** Response headers in OpenAPI. Every response has the first six. */
 const HEADERS = {
   'X-Request-Id': {
+    required: true,
     description: 'Identifies the request, also in the log. Yours is used if you send a safe one.',
     schema: { type: 'string', minLength: 1 },
     example: '4b1ff3f5-8a31-4d7c-a4bd-2f6c1f0c9a53',
   },
   'X-RateLimit-Limit': {
+    required: true,
     description:
       'Requests allowed in the window with the smaller remainder; on a 429, in the window that refused.',
     schema: { type: 'integer', minimum: 1 },
     example: 60,
   },
   'X-RateLimit-Remaining': {
+    required: true,
     description: 'Requests left in that window.',
     schema: { type: 'integer', minimum: 0 },
     example: 59,
   },
   'X-RateLimit-Reset': {
+    required: true,
     description: 'When that window resets, in Unix seconds.',
     schema: { type: 'integer', format: 'int64', minimum: 0 },
     example: 1764000000,
   },
   'RateLimit-Policy': {
+    required: true,
     description: 'The windows: quota `q` per `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', pattern: '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$' },
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
+    required: true,
     description: 'What is left of each window: `r` requests, reset in `t` seconds.',
     schema: { type: 'string', pattern: '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$' },
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
@@ -56,6 +62,7 @@ const HEADERS = {
     example: '</pets?limit=20&after=20>; rel="next"',
   },
   Location: {
+    required: true,
     description: 'The path of the new record.',
     schema: { type: 'string', pattern: '^/' },
     example: '/pets/1',
@@ -66,6 +73,7 @@ const HEADERS = {
     example: 12,
   },
   'WWW-Authenticate': {
+    required: true,
     description: 'How to authenticate (RFC 9110 section 11.6.1).',
     schema: { type: 'string' },
     example: 'Bearer realm="petstore"',
@@ -91,39 +99,25 @@ const HEADERS = {
   },
 } as const satisfies Record<string, JsonSchema>;
 
-/** Whether each header of a response is required; those that are undefined it has not. */
-type Presence = { readonly [Name in keyof typeof HEADERS]?: boolean | undefined };
+type HeaderName = keyof typeof HEADERS;
 
-/** The headers of every response. */
-const EVERYWHERE: Presence = {
-  'X-Request-Id': true,
-  'X-RateLimit-Limit': true,
-  'X-RateLimit-Remaining': true,
-  'X-RateLimit-Reset': true,
-  'RateLimit-Policy': true,
-  RateLimit: true,
-};
+const EVERYWHERE = Object.keys(HEADERS).slice(0, 6) as HeaderName[];
+/** The headers of responses to reads. */
+export const CACHING = ['Cache-Control', 'Vary'] as const satisfies HeaderName[];
+/** The headers of most responses of a deprecated operation. */
+export const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'] as const satisfies HeaderName[];
 
-/** The headers of every response to a read. */
-export const caching = (required = true): Presence => ({ 'Cache-Control': required, Vary: required });
-
-/** The headers of every response of a deprecated operation after routing. */
-export const lifecycle = (required = true): Presence => ({
-  Deprecation: required,
-  Sunset: required,
-  Link: required,
-});
-
-/** Describes the headers of one response, as references to shared components. */
-export const describeHeaders = (components: Components, presence: Presence): JsonSchema =>
+/**
+ * Describes the headers of one response, as references to shared components.
+ *
+ * @param names of those beside the headers of every response; what is not a name does not apply
+ */
+export const describeHeaders = (
+  components: Components,
+  ...names: readonly (HeaderName | false | undefined)[]
+): JsonSchema =>
   Object.fromEntries(
-    Object.entries({ ...EVERYWHERE, ...presence })
-      .filter(([, required]) => required !== undefined)
-      .map(([name, required]) => [
-        name,
-        components.add('headers', required ? name : `Optional-${name}`, {
-          ...(required && { required }),
-          ...HEADERS[name as keyof typeof HEADERS],
-        }),
-      ]),
+    [...EVERYWHERE, ...names]
+      .filter((name) => name !== false && name !== undefined)
+      .map((name) => [name, components.add('headers', name, HEADERS[name])]),
   );

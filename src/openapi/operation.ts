@@ -14,23 +14,19 @@ import {
   type Route,
   repeatableFields,
   type Stability,
+  type Stream,
 } from '../rows/route.ts';
 import { schemaNameOf } from '../rows/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors, recordOfKind } from './errors.ts';
-import { caching, describeHeaders, lifecycle } from './headers.ts';
-import { describeParameters } from './parameters.ts';
+import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
+import { describeParameters, describeQueryParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 
 type Dates = Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
 
-/** @param routes the possible targets of links */
-export function describeOperation(
-  route: Route,
-  routes: readonly Route[],
-  dates: Dates,
-  components: Components,
-): JsonSchema {
+/** Describes an operation of a row. */
+export function describeOperation(route: Route, dates: Dates, components: Components): JsonSchema {
   const { operationId, method, tag, summary, stability, body, shape, deprecation, described } = route;
   return {
     operationId,
@@ -56,7 +52,7 @@ export function describeOperation(
     }),
     ...described,
     responses: {
-      [route.status]: describeSuccess(route, routes, components),
+      [route.status]: describeSuccess(route, components),
       ...(method === 'GET' && { 304: describeNotModified(route, components) }),
       ...describeErrors(route, components),
     },
@@ -129,64 +125,86 @@ function descriptionOf(route: Route, dates: Dates): string {
     .join('\n\n');
 }
 
-function describeSuccess(route: Route, routes: readonly Route[], components: Components): JsonSchema {
-  const { status, shape, list, method, deprecation } = route;
-  const exportable = isExportable(route);
-  const headers = describeHeaders(components, {
-    ...(method === 'GET' && caching()),
-    ETag: shape && !exportable,
-    'X-Accel-Buffering': exportable ? false : undefined,
-    Link: linkOf(route),
-    Location: status === 201 || undefined,
-    'Idempotency-Replayed': acceptsIdempotencyKey(method) ? false : undefined,
-    ...(deprecation && lifecycle()),
-  });
+function describeSuccess(route: Route, components: Components): JsonSchema {
+  const { status, shape, list, method } = route;
+  const isExported = isExportable(route);
+  const headers = describeHeaders(
+    components,
+    shape && 'ETag',
+    ...readHeadersOf(route),
+    isExported && 'X-Accel-Buffering',
+    status === 201 && 'Location',
+    acceptsIdempotencyKey(method) && 'Idempotency-Replayed',
+  );
+  const description = { 200: 'OK.', 201: 'Created.', 204: 'Deleted.' }[status];
+  if (!shape) return { description, headers };
+  const name = schemaNameOf(shape);
+  const lines = {
+    schema: { type: 'string', description: `Lines that each are a \`${name}\` as JSON.` },
+    example: `${JSON.stringify(shape.example)}\n`,
+  };
   return {
-    description: { 200: 'OK.', 201: 'Created.', 204: 'Deleted.' }[status],
+    description,
     headers,
-    ...(shape && {
-      content: {
-        'application/json': {
-          schema: refTo('schemas', list ? shape.listName! : schemaNameOf(shape)),
-          example: list ? [shape.example] : shape.example,
-        },
-        ...(exportable && {
-          [NDJSON]: {
-            schema: {
-              type: 'string',
-              description: `Lines that each are a \`${schemaNameOf(shape)}\` as JSON.`,
-            },
-            example: `${JSON.stringify(shape.example)}\n`,
-          },
-        }),
+    content: {
+      'application/json': {
+        schema: refTo('schemas', list ? shape.listName! : name),
+        example: list ? [shape.example] : shape.example,
       },
-    }),
-    ...(status === 201 && { links: linksFrom(route, routes) }),
+      ...(isExported && { [NDJSON]: lines }),
+    },
   };
 }
 
-/** The operations that accept the id of a new record. */
-function linksFrom({ kind }: Route, routes: readonly Route[]): JsonSchema {
-  return Object.fromEntries(
-    routes
-      .filter((other) => other.kind === kind && other.pathParameter !== undefined)
-      .map(({ operationId, pathParameter }) => [
-        operationId,
-        { operationId, parameters: { [pathParameter!]: '$response.body#/id' } },
-      ]),
-  );
-}
-
-/** Whether every page has a link to the next; undefined if none has. */
-const linkOf = ({ list }: Route): boolean | undefined =>
-  list && list !== 'whole' ? list === 'log' : undefined;
+/** The headers of a response to a read, whether it is sent or not modified. */
+const readHeadersOf = ({ method, list, deprecation }: Route) => [
+  ...(method === 'GET' ? CACHING : []),
+  list && list !== 'whole' && ('Link' as const),
+  ...(deprecation ? LIFECYCLE : []),
+];
 
 const describeNotModified = (route: Route, components: Components): JsonSchema => ({
   description: 'Not modified: If-None-Match names the current version.',
-  headers: describeHeaders(components, {
-    ...caching(),
-    ETag: true,
-    Link: linkOf(route),
-    ...(route.deprecation && lifecycle()),
-  }),
+  headers: describeHeaders(components, 'ETag', ...readHeadersOf(route)),
 });
+
+const LAST_EVENT_ID = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description:
+    'Only events after this one. Clients send it when they reconnect. Takes precedence over `after`.',
+  schema: { type: 'string' },
+} as const;
+
+/** Describes an operation with server-sent events, which OpenAPI 3.0 can only represent as text. */
+export function describeStream(stream: Stream, components: Components): JsonSchema {
+  const { operationId, tag, stability, summary, description, shape, errors = [] } = stream;
+  const { type, id } = shape.example as Record<string, string>;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    'x-stability': stability,
+    parameters: [
+      ...describeQueryParameters(stream, components),
+      components.add('parameters', LAST_EVENT_ID.name, LAST_EVENT_ID),
+    ],
+    responses: {
+      200: {
+        description: `The data of each event is a \`${schemaNameOf(shape)}\` as JSON on one line.`,
+        headers: describeHeaders(components, ...CACHING, 'Link', 'X-Accel-Buffering'),
+        content: {
+          'text/event-stream': {
+            schema: {
+              type: 'string',
+              description: `Server-sent events whose data is ${schemaNameOf(shape)}.`,
+            },
+            example: `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
+          },
+        },
+      },
+      ...describeErrors({ method: 'GET', errors }, components),
+    },
+  };
+}

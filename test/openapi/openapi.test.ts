@@ -233,8 +233,6 @@ interface Attempt extends Call {
   parents?: string;
   /** Whether other records hold off the deletion of the record. */
   held?: boolean;
-  /** Whether the request is sent twice. */
-  repeated?: true;
 }
 
 /** The example of a body, but for an address, which leads nowhere. */
@@ -308,7 +306,6 @@ describe('live responses', () => {
   const gateways = {} as Record<'usual' | 'ended' | 'faulty', TestGateway>;
   const keys = {} as Record<'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere', string>;
   let fault: Error | undefined;
-  const covered: string[] = [];
 
   beforeAll(async () => {
     const { gateway, clock } = usual;
@@ -358,7 +355,6 @@ describe('live responses', () => {
       const described = errorsOf(route).filter((code) => ERRORS[code].status === status);
       expect([...codes].sort()).toEqual([...described].sort());
     }
-    covered.push(`${operationId} ${status}`);
   });
 
   it.each(ROUTES.map((route) => [route.operationId, route] as const))(
@@ -373,41 +369,6 @@ describe('live responses', () => {
       }
     },
   );
-
-  it.each(
-    ROUTES.filter(({ method, kind }) => acceptsIdempotencyKey(method) && recordOfKind(kind)).map(
-      (route) => [route.operationId, route] as const,
-    ),
-  )('says which outcomes of %s are replayed', async (operationId, route) => {
-    for (const [status, attemptsOf] of Object.entries(PROVOCATIONS)) {
-      const response = description.response(operationId, Number(status));
-      // A conflict may also be that with a call that still runs, which is no outcome.
-      if (!response || status === '409') continue;
-      const outcomes: Sent[] = [];
-      for (const attempt of attemptsOf(route).filter(({ first }) => !first)) {
-        const headers = {
-          ...attempt.headers,
-          'idempotency-key': `${operationId}-${status}-${outcomes.length}`,
-        };
-        outcomes.push(await provoke(route, { ...attempt, headers, repeated: true }));
-      }
-      const isReplayed = outcomes.some(({ headers }) => headers['idempotency-replayed'] === 'true');
-      expect('Idempotency-Replayed' in response.headers, `${operationId} ${status}`).toBe(isReplayed);
-    }
-  });
-
-  it('covers every operation and status in the description', () => {
-    const described = cases.map(([operationId, status]) => `${operationId} ${status}`);
-    expect(described.filter((pair) => !covered.includes(pair))).toEqual([]);
-    const statuses = [...new Set(cases.map(([, status]) => status))].sort();
-    const rows = OPERATIONS.map(({ operationId }) => {
-      const marks = statuses.map((status) =>
-        covered.includes(`${operationId} ${status}`) ? String(status) : '  ·',
-      );
-      return `${operationId.padEnd(18)} ${marks.join(' ')}`;
-    });
-    console.info([`${covered.length} operation × status responses validated live`, ...rows, ''].join('\n'));
-  });
 
   /** A key with a limit of one request a minute, after this many requests. */
   async function keyAfter(requests: number): Promise<string> {
@@ -434,7 +395,6 @@ describe('live responses', () => {
     // A new key each time, because retrying too early is a strike.
     if (attempt.by === 'exhausted') keys.exhausted = await keyAfter(1);
     const request = { ...attempt, body };
-    if (attempt.repeated) await perform(route, request, id);
     return perform(route, request, id);
   }
 
