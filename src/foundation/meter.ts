@@ -22,8 +22,8 @@ export const ALLOWANCES = {
   entries: { what: 'lists entries', free: 0, base: 0, perUnit: 100 },
   /** Records read, including one-to-one ones and those that a filter then leaves out. */
   records: { what: 'examines records', free: 0, base: 1_000, perUnit: 2_500 },
-  /** Index entries read to count. */
-  indexEntries: { what: 'examines index entries', free: 0, base: 50_000, perUnit: 5_000 },
+  /** Records counted, which an index alone does. */
+  counted: { what: 'counts records', free: 0, base: 1_000_000, perUnit: 100_000 },
   /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
   events: { what: 'examines events', free: 0, base: 0, perUnit: 1_000 },
   /** Characters of the text of these events. */

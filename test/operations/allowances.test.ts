@@ -12,8 +12,8 @@ const REFUSED: readonly (readonly [what: Metered, operation: string])[] = [
   ['records', '{ pet(id: $P) { id } }'],
   ['records', '{ pets { nodes { id } } }'],
   ['records', '{ category(id: $C) { pets { nodes { id } } } }'],
-  ['indexEntries', '{ pets(filter: {name: "r"}) { totalCount } }'],
-  ['indexEntries', '{ category(id: $C) { pets(filter: {name: "r"}) { totalCount } } }'],
+  ['counted', '{ pets(filter: {name: "r"}) { totalCount } }'],
+  ['counted', '{ category(id: $C) { pets(filter: {name: "r"}) { totalCount } } }'],
   ['bytesHeld', LARGE],
   ['bytesWritten', '{ pets { nodes { id } } }'],
 ];

@@ -16,8 +16,6 @@ import type { Access } from './transactions.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
-/** Records that an index counts as fast as one entry is examined, whose record has to be read. */
-const COUNTED_PER_ENTRY = 20;
 /** Records that a count may be of. */
 const MAX_COUNTED = 400_000;
 /** Maximum ids per command. */
@@ -176,11 +174,11 @@ export class RecordReads implements TableReads<AnyRecord> {
     const conditions = this.#conditionsOf(filter);
     if (!conditions || ofParents?.ids.length === 0) return ofParents?.ids.map(() => 0) ?? [0];
     return await this.#turnOf(meter)(async () => {
-      const most = Math.min(MAX_COUNTED, COUNTED_PER_ENTRY * (meter?.left('indexEntries') ?? MAX_COUNTED));
+      const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
       const counted = await this.#count(conditions, ofParents, most + 1);
       const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
       if (examined > MAX_COUNTED) throw tooManyToCount();
-      meter?.draw('indexEntries', Math.ceil(examined / COUNTED_PER_ENTRY));
+      meter?.draw('counted', examined);
       return (ofParents?.ids ?? [true]).map((group) => counted.get(String(group)) ?? 0);
     });
   }

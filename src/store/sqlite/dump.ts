@@ -3,7 +3,6 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertionOf } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
-import { forgetCounts } from './counts.ts';
 import { lastAssigned, noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
@@ -77,10 +76,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
     },
     async addRecords(record, rows) {
       const { many, row } = insertionOf(record);
-      db.transaction(() => {
-        db.run(many, [JSON.stringify(rows.map((values) => row(values.id, values)))]);
-        forgetCounts(db, record);
-      });
+      db.run(many, [JSON.stringify(rows.map((values) => row(values.id, values)))]);
     },
     async addUsage(rows) {
       const states = rows.map(({ apiKeyId, ...state }) => [apiKeyId, state]);

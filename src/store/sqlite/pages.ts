@@ -1,4 +1,5 @@
 import type { Id } from '../../foundation/id.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { type Segment, type Span, segmentsOf, spansOf } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
@@ -6,9 +7,11 @@ import { columnName, listIndexName, sortColumn } from './columns.ts';
 import {
   allOf,
   type Conditions,
+  clauseOf,
   type Filter,
   forEachParent,
   idList,
+  matchesOf,
   PARENT,
   type Query,
 } from './conditions.ts';
@@ -71,13 +74,10 @@ export function readPages<T>(
 ): Page<T>[] {
   const { limit, backward } = request;
   const { prefix } = conditions;
-  const where: Filter = ofParents
-    ? { ...conditions, equal: [...conditions.equal, [ofParents.column, PARENT]] }
-    : conditions;
+  const where = filterOf(conditions, ofParents);
   const sort = request.order?.field ?? prefix?.field;
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
-  const filtered = ofParents ? [...where.fields, ofParents.field] : where.fields;
-  const index = listIndexName(record, filtered, sort);
+  const index = listIndexName(record, where.fields, sort);
   const lists = (ofParents?.parents ?? [undefined]).map((parent): List<T> => ({ parent, items: [] }));
   const order = request.order ?? { field: sort, descending: false };
   let open = lists;
@@ -95,6 +95,47 @@ export function readPages<T>(
     if (backward) items.reverse();
     return { items, hasMore };
   });
+}
+
+/** The conditions of a list, below a parent if there are any. */
+const filterOf = (conditions: Conditions, ofParents: Parents | undefined): Filter =>
+  ofParents
+    ? {
+        ...conditions,
+        equal: [...conditions.equal, [ofParents.column, PARENT]],
+        fields: [...conditions.fields, ofParents.field],
+      }
+    : conditions;
+
+/**
+ * Counts the records that match: those of each of some parents, or all. SQLite counts about 20 entries of an index in a
+ * microsecond, and a whole table much faster.
+ *
+ * @throws QUERY_TOO_COMPLEX if it is more than the meter allows
+ */
+export function countMatching(
+  db: SqliteConnection,
+  record: AnyRecord,
+  ofParents: Parents | undefined,
+  conditions: Conditions,
+  meter: Meter | undefined,
+): number[] {
+  const where = filterOf(conditions, ofParents);
+  const index = listIndexName(record, where.fields, conditions.prefix?.field);
+  if (index === undefined) return [db.value(`select count(*) from ${record.plural}`) as number];
+  const { sql, params } = matchesOf(where);
+  const limit = meter ? 'limit ?' : '';
+  if (meter) params.push(meter.left('counted') + 1);
+  const matching = `select 1 from ${record.plural} indexed by ${index}${clauseOf(sql)} ${limit}`;
+  const count = `select count(*) from (${matching})`;
+  const counts = ofParents
+    ? db.json<number[]>(forEachParent(count), [...params, idList(ofParents.parents)])!
+    : [db.value(count, params) as number];
+  meter?.draw(
+    'counted',
+    counts.reduce((sum, n) => sum + n, 0),
+  );
+  return counts;
 }
 
 type Rows = readonly (readonly unknown[])[];

@@ -2,7 +2,6 @@ import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { indexesOf } from '../indexes.ts';
 import { bare, type Column, columnName, columnsOf, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
-import { prepareCounts } from './counts.ts';
 
 /** An index, named and with the statement that creates it. */
 interface Statement {
@@ -107,7 +106,7 @@ export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]):
   missing(db, records).length === 0;
 
 /**
- * Creates the tables, columns, indexes and counts of records that a data file does not have yet. Nobody else may use the
+ * Creates the tables, columns and indexes of records that a data file does not have yet. Nobody else may use the
  * file. Nothing that holds data is ever removed or changed.
  */
 export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord[]): void {
@@ -116,6 +115,5 @@ export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord
       if (typeof change === 'string') db.exec(change);
       else change();
     }
-    for (const record of records) prepareCounts(db, record);
   });
 }

@@ -6,7 +6,7 @@ export const APPLICATION_ID = 0x50657473;
 /**
  * Tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
  *
- * `ids` has the last id that was assigned to each kind of record. `counts` and `counted` are described in `counts.ts`.
+ * `ids` has the last id that was assigned to each kind of record.
  * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
  * position removed.
  */
@@ -79,8 +79,6 @@ const LAYOUT = `
   create index webhooks_by_key on webhooks (api_key_id);
 
   create table ids (records text primary key, last integer not null) strict, without rowid;
-  create table counts (key text primary key, n integer not null) strict, without rowid;
-  create table counted (records text primary key, fields text not null) strict, without rowid;
 
   create table events (
     position integer primary key,

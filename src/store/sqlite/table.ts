@@ -9,9 +9,8 @@ import type { Page, PageRequest } from '../table.ts';
 import { type Column, columnName, columnsOf, foldedColumnsOf, insertionOf } from './columns.ts';
 import { idList, whereOf } from './conditions.ts';
 import type { SqliteConnection } from './connection.ts';
-import { Counts } from './counts.ts';
 import { idsOf } from './ids.ts';
-import { type Parents, type RowForm, readPages } from './pages.ts';
+import { countMatching, type Parents, type RowForm, readPages } from './pages.ts';
 import type { Writer } from './writer.ts';
 
 /**
@@ -58,7 +57,6 @@ export class SqliteTable {
   readonly #columns: readonly Column[];
   /** With the folded forms of names. */
   readonly #stored: readonly Column[];
-  readonly #counts: Counts;
   readonly #insertion: ReturnType<typeof insertionOf>;
   readonly #codecs: readonly ReturnType<typeof codecOf>[];
   readonly #form: RowForm<Stored>;
@@ -78,7 +76,6 @@ export class SqliteTable {
     this.#context = context;
     this.#columns = columnsOf(record);
     this.#stored = [...this.#columns, ...foldedColumnsOf(record)];
-    this.#counts = new Counts(db, writer, record);
     this.nextId = idsOf(db, writer, record);
     this.#insertion = insertionOf(record);
     this.#codecs = this.#columns.map(codecOf);
@@ -146,7 +143,7 @@ export class SqliteTable {
 
   count(filter: Values, meter?: Meter): number {
     const where = whereOf(this.#record, filter);
-    return where ? this.#counts.count(where, undefined, meter)[0]! : 0;
+    return where ? countMatching(this.#db, this.#record, undefined, where, meter)[0]! : 0;
   }
 
   countsByParent(
@@ -157,7 +154,8 @@ export class SqliteTable {
   ): number[] {
     const where = whereOf(this.#record, others);
     if (!where) return parents.map(() => 0);
-    const counts = this.#counts.count(where, { field, column: columnName(field), parents }, meter);
+    const ofParents = { field, column: columnName(field), parents };
+    const counts = countMatching(this.#db, this.#record, ofParents, where, meter);
     return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
   }
 
@@ -207,8 +205,6 @@ export class SqliteTable {
   }
 
   #changed(before: Stored | undefined, after: Stored | undefined): void {
-    if (before) this.#counts.change(before, -1);
-    if (after) this.#counts.change(after, 1);
     this.#context.append(eventOf(this.#record, before, after));
     this.#pages.clear();
     if (after) this.#keep(after);
