@@ -1,6 +1,7 @@
 import { endOfPrefix } from '../../foundation/folded.ts';
 import type { Id } from '../../foundation/id.ts';
 import { type AnyRecord, isPrefix } from '../../foundation/record.ts';
+import { fewValued } from '../indexes.ts';
 import { columnsOf, sortColumn } from './columns.ts';
 import type { Value } from './connection.ts';
 
@@ -64,6 +65,26 @@ export function whereOf(record: AnyRecord, filter: Readonly<Record<string, unkno
     fields.push(field);
   }
   return { equal, oneOf, fields, ...(prefix && { prefix }) };
+}
+
+/**
+ * The conditions of a list in an order, for which the few-valued fields without one get all their values: each has its
+ * index range.
+ */
+export function inOrderBy(record: AnyRecord, where: Conditions, sort: string | undefined): Conditions {
+  const open = columnsOf(record).filter(
+    ({ field }) => field !== sort && fewValued(record).has(field) && !where.fields.includes(field),
+  );
+  if (sort === undefined || open.length === 0) return where;
+  const all = open.map(({ field, name, stored }) => ({
+    column: name,
+    values: fewValued(record).get(field)!.map(stored),
+  }));
+  return {
+    ...where,
+    oneOf: [...where.oneOf, ...all],
+    fields: [...where.fields, ...open.map(({ field }) => field)],
+  };
 }
 
 /** Ids as a JSON array of integers, which `json_each` reads exactly. */

@@ -11,6 +11,7 @@ import {
   type Filter,
   forEachParent,
   idList,
+  inOrderBy,
   matchesOf,
   PARENT,
   type Query,
@@ -74,8 +75,8 @@ export function readPages<T>(
 ): Page<T>[] {
   const { limit, backward } = request;
   const { prefix } = conditions;
-  const where = filterOf(conditions, ofParents);
   const sort = request.order?.field ?? prefix?.field;
+  const where = filterOf(inOrderBy(record, conditions, sort), ofParents);
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
   const index = listIndexName(record, where.fields, sort);
   const lists = (ofParents?.parents ?? [undefined]).map((parent): List<T> => ({ parent, items: [] }));
@@ -120,8 +121,9 @@ export function countMatching(
   conditions: Conditions,
   meter: Meter | undefined,
 ): number[] {
-  const where = filterOf(conditions, ofParents);
-  const index = listIndexName(record, where.fields, conditions.prefix?.field);
+  const sort = conditions.prefix?.field;
+  const where = filterOf(inOrderBy(record, conditions, sort), ofParents);
+  const index = listIndexName(record, where.fields, sort);
   if (index === undefined) return [db.value(`select count(*) from ${record.plural}`) as number];
   const { sql, params } = matchesOf(where);
   const limit = meter ? 'limit ?' : '';

@@ -1,5 +1,5 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
-import { indexesOf } from '../indexes.ts';
+import { mergedIndexesOf } from '../indexes.ts';
 import { bare, type Column, columnName, columnsOf, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -31,7 +31,7 @@ function tableOf(record: AnyRecord): string {
 }
 
 const indexStatements = (record: AnyRecord): Statement[] => [
-  ...indexesOf(record).map((index) => listIndex(record, index)),
+  ...mergedIndexesOf(record).map((index) => listIndex(record, index)),
   ...record.unique.map((fields: readonly string[]) => {
     const name = `${record.plural} once by ${fields.join(', ')}`;
     const columns = fields.map(columnName).join(', ');
