@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
@@ -34,7 +35,18 @@ interface ListRequest {
 }
 
 /** The latest list that a request asked for: its rows ask for the same one, one after the other. */
-const latest = new WeakMap<Loaders, { key: string; request: ListRequest }>();
+const latest = new WeakMap<
+  Loaders,
+  { record: AnyRecord; args: ConnectionArguments; below: string | undefined; request: ListRequest }
+>();
+
+const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
+  a.first === b.first &&
+  a.last === b.last &&
+  a.after === b.after &&
+  a.before === b.before &&
+  a.sort === b.sort &&
+  (a.filter === b.filter || isDeepStrictEqual(a.filter, b.filter));
 
 /** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
 function listRequest(
@@ -43,11 +55,10 @@ function listRequest(
   below: string | undefined,
   loaders: Loaders,
 ): ListRequest {
-  const key = `${record.index} ${below} ${JSON.stringify(args)}`;
   const known = latest.get(loaders);
-  if (known?.key === key) return known.request;
+  if (known?.record === record && known.below === below && isSame(known.args, args)) return known.request;
   const request = readRequest(record, args, below);
-  latest.set(loaders, { key, request });
+  latest.set(loaders, { record, args, below, request });
   return request;
 }
 

@@ -171,9 +171,14 @@ export function readList(
       filter[name] = { prefix: error ? '' : folded(data as string) };
     }
   }
-  const set = Object.keys(record.fields).filter((name) => filtered.includes(name));
-  if (!record.combinations.some((together) => String(together) === String(set)))
-    issues.push({ path: set.at(-1)!, message: `cannot be combined with ${listed(set.slice(0, -1), 'and')}` });
+  if (filtered.length > 1) {
+    const set = Object.keys(record.fields).filter((name) => filtered.includes(name));
+    if (!record.combinations.some((together) => String(together) === String(set)))
+      issues.push({
+        path: set.at(-1)!,
+        message: `cannot be combined with ${listed(set.slice(0, -1), 'and')}`,
+      });
+  }
 
   const sort = sortCalled(record, wanted ?? found ?? DEFAULT_SORT.name);
   if (found !== undefined && sort.field !== found)

@@ -2,7 +2,6 @@ import type { EnumRef, InputFieldBuilder, InputFieldMap, InputRef, ObjectRef } f
 import { notFound } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
-import { andThen } from '../foundation/maybe-promise.ts';
 import {
   type AnyRecord,
   type FieldNameOf,
@@ -115,7 +114,10 @@ export function parent<P extends AnyRecord>(
       const id = (from as Readonly<Record<string, Id | undefined>>)[field];
       if (id === undefined) return null;
       const found = loaders.record(parentRecord, id);
-      return nullable ? found : andThen(found, (record) => record ?? gone(parentRecord, id));
+      if (nullable) return found;
+      // Runs for each row: no function is made if the record is at hand.
+      if (found instanceof Promise) return found.then((record) => record ?? gone(parentRecord, id));
+      return found ?? gone(parentRecord, id);
     },
   };
 }

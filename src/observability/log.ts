@@ -3,8 +3,8 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'p
 import { masked, shownPath } from './masking.ts';
 
 const STDOUT = 1;
-/** Bytes that are written together … */
-const MIN_WRITE = 4_096;
+/** Characters that are written together … */
+const MIN_WRITE = 16_384;
 /** … or after this many milliseconds. */
 const FLUSH_INTERVAL = 200;
 /** Bytes that wait for a destination that does not take them. Further lines are dropped. */
@@ -36,23 +36,29 @@ export interface Log {
 export async function openLog(level: string): Promise<Log> {
   // Makes a pipe non-blocking: a thread that is stuck on it would delay the exit of the process.
   process.stdout.on('error', () => {});
-  const destination = pino.destination({
-    ...{ dest: STDOUT, sync: false, minLength: MIN_WRITE, maxLength: MAX_WAITING },
-    periodicFlush: FLUSH_INTERVAL,
-  });
+  const destination = pino.destination({ dest: STDOUT, sync: false, maxLength: MAX_WAITING });
   let dropped = 0;
   let isClosed = false;
-  destination.on('drop', () => {
-    dropped++;
-  });
+  const drop = (lines: string) => {
+    dropped += lines.split('\n').length - 1;
+  };
+  destination.on('drop', drop);
   destination.on('error', ({ code }: NodeJS.ErrnoException) => {
     // Whatever else it is may pass; what waits is written again with the next line.
     isClosed ||= code === 'EPIPE';
   });
+  // Lines are handed over together: to count the bytes of each takes longer than to make it.
+  let waiting = '';
+  const handOver = () => {
+    if (isClosed) drop(waiting);
+    else if (waiting) destination.write(waiting);
+    waiting = '';
+  };
+  setInterval(handOver, FLUSH_INTERVAL).unref();
   const output: DestinationStream = {
     write(line) {
-      if (isClosed) dropped++;
-      else destination.write(line);
+      waiting += line;
+      if (waiting.length >= MIN_WRITE) handOver();
     },
   };
   const stream = isatty(STDOUT) ? await readable(output) : output;
@@ -61,9 +67,10 @@ export async function openLog(level: string): Promise<Log> {
     dropped: () => dropped,
     print(text) {
       output.write(text);
-      destination.flush();
+      handOver();
     },
     async end(milliseconds) {
+      handOver();
       if (isClosed) return;
       const late = new Promise((resolve) => setTimeout(resolve, milliseconds, 'late').unref());
       const flushed = new Promise((resolve) => destination.flush(resolve));
