@@ -3,53 +3,54 @@ import {
   closeSync,
   constants,
   existsSync,
-  linkSync,
   mkdirSync,
   openSync,
   readSync,
   realpathSync,
+  renameSync,
   rmSync,
 } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'libsql';
 import { APPLICATION_ID, isKnown, latestOf, MIGRATIONS, newFile } from './schema.ts';
 
 /**
- * Creates a data file if there is none, with access for its owner only, which SQLite copies to its side files.
+ * Finds the place of a data file, whether or not it exists.
  *
  * @returns its real path
- * @throws Error if its folder does not exist, except for one called `data`; or if the file is not one of ours, which is
- * then left as it is
+ * @throws Error if its folder does not exist, except for one called `data`, or if it is read-only; or if the file is not
+ * one of ours, which is then left as it is
  */
-export function prepareFile(file: string, migrations = MIGRATIONS): string {
+export function locateFile(file: string, migrations = MIGRATIONS): string {
   const folder = resolve(dirname(file));
   // A mistyped path must not start an empty store beside the one meant.
   if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))
     throw new Error(`The data file ${file} cannot be opened: its folder ${folder} does not exist.`);
   mkdirSync(folder, { recursive: true });
-  if (existsSync(file)) refuseForeign(file, migrations);
-  else create(file, migrations);
-  // SQLite would open a read-only file and fail at the first write. It also creates files beside this one.
+  // SQLite creates files beside this one, and would open a read-only one and fail at the first write.
+  accessSync(folder, constants.W_OK);
+  if (!existsSync(file)) return join(realpathSync(folder), basename(file));
+  refuseForeign(file, migrations);
   accessSync(file, constants.W_OK);
-  accessSync(dirname(file), constants.W_OK);
   return realpathSync(file);
 }
 
-/** Makes a whole file under another name first, so that a kill leaves none that is half made. */
-function create(file: string, migrations: readonly string[]): void {
-  const unfinished = `${file}.${process.pid}`;
-  closeSync(openSync(unfinished, 'w', 0o600));
+/**
+ * Creates a data file with access for its owner only, which SQLite copies to its side files. It is made whole under
+ * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes it
+ * meanwhile.
+ */
+export function createFile(file: string, migrations = MIGRATIONS): void {
+  const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
+  closeSync(openSync(unfinished, 'wx', 0o600));
+  const db = new Database(unfinished);
   try {
-    const db = new Database(unfinished);
     db.exec(newFile(migrations));
-    db.close();
-    // Unlike a renamed file, it takes the place of no other, which a tool may have made meanwhile.
-    linkSync(unfinished, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    rmSync(unfinished, { force: true });
+    db.close();
   }
+  renameSync(unfinished, file);
 }
 
 /** Where SQLite's header has the version of the layout and the application that a file belongs to. */
@@ -79,8 +80,11 @@ function refuseForeign(file: string, migrations: readonly string[]): void {
 /** A file that another version of this program has made, or another program. */
 export const unknownLayout = (file: string, layout: number, migrations = MIGRATIONS): Error =>
   new Error(
-    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latestOf(migrations)}). It was left as it is: use the version that wrote it, or set DATA_FILE to another path.`,
+    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latestOf(migrations)}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
   );
+
+export const fileInUse = (file: string): Error =>
+  new Error(`The data file ${file} is in use by another server. Stop that server or use another file.`);
 
 /**
  * Makes this process the only server of a data file: by an exclusive transaction on a second file beside it, which the

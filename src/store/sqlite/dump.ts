@@ -1,8 +1,9 @@
-import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertionOf } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
+import { fileInUse, locateFile, lockDataFile } from './data-file.ts';
 import { lastAssigned, noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
@@ -46,16 +47,14 @@ export async function openSqliteSource(file: string, records: readonly AnyRecord
  * @throws Error if the data file is in use or not empty
  */
 export async function openSqliteTarget(file: string, records: readonly AnyRecord[]): Promise<DumpTarget> {
-  // Held until the end, so that no server starts on it.
-  const before = existsSync(file) ? openSqliteStore({ file, records, role: 'server' }) : undefined;
+  const refuseIfFilled = async () => {
+    if (!existsSync(file)) return;
+    const before = openSqliteStore({ file, records, role: 'server' });
+    await refuseUnlessEmpty(before, records).finally(() => before.close());
+  };
+  await refuseIfFilled();
   const filling = `${file}.import`;
-  try {
-    if (before) await refuseUnlessEmpty(before, records);
-    removeFile(filling);
-  } catch (error) {
-    await before?.close();
-    throw error;
-  }
+  removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
   const db = new SqliteConnection(filling, {
     busyTimeout: BUSY_TIMEOUT,
@@ -67,7 +66,6 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
     isOpen = false;
     db.close();
     await store.close();
-    await before?.close();
   };
   return {
     store,
@@ -86,12 +84,13 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
     },
     async finish() {
       await close();
-      // Unlike a rename, a link fails if somebody has made the file meanwhile.
-      if (!before) linkSync(filling, file);
-      else {
-        for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
-        renameSync(filling, file);
-      }
+      // Somebody may have made or filled it meanwhile.
+      await refuseIfFilled();
+      const release = lockDataFile(locateFile(file), 0);
+      if (!release) throw fileInUse(file);
+      for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+      renameSync(filling, file);
+      release();
       removeFile(filling);
     },
     async close() {

@@ -60,7 +60,9 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
         follower.onEvents(events);
       } catch (error) {
         followers.delete(follower);
-        follower.onEnd(error);
+        try {
+          follower.onEnd(error);
+        } catch {}
       }
     }
   };

@@ -1,14 +1,13 @@
+import { existsSync } from 'node:fs';
 import { AppError, unavailable } from '../../foundation/errors.ts';
-import type { Id } from '../../foundation/id.ts';
-import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction, KeptOutcome, Rows, Stored, Values } from '../engine.ts';
+import type { Engine, EngineTransaction, Rows } from '../engine.ts';
 import { storeOver } from '../rules.ts';
-import type { IdempotentCall, OnMigrated, Store } from '../store.ts';
-import type { PageRequest, TableReads } from '../table.ts';
+import type { OnMigrated, Store } from '../store.ts';
+import type { TableReads } from '../table.ts';
 import { apiKeys } from './api-keys.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
-import { lockDataFile, prepareFile, unknownLayout } from './data-file.ts';
+import { createFile, fileInUse, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
@@ -68,7 +67,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   for (const record of records) {
     const table = new SqliteTable(context, record, cacheSizes[record.plural] ?? CACHE_SIZE);
     tables[record.index] = table;
-    reads[record.index] = committedReads(table, writer) as unknown as TableReads<AnyRecord>;
+    reads[record.index] = committedReads(table, writer);
   }
   const { reads: webhookStore, writes: webhookWrites } = webhooks(db, writer);
   const { charge, usage, flush } = usageLedger(db, writer);
@@ -79,7 +78,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     engine: 'sqlite',
     reads: ({ index }) => reads[index]!,
     transaction: (work, several) =>
-      writer.write(() => work(new SqliteTransaction({ db, writer, tables, webhookWrites })), several),
+      writer.write(() => work(transactionOf({ db, writer, tables, webhookWrites })), several),
     ...events.store,
     ...apiKeys(db, writer),
     ...usageHistory(db, writer, now),
@@ -114,12 +113,10 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
   let release: (() => void) | undefined;
   let db: SqliteConnection | undefined;
   try {
-    const file = prepareFile(options.file, migrations);
-    release = lockDataFile(file, role === 'server' ? busyTimeout : 0);
-    if (!release && role === 'server')
-      throw new Error(
-        `The data file ${options.file} is in use by another server. Stop that server or use another file.`,
-      );
+    const file = locateFile(options.file, migrations);
+    release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
+    if (release && !existsSync(file)) createFile(file, migrations);
+    if (!release && role === 'server') throw fileInUse(options.file);
     db = new SqliteConnection(file, { busyTimeout, durability });
     const layout = layoutOf(db);
     if (!isKnown(layout, migrations)) throw unknownLayout(options.file, layout, migrations);
@@ -145,24 +142,37 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
   }
 }
 
-/** What is committed: reads wait for the end of a transaction that is open. */
-function committedReads(table: SqliteTable, writer: Writer) {
-  const read = async <T>(from: () => T): Promise<T> => {
-    if (writer.isOpen) await writer.closed();
-    return from();
-  };
-  return {
-    // Spares what is read again and again all of the above.
-    cached: (id: Id) => (writer.isOpen ? undefined : table.cached(id)),
-    byIds: (ids: readonly Id[]) => read(() => table.byIds(ids)),
-    page: (filter: Values, page: PageRequest) => read(() => table.page(filter, page)),
-    pagesByParent: (field: string, parents: readonly Id[], filter: Values, page: PageRequest) =>
-      read(() => table.pagesByParent(field, parents, filter, page)),
-    count: (filter: Values, meter?: Meter) => read(() => table.count(filter, meter)),
-    countsByParent: (field: string, parents: readonly Id[], filter: Values, meter?: Meter) =>
-      read(() => table.countsByParent(field, parents, filter, meter)),
-  };
+/** A table as the port has it: asynchronous, and behind a gate that may wait or throw. */
+interface Gated {
+  table: SqliteTable;
+  gate(): Promise<void> | undefined;
 }
+
+const READS = ['byIds', 'page', 'pagesByParent', 'count', 'countsByParent'] as const;
+const WRITES = ['exists', 'lock', 'nextId', 'insert', 'replace', 'delete'] as const;
+
+const GATED = Object.fromEntries(
+  [...READS, ...WRITES].map((method) => [
+    method,
+    async function (this: Gated, ...values: unknown[]) {
+      const waiting = this.gate();
+      if (waiting) await waiting;
+      return (this.table[method] as (...values: unknown[]) => unknown).apply(this.table, values);
+    },
+  ]),
+);
+
+const gated = (gate: Gated['gate'], table: SqliteTable, cached: Rows['cached']): Rows =>
+  Object.assign(Object.create(GATED), { gate, table, cached });
+
+/** What is committed: reads wait for the end of a transaction that is open. */
+const committedReads = (table: SqliteTable, writer: Writer): TableReads<AnyRecord> =>
+  gated(
+    () => (writer.isOpen ? writer.closed() : undefined),
+    table,
+    // Spares what is read again and again all of the above.
+    (id) => (writer.isOpen ? undefined : (table.cached(id) as never)),
+  );
 
 /** What the transactions of an engine use. */
 interface TransactionContext {
@@ -172,113 +182,47 @@ interface TransactionContext {
   webhookWrites: EngineTransaction['webhookWrites'];
 }
 
-class SqliteTransaction implements EngineTransaction {
-  readonly #context: TransactionContext;
-  readonly #turn: number;
+/** The transaction of the work that is running. All of it throws UNAVAILABLE once that has ended, by taking too long. */
+function transactionOf({ db, writer, tables, webhookWrites }: TransactionContext): EngineTransaction {
+  const { turn } = writer;
+  const use = (): undefined => {
+    if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
+  };
+  return {
+    get webhookWrites() {
+      use();
+      return webhookWrites;
+    },
 
-  constructor(context: TransactionContext) {
-    this.#context = context;
-    this.#turn = context.writer.turn;
-  }
+    rows({ index }) {
+      const table = tables[index]!;
+      return gated(use, table, (id) => table.cached(id) as never);
+    },
 
-  /** @throws UNAVAILABLE if its work has ended, by taking too long */
-  #use(): TransactionContext {
-    if (this.#context.writer.turn !== this.#turn) throw unavailable(new Error('The transaction has ended.'));
-    return this.#context;
-  }
+    async outcome({ apiKeyId, idempotencyKey, now }) {
+      use();
+      const kept = db.get(
+        `select fingerprint, value from idempotency
+         where api_key_id = ? and idempotency_key = ? and expires_at > ?`,
+        [apiKeyId, idempotencyKey, now],
+      ) as [string, string] | undefined;
+      return kept ? { fingerprint: kept[0], value: kept[1] } : null;
+    },
 
-  get webhookWrites(): EngineTransaction['webhookWrites'] {
-    return this.#use().webhookWrites;
-  }
-
-  rows({ index }: AnyRecord): Rows {
-    return new TransactionRows(() => this.#use().tables[index]!) as unknown as Rows;
-  }
-
-  async outcome({ apiKeyId, idempotencyKey, now }: IdempotentCall): Promise<KeptOutcome | null> {
-    const kept = this.#use().db.get(
-      `select fingerprint, value from idempotency
-       where api_key_id = ? and idempotency_key = ? and expires_at > ?`,
-      [apiKeyId, idempotencyKey, now],
-    ) as [string, string] | undefined;
-    return kept ? { fingerprint: kept[0], value: kept[1] } : null;
-  }
-
-  async keepOutcome(
-    { apiKeyId, idempotencyKey, fingerprint, now, keepFor }: IdempotentCall,
-    value: string,
-  ): Promise<void> {
-    const { db } = this.#use();
-    db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
-      ...[apiKeyId, idempotencyKey, fingerprint, value],
-      now + keepFor,
-    ]);
-    db.run(
-      `delete from idempotency where rowid in (
-         select rowid from idempotency where expires_at <= ? order by expires_at limit ${PURGED_PER_CALL}
-       )`,
-      [now],
-    );
-  }
-}
-
-/** The rows of one table within a transaction. */
-class TransactionRows {
-  readonly #table: () => SqliteTable;
-
-  /** @param table throws once the transaction has ended */
-  constructor(table: () => SqliteTable) {
-    this.#table = table;
-  }
-
-  cached(id: Id) {
-    return this.#table().cached(id);
-  }
-
-  async byIds(ids: readonly Id[]) {
-    return this.#table().byIds(ids);
-  }
-
-  async page(filter: Values, page: PageRequest) {
-    return this.#table().page(filter, page);
-  }
-
-  async pagesByParent(field: string, parents: readonly Id[], filter: Values, page: PageRequest) {
-    return this.#table().pagesByParent(field, parents, filter, page);
-  }
-
-  async count(filter: Values, meter?: Meter) {
-    return this.#table().count(filter, meter);
-  }
-
-  async countsByParent(field: string, parents: readonly Id[], filter: Values, meter?: Meter) {
-    return this.#table().countsByParent(field, parents, filter, meter);
-  }
-
-  async exists(values: Values, except?: Id) {
-    return this.#table().exists(values, except);
-  }
-
-  /** Nobody else writes before this transaction has ended. */
-  async lock(id: Id) {
-    return this.#table().find(id) !== null;
-  }
-
-  async nextId() {
-    return this.#table().nextId();
-  }
-
-  async insert(record: Stored) {
-    this.#table().insert(record);
-  }
-
-  async replace(before: Stored, after: Stored) {
-    this.#table().replace(before, after);
-  }
-
-  async delete(record: Stored) {
-    this.#table().delete(record);
-  }
+    async keepOutcome({ apiKeyId, idempotencyKey, fingerprint, now, keepFor }, value) {
+      use();
+      db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
+        ...[apiKeyId, idempotencyKey, fingerprint, value],
+        now + keepFor,
+      ]);
+      db.run(
+        `delete from idempotency where rowid in (
+           select rowid from idempotency where expires_at <= ? order by expires_at limit ${PURGED_PER_CALL}
+         )`,
+        [now],
+      );
+    },
+  };
 }
 
 /** A file that is away is reported by whoever needs it. */

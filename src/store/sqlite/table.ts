@@ -182,6 +182,11 @@ export class SqliteTable {
     return this.#db.value(sql, params) !== undefined;
   }
 
+  /** Nobody else writes before a transaction has ended. */
+  lock(id: Id): boolean {
+    return this.find(id) !== null;
+  }
+
   insert(record: Stored): void {
     this.#db.run(this.#insertion.one, this.#insertion.row(record.id, record));
     this.#changed(undefined, record);

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../../src/sample.ts';
+import type { StoredEvent } from '../../../src/store/events.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { startServer } from '../../kit/process.ts';
 import { useFolder } from './folder.ts';
@@ -32,7 +33,7 @@ describe('an existing file', { timeout: 60_000 }, () => {
         bytes.writeUInt32BE(2, 60);
         writeFileSync(folder.file, bytes);
       },
-      'has layout 2, which this version cannot read (it reads 1 to 1)',
+      'has layout 2, which this version cannot read (it reads 1 to 1). It was left as it is. Export it with the version that wrote it',
     ],
   ])('that %s is refused with its name, and left as it is', async (_what, make, message) => {
     await make();
@@ -93,11 +94,19 @@ describe('the log of events', () => {
       onEvents() {
         throw fault;
       },
-      onEnd: (error) => void ended.push(error),
+      onEnd(error) {
+        ended.push(error);
+        throw fault;
+      },
     });
-    const { id } = await store.table(Category).insert({ name: 'Written' });
+    const others: StoredEvent[] = [];
+    await store.followEvents({ onEvents: (events) => void others.push(...events), onEnd() {} });
+    for (const name of ['Written', 'Later']) await store.table(Category).insert({ name });
     expect(ended).toEqual([fault]);
-    expect(await store.table(Category).byIds([id])).toMatchObject([{ name: 'Written' }]);
+    expect(others.map(({ record }) => record.name)).toEqual(['Written', 'Later']);
+    expect((await store.table(Category).page({}, { limit: 5 })).items).toMatchObject(
+      others.map(({ record }) => record),
+    );
   });
 });
 
