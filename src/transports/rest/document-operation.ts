@@ -25,7 +25,7 @@ import { idFieldOf } from '../../rows/shape.ts';
 import { readInput, readObject } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { Export, type ExportSource, exportLimit } from './export.ts';
+import { type ExportSource, exportLimit, openExport } from './export.ts';
 import { nextLink } from './next-link.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
@@ -111,7 +111,7 @@ export class DocumentOperation implements RestOperation {
       limit: variables.limit as number | undefined,
     };
     return andThen(this.#operation.charge(session), () =>
-      new Export(source, session, this.#services).open(context),
+      openExport(source, session, this.#services, context),
     );
   }
 }

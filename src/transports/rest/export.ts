@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_DISCONNECTED, endReason, isFault, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
@@ -14,14 +13,6 @@ import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
 import type { Shape } from '../../rows/shape.ts';
 import type { TransportServices } from '../transport-services.ts';
-
-/** Rows covered by one payment of 1 unit, which is what a page of a list costs. */
-const ROWS_PER_PAYMENT = MAX_PAGE_SIZE;
-/**
- * Pages covered by one payment. A page has fewer rows than were asked for if its filter leaves out most of what
- * it examines.
- */
-const PAGES_PER_PAYMENT = 10;
 
 /** Pages sent between two pauses of a millisecond, without which an export takes a processor for itself. */
 const PAGES_WITHOUT_PAUSE = 5;
@@ -44,122 +35,83 @@ export interface ExportSource {
   limit: number | undefined;
 }
 
-type ExportServices = Pick<TransportServices, 'openStreams' | 'report'>;
+/** The pages of a list. Each is paid for with a unit before it is given, as a page of a list is, but the first. */
+async function* pagesOf(source: ExportSource, session: Session): AsyncGenerator<ResultPage> {
+  const { shape, readPage, limit = Number.POSITIVE_INFINITY } = source;
+  let { after } = source;
+  let left = limit;
+  for (let count = 1; ; count++) {
+    const page = await readPage(Math.min(MAX_PAGE_SIZE, left), after);
+    if (count > 1 && page.nodes.length > 0) await session.charge(1);
+    yield page;
+    left -= page.nodes.length;
+    if (!page.pageInfo.hasNextPage || left === 0) return;
+    after = endOf(shape, page);
+    // Lets other requests in, and now and then other processes too.
+    await (count % PAGES_WITHOUT_PAUSE === 0 ? sleep(1) : ownTurn());
+  }
+}
 
-/** The export of a list, a record per line (https://github.com/ndjson/ndjson-spec), which pays for its rows. */
-export class Export {
-  readonly #source: ExportSource;
-  readonly #session: Session;
-  readonly #services: ExportServices;
-  /** Where the next page begins. */
-  #after: string | undefined;
-  #page: ResultPage | undefined;
-  #onFailure = () => {};
-  #paidRows = ROWS_PER_PAYMENT;
-  #paidPages = PAGES_PER_PAYMENT;
+/**
+ * Exports a list, a record per line (https://github.com/ndjson/ndjson-spec), once it has been paid for. The first page
+ * is read before the response begins, so that a list that does not exist is an error as usual.
+ *
+ * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever reading throws
+ */
+export async function openExport(
+  source: ExportSource,
+  session: Session,
+  { openStreams, report }: Pick<TransportServices, 'openStreams' | 'report'>,
+  { method, apiKey, requestId }: RequestContext,
+): Promise<HttpResponse> {
+  const head = { status: 200, headers: ['X-Accel-Buffering', 'no'], contentType: NDJSON };
+  const pages = pagesOf(source, session);
+  if (method === 'HEAD') {
+    await pages.next();
+    return { ...head, stream: async () => ({}) };
+  }
   /** What ended it early. */
-  #failure: unknown;
-  /** Rows sent so far. */
-  #rows = 0;
-  #pages = 0;
-
-  constructor(source: ExportSource, session: Session, services: ExportServices) {
-    this.#source = source;
-    this.#session = session;
-    this.#services = services;
-    this.#after = source.after;
-  }
-
-  /**
-   * Opens an export that has been paid for. The first page is read before the response begins, so that a list that
-   * does not exist is an error as usual.
-   *
-   * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever reading throws
-   */
-  async open({ method, apiKey, requestId }: RequestContext): Promise<HttpResponse> {
-    const head = { status: 200, headers: ['X-Accel-Buffering', 'no'], contentType: NDJSON };
-    if (method === 'HEAD') {
-      await this.#read();
-      return { ...head, stream: async () => ({}) };
-    }
-    const { openStreams, report } = this.#services;
-    const remove = openStreams.add({
-      session: this.#session,
-      key: apiKey!,
-      fail: (error) => this.#fail(error),
-    });
-    try {
-      await this.#read();
-    } catch (error) {
-      remove();
-      throw error;
-    }
-    return {
-      ...head,
-      stream: async (response) => {
-        await this.#run(response);
-        remove();
-        const failure = this.#failure;
-        if (failure !== undefined && isFault(failure)) report(failure, requestId);
-        return { rows: this.#rows, end: failure === undefined ? 'complete' : endReason(failure) };
-      },
-    };
-  }
-
-  /** Reads the next page. */
-  async #read(): Promise<void> {
-    const left = (this.#source.limit ?? Number.POSITIVE_INFINITY) - this.#rows;
-    const size = Math.min(this.#paidRows || ROWS_PER_PAYMENT, left);
-    this.#page = await this.#source.readPage(size, this.#after);
-  }
-
-  #fail(error: unknown): void {
-    this.#failure ??= error;
-    this.#onFailure();
-  }
-
-  /** Sends the page read and all after it, no faster than the client reads. */
-  async #run(response: ServerResponse): Promise<void> {
-    const paced = new PacedResponse(response, () => this.#fail(CLIENT_DISCONNECTED));
-    this.#onFailure = () => paced.resume();
-    try {
-      await this.#send(paced);
-    } catch (error) {
-      this.#fail(error);
-    }
-    if (this.#failure === CLIENT_DISCONNECTED) response.destroy();
-    else response.end(this.#failure === undefined ? undefined : this.#errorLine());
-  }
-
-  async #send(paced: PacedResponse): Promise<void> {
-    const { shape, limit } = this.#source;
-    while (this.#page && this.#failure === undefined) {
-      const { nodes, pageInfo } = this.#page;
-      if (nodes.length > this.#paidRows || this.#paidPages === 0) {
-        await this.#session.charge(1);
-        this.#paidRows = ROWS_PER_PAYMENT;
-        this.#paidPages = PAGES_PER_PAYMENT;
+  let failure: unknown;
+  let onFailure = () => {};
+  const fail = (error: unknown) => {
+    failure ??= error;
+    onFailure();
+  };
+  const remove = openStreams.add({ session, key: apiKey!, fail });
+  const first = await pages.next().catch((error: unknown) => {
+    remove();
+    throw error;
+  });
+  return {
+    ...head,
+    async stream(response) {
+      const paced = new PacedResponse(response, () => fail(CLIENT_DISCONNECTED));
+      onFailure = () => paced.resume();
+      const { shape } = source;
+      let { after = '0' } = source;
+      let rows = 0;
+      try {
+        for (let next = first; !next.done && failure === undefined; next = await pages.next()) {
+          const { nodes } = next.value;
+          let lines = '';
+          for (const record of nodes) lines += `${writeRecord(shape.type, 'integer', record)}\n`;
+          rows += nodes.length;
+          after = endOf(shape, next.value) ?? after;
+          if (lines !== '') await paced.write(lines);
+        }
+      } catch (error) {
+        fail(error);
       }
-      // Charging may have taken time.
-      if (this.#failure !== undefined) return;
-      let lines = '';
-      for (const record of nodes) lines += `${writeRecord(shape.type, 'integer', record)}\n`;
-      this.#paidRows -= nodes.length;
-      this.#paidPages--;
-      this.#rows += nodes.length;
-      this.#after = endOf(shape, this.#page) ?? this.#after;
-      if (lines !== '') await paced.write(lines);
-      if (!pageInfo.hasNextPage || this.#rows === limit) return;
-      // Lets other requests in, and now and then other processes too.
-      if (++this.#pages % PAGES_WITHOUT_PAUSE === 0) await sleep(1);
-      else await ownTurn();
-      if (this.#failure === undefined) await this.#read();
-    }
-  }
-
-  /** The last line of an export that ended early: an Error with the place to continue from. */
-  #errorLine(): string {
-    const error = this.#failure === SERVER_STOPPING ? stopping() : asAppError(this.#failure);
-    return `${JSON.stringify({ ...error.toPublic(), after: this.#after ?? '0' })}\n`;
-  }
+      remove();
+      if (failure === undefined) {
+        response.end();
+        return { rows, end: 'complete' };
+      }
+      if (isFault(failure)) report(failure, requestId);
+      const error = failure === SERVER_STOPPING ? stopping() : asAppError(failure);
+      if (failure === CLIENT_DISCONNECTED) response.destroy();
+      else response.end(`${JSON.stringify({ ...error.toPublic(), after })}\n`);
+      return { rows, end: endReason(failure) };
+    },
+  };
 }
