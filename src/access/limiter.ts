@@ -1,7 +1,7 @@
 import { lruCache } from '../foundation/lru.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, Charge, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
-import { banDuration, DAY, MINUTE, rewindTo, toRetryAfter } from '../store/usage.ts';
+import { banDuration, DAY, MINUTE, toRetryAfter } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 
 /** One window of a budget, as shown to clients. */
@@ -67,8 +67,7 @@ export class Limiter {
     if (!usage) return undefined;
     const outcome = usage.bannedUntil > now ? 'banned' : 'passed';
     const decision = toDecision({ outcome, usage }, limits, 0, now);
-    // After the clock was set back, only the store can tell.
-    if (rewindTo(now, usage) === usage && (outcome === 'banned' || isExhausted(decision))) return decision;
+    if (outcome === 'banned' || isExhausted(decision)) return decision;
     this.#blocked.delete(id);
     return undefined;
   }
@@ -76,7 +75,7 @@ export class Limiter {
 
 const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
-/** Translates the state after a charge, whose times are none of a clock since set back, into what headers show. */
+/** Translates the state after a charge into what headers show. */
 export function toDecision(
   { outcome, usage }: ChargeResult,
   limits: Limits,

@@ -2,9 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { type DuplicateKeyInfo, parse } from 'lossless-json';
 import { AppError } from '../foundation/errors.ts';
 
-const BACKSLASH = 0x5c;
 /** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
+/** The same, or a string. Ends a string that is not ended where the text ends, or failing would take quadratic time. */
+const STRING_OR_INEXACT_NUMBER = /"(?:[^"\\]|\\.?)*"?|\d{16}|\d[.eE]/gs;
 
 /**
  * Parses JSON without losing integer precision: integers beyond 2^53 become bigints. A number with an integer
@@ -44,29 +45,8 @@ function placeOfFault(text: string): string {
 }
 
 /** Whether any number outside of strings needs lossless parsing, which is slow. */
-function needsLosslessParsing(text: string): boolean {
-  if (!INEXACT_NUMBER.test(text)) return false;
-  let at = 0;
-  for (;;) {
-    const quote = text.indexOf('"', at);
-    if (INEXACT_NUMBER.test(text.slice(at, quote < 0 ? undefined : quote))) return true;
-    if (quote < 0) return false;
-    at = afterString(text, quote);
-  }
-}
-
-/** @param start index of the opening quote. @returns the index after the closing quote */
-function afterString(text: string, start: number): number {
-  let end = start;
-  let escapes: number;
-  do {
-    end = text.indexOf('"', end + 1);
-    if (end < 0) return text.length;
-    escapes = 0;
-    while (text.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes++;
-  } while (escapes % 2 === 1);
-  return end + 1;
-}
+const needsLosslessParsing = (text: string): boolean =>
+  INEXACT_NUMBER.test(text) && text.match(STRING_OR_INEXACT_NUMBER)!.some((found) => !found.startsWith('"'));
 
 /** Digits of an integer that are read: it is out of every range by then, and BigInt takes 20 ms for 99,000. */
 const MAX_DIGITS = 40;

@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { Meter } from '../foundation/meter.ts';
+import { MAX_TURN, ownTurn } from '../foundation/turns.ts';
 
 /** Writes a stream no faster than its client reads, and notices when the client disconnects. */
 export class PacedResponse {
@@ -30,4 +33,56 @@ export class PacedResponse {
   resume(): void {
     this.#resume?.();
   }
+}
+
+/** Passes on the pieces of a body, letting others in between them. */
+async function* inTurns(
+  pieces: Iterable<string> | AsyncIterable<string>,
+): AsyncGenerator<string, void, undefined> {
+  let began = performance.now();
+  for await (const piece of pieces) {
+    yield piece;
+    if (performance.now() - began < MAX_TURN) continue;
+    await ownTurn();
+    began = performance.now();
+  }
+}
+
+/** Ends a body that has begun where what was paid for ends. */
+export async function* meteredPieces(
+  cost: number,
+  pieces: Iterable<string> | AsyncIterable<string>,
+): AsyncGenerator<string, void, undefined> {
+  const meter = new Meter(cost);
+  for await (const piece of pieces) {
+    meter.draw('bytesWritten', Buffer.byteLength(piece));
+    yield piece;
+  }
+}
+
+/**
+ * Writes a body piece by piece, as fast as its client reads. Nothing more is produced while the client does
+ * not read, or once it is gone.
+ *
+ * @returns fields for the log
+ */
+export async function sendPieces(
+  response: ServerResponse,
+  pieces: Iterable<string> | AsyncIterable<string>,
+): Promise<{ aborted?: true }> {
+  const paced = new PacedResponse(response);
+  for await (const piece of inTurns(pieces)) {
+    if (response.destroyed) break;
+    await paced.write(piece);
+  }
+  if (response.destroyed) return { aborted: true };
+  response.end();
+  return {};
+}
+
+/** The entity tag (`etagOf`) of a body that is never held as a whole. */
+export async function etagOfPieces(pieces: Iterable<string>): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const piece of inTurns(pieces)) digest.update(piece);
+  return `"${digest.digest('base64url')}"`;
 }

@@ -10,9 +10,6 @@ export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;
 const MAX_BAN = DAY;
 
-/** How far ahead of now a stored time may lie: instance clocks differ slightly, and charges overtake one another. */
-const MAX_AHEAD = 2_000;
-
 /** The state of a key that has never been used. */
 export const initialUsage = (): UsageState => ({
   minuteStart: 0,
@@ -29,11 +26,10 @@ export const initialUsage = (): UsageState => ({
  * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal
  * during the Retry-After of an earlier one is a strike, and the 20th strike in 10 minutes bans.
  *
- * @param stored the key's state; not modified
+ * @param before the key's state; not modified
  * @returns the decision and the resulting state
  */
-export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): ChargeResult {
-  const before = rewindTo(now, stored);
+export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): ChargeResult {
   if (before.bannedUntil > now) return { outcome: 'banned', usage: before };
   if (cost === 0) return { outcome: 'passed', usage: before };
 
@@ -77,31 +73,6 @@ export function chargeUsage(stored: UsageState, { cost, limits, now }: Charge): 
   // Retry-After gives the end of the ban rather than of the windows, so a later retry breaks no promise.
   return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
 }
-
-/**
- * Adjusts a state to the current time. Times further ahead than the tolerance come from a clock that has been
- * set back since. All times are moved back by the same amount, so that no window, Retry-After or ban outlasts
- * its limit.
- *
- * @returns the same object unless the clock was set back
- */
-export function rewindTo(now: number, state: UsageState): UsageState {
-  const { minuteStart, dayStart, strikes, bannedUntil, bans } = state;
-  const banStart = bannedUntil - banDuration(bans);
-  const ahead = Math.max(minuteStart, dayStart, banStart, strikes.at(-1) ?? 0) - now;
-  if (ahead <= MAX_AHEAD) return state;
-  return withTimes(state, (time) => Math.max(0, time - ahead));
-}
-
-/** A state with all its times changed. */
-export const withTimes = (state: UsageState, changed: (time: number) => number): UsageState => ({
-  ...state,
-  minuteStart: changed(state.minuteStart),
-  dayStart: changed(state.dayStart),
-  refusedUntil: changed(state.refusedUntil),
-  strikes: state.strikes.map(changed),
-  bannedUntil: changed(state.bannedUntil),
-});
 
 /** How many more strikes ban a key. */
 export const strikesUntilBan = (strikes: readonly number[], now: number): number =>

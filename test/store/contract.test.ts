@@ -370,11 +370,6 @@ describe.each(engines)('$name', (engine) => {
         [...strikes, [FIRST_BAN, 1], ...strikes, [FIRST_BAN, 0]],
       ],
       ['to a ban after a quiet day', 'passed', [...strikes, [2 * DAY, 1], ...strikes, [FIRST_BAN, 0]]],
-      [
-        'nothing to the end of a ban after the clock was set back',
-        'passed',
-        [...strikes, [-60 * MINUTE, 0], ...Array.from({ length: 6 }, () => [FIRST_BAN / 6, 0] as const)],
-      ],
     ])('charges %s', async (_what, end, steps) => {
       expect((await chargeAll({ perMinute: 1, perDay: 3 }, steps)).outcome).toBe(end);
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { UsageState } from '../../src/store/store.ts';
-import { banDuration, chargeUsage, DAY, initialUsage, MINUTE, rewindTo } from '../../src/store/usage.ts';
+import { banDuration, chargeUsage, DAY, initialUsage, MINUTE } from '../../src/store/usage.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const SECOND = 1_000;
@@ -111,36 +111,5 @@ describe('a ban', () => {
     const quiet = usage.bannedUntil + DAY;
     expect(banned(usage, quiet - 1).usage.bans).toBe(2);
     expect(banned(usage, quiet).usage.bans).toBe(1);
-  });
-});
-
-describe('rewindTo', () => {
-  const old: UsageState = { ...initialUsage(), minuteStart: NOW - DAY, dayStart: NOW - DAY };
-  const LATER = NOW + 5 * MINUTE;
-
-  it.each([
-    ['the window of the minute', { minuteStart: LATER }],
-    ['the window of the day', { dayStart: LATER }],
-    ['the latest of several strikes', { strikes: [NOW - 2, NOW - 1, LATER] }],
-    ['a ban', { bans: 1, bannedUntil: LATER + MINUTE }],
-    ['a longer ban', { bans: 3, bannedUntil: LATER + 4 * MINUTE }],
-  ])('moves all times back by the same amount if %s lies ahead', (_name, changes: Partial<UsageState>) => {
-    const state = { ...old, refusedUntil: NOW + 10 * MINUTE, ...changes };
-    const moved = rewindTo(NOW, state);
-    const back = (time: number) => Math.max(0, time - 5 * MINUTE);
-    expect(moved).toEqual({
-      ...state,
-      minuteStart: back(state.minuteStart),
-      dayStart: back(state.dayStart),
-      refusedUntil: back(state.refusedUntil),
-      strikes: state.strikes.map(back),
-      bannedUntil: back(state.bannedUntil),
-    });
-  });
-
-  it('tolerates times up to 2 seconds ahead, since the clocks of instances differ', () => {
-    const state = { ...old, minuteStart: NOW + 2 * SECOND };
-    expect(rewindTo(NOW, state)).toBe(state);
-    expect(rewindTo(NOW - 1, state).minuteStart).toBe(NOW - 1);
   });
 });

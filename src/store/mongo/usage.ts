@@ -97,8 +97,6 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
     const forgetAt = forgottenAt(after, charges.at(-1)!.now);
     if (before) {
       const changes = changesOf(before, after);
-      // After a clock was set back, even a charge of 0 changes the state. Otherwise each one would restart a
-      // ban.
       if (Object.keys(changes).length === 0) return true;
       const unchanged: Filter<UsageDocument> = { _id: id, ...before };
       const update = { $set: changes, $max: { forgetAt } };

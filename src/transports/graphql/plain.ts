@@ -1,7 +1,7 @@
 import type { Session } from '../../access/session.ts';
 import { ALLOWANCES, Meter } from '../../foundation/meter.ts';
 import { ownTurn } from '../../foundation/turns.ts';
-import { etagOfPieces, meteredPieces, sendPieces } from '../../http/pieces.ts';
+import { etagOfPieces, meteredPieces, sendPieces } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { jsonPieces } from '../../kit/json.ts';

@@ -26,8 +26,7 @@ import { readInput, readObject } from '../input.ts';
 import { poll } from '../poll.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { type ExportSource, exportLimit, openExport } from './export.ts';
-import { nextLink } from './next-link.ts';
-import type { PathParameters, RestOperation } from './operation.ts';
+import { nextLink, type PathParameters, type RestOperation } from './operation.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 
 const JSON_TYPE = 'application/json';

@@ -7,6 +7,13 @@ import type { Route, Stream } from '../../rows/route.ts';
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
 
+/** The link to what comes after a position (RFC 8288), with the filters and limit of this request. */
+export function nextLink(context: RequestContext, after: string): string {
+  const query = new URLSearchParams(context.query);
+  query.set('after', after);
+  return `<${context.path}?${query}>; rel="next"`;
+}
+
 /** A row with its way to answer: with a document's result as JSON or line by line, or with a stream of events. */
 export interface RestOperation {
   readonly row: Route | Stream;

@@ -15,8 +15,7 @@ import { ROUTE_COST } from '../../operations/route-operation.ts';
 import type { Stream } from '../../rows/route.ts';
 import { readQuery } from '../input.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { nextLink } from './next-link.ts';
-import type { RestOperation } from './operation.ts';
+import { nextLink, type RestOperation } from './operation.ts';
 
 const STREAM_TYPE = 'text/event-stream';
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
@@ -34,8 +33,7 @@ const SUBJECT: UsageSubject = { transport: 'stream', operations: [{ name: 'event
 
 /**
  * Answers with the event log as server-sent events
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Each event is encoded once for all
- * readers.
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  */
 export class StreamOperation implements RestOperation {
   readonly row: Stream;
@@ -43,7 +41,6 @@ export class StreamOperation implements RestOperation {
   /** The scopes that a key needs for it. */
   readonly #scopes: readonly string[];
   readonly #streams: EventStreams;
-  readonly #frames = new Frames();
 
   constructor(stream: Stream, { operations, streams }: TransportServices) {
     this.row = stream;
@@ -87,8 +84,8 @@ export class StreamOperation implements RestOperation {
     const stream = await this.#streams.open(options).catch((error: unknown) => {
       throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
     });
-    // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would frame the shared
-    // bytes again for every reader, in three writes each.
+    // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would take
+    // three writes for each reader and event.
     context.response.useChunkedEncodingByDefault = false;
     const headers = [...NO_BUFFERING, 'Link', nextLink(context, stream.beginning)];
     return { ...head, headers, stream: (response) => this.#write(response, stream) };
@@ -101,7 +98,7 @@ export class StreamOperation implements RestOperation {
     const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
     try {
       response.write(RETRY);
-      for (;;) await paced.write(this.#frames.of(await stream.take()));
+      for (;;) await paced.write((await stream.take()).map(frameOf).join(''));
     } catch (error) {
       stream.fail(error);
     } finally {
@@ -133,30 +130,5 @@ const unknownLastEventId = () =>
 /** Stops nginx from buffering the stream. */
 const NO_BUFFERING = ['X-Accel-Buffering', 'no'];
 
-/** Encodes events. Most readers get the same events at the same time, so the last result is kept. */
-class Frames {
-  readonly #frames = new WeakMap<FeedEvent, Buffer>();
-  #last: { events: readonly FeedEvent[]; bytes: Buffer } | undefined;
-
-  of(events: readonly FeedEvent[]): Buffer {
-    if (events.length === 1) return this.#frame(events[0]!);
-    const last = this.#last;
-    if (last && isSame(last.events, events)) return last.bytes;
-    const bytes = Buffer.concat(events.map((event) => this.#frame(event)));
-    this.#last = { events, bytes };
-    return bytes;
-  }
-
-  #frame(feedEvent: FeedEvent): Buffer {
-    let frame = this.#frames.get(feedEvent);
-    if (!frame) {
-      const { event, json } = feedEvent;
-      frame = Buffer.from(`id: ${event.id}\nevent: ${event.type}\ndata: ${json}\n\n`);
-      this.#frames.set(feedEvent, frame);
-    }
-    return frame;
-  }
-}
-
-const isSame = (a: readonly FeedEvent[], b: readonly FeedEvent[]): boolean =>
-  a.length === b.length && a.every((event, i) => event === b[i]);
+const frameOf = ({ event, json }: FeedEvent): string =>
+  `id: ${event.id}\nevent: ${event.type}\ndata: ${json}\n\n`;
