@@ -6,9 +6,9 @@ import { BSON, Collection, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
-import { Pet } from '../../src/domains/pet/pet.ts';
 import type { SortValue } from '../../src/foundation/cursor.ts';
 import { isFolded } from '../../src/foundation/fields.ts';
+import { Meter } from '../../src/foundation/meter.ts';
 import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
@@ -103,8 +103,7 @@ describe('the embedded store', () => {
     sent.clear();
     for (const { record, filter, request } of PAGES) {
       await store.table(record).page(filter as never, request);
-      if (record === Pet && Object.keys(filter).join() === 'name')
-        await expect(store.table(record).count(filter as never)).rejects.toThrow('too many items to count');
+      await store.table(record).count(filter as never, new Meter(50));
     }
     await store.close();
     expect(sent.size).toBeGreaterThan(150);
