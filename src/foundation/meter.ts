@@ -4,9 +4,7 @@ import { AppError } from './errors.ts';
 interface Allowance {
   /** Of which there is too much in `examines more than 100 records`. */
   readonly what: string;
-  /** What a request of price 0 may do. */
-  readonly free: number;
-  /** What any paid request may do, whatever it paid. */
+  /** What any request may do, whatever it paid. */
   readonly base: number;
   /** What each unit adds. */
   readonly perUnit: number;
@@ -19,39 +17,21 @@ interface Allowance {
  */
 export const ALLOWANCES = {
   /** Entries in lists, on all levels. */
-  entries: { what: 'lists entries', free: 0, base: 0, perUnit: 100 },
+  entries: { what: 'lists entries', base: 0, perUnit: 100 },
   /** Records read, including one-to-one ones and those that a filter then leaves out. */
-  records: { what: 'examines records', free: 0, base: 1_000, perUnit: 2_500 },
+  records: { what: 'examines records', base: 1_000, perUnit: 2_500 },
   /** Records counted, which an index alone does. */
-  counted: { what: 'counts records', free: 0, base: 1_000_000, perUnit: 100_000 },
+  counted: { what: 'counts records', base: 1_000_000, perUnit: 100_000 },
   /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
-  events: { what: 'examines events', free: 0, base: 0, perUnit: 1_000 },
-  /** Characters of the text of these events. */
-  eventText: { what: 'examines characters of events', free: 0, base: 0, perUnit: 256_000 },
-  /** Bytes of text of events and, above 10 units, of records held in memory at once. */
-  bytesHeld: { what: 'holds bytes of records', free: 0, base: 16_000_000, perUnit: 200_000 },
-  /** Bytes of UTF-8 given out by GraphQL. */
-  bytesWritten: { what: 'returns bytes', free: 100_000, base: 1_000_000, perUnit: 2_000_000 },
+  events: { what: 'examines events', base: 0, perUnit: 1_000 },
 } as const satisfies Record<string, Allowance>;
-
-/** What a character takes in memory, if its text is beyond Latin-1. */
-export const BYTES_PER_CHARACTER = 2;
-
-/** The number of characters in the texts of a record. */
-export function charactersOf(record: object): number {
-  let characters = 0;
-  for (const value of Object.values(record)) if (typeof value === 'string') characters += value.length;
-  return characters;
-}
 
 /** A kind of work that is metered. */
 export type Metered = keyof typeof ALLOWANCES;
 
 /** How much of a kind of work a request of this price may do. */
-export function allowanceOf(what: Metered, units: number): number {
-  const { free, base, perUnit } = ALLOWANCES[what];
-  return units === 0 ? free : base + perUnit * units;
-}
+export const allowanceOf = (what: Metered, units: number): number =>
+  ALLOWANCES[what].base + ALLOWANCES[what].perUnit * units;
 
 /** Counts what a request does, bounded by what it has paid for. */
 export class Meter {

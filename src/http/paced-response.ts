@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { Meter } from '../foundation/meter.ts';
 import { MAX_TURN, ownTurn } from '../foundation/turns.ts';
 
 /** Writes a stream no faster than its client reads, and notices when the client disconnects. */
@@ -36,27 +35,13 @@ export class PacedResponse {
 }
 
 /** Passes on the pieces of a body, letting others in between them. */
-async function* inTurns(
-  pieces: Iterable<string> | AsyncIterable<string>,
-): AsyncGenerator<string, void, undefined> {
+async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string, void, undefined> {
   let began = performance.now();
-  for await (const piece of pieces) {
+  for (const piece of pieces) {
     yield piece;
     if (performance.now() - began < MAX_TURN) continue;
     await ownTurn();
     began = performance.now();
-  }
-}
-
-/** Ends a body that has begun where what was paid for ends. */
-export async function* meteredPieces(
-  cost: number,
-  pieces: Iterable<string> | AsyncIterable<string>,
-): AsyncGenerator<string, void, undefined> {
-  const meter = new Meter(cost);
-  for await (const piece of pieces) {
-    meter.draw('bytesWritten', Buffer.byteLength(piece));
-    yield piece;
   }
 }
 
@@ -68,7 +53,7 @@ export async function* meteredPieces(
  */
 export async function sendPieces(
   response: ServerResponse,
-  pieces: Iterable<string> | AsyncIterable<string>,
+  pieces: Iterable<string>,
 ): Promise<{ aborted?: true }> {
   const paced = new PacedResponse(response);
   for await (const piece of inTurns(pieces)) {

@@ -64,7 +64,14 @@ export class ResponseWriter {
     const isLast = mustCloseConnection(context);
     if (isLast) response.shouldKeepAlive = false;
     else if (!stream && writeWhole(response, status, all, content)) return true;
-    response.writeHead(status, all as never);
+    try {
+      response.writeHead(status, all as never);
+      if (stream) response.flushHeaders();
+    } catch (error) {
+      response.destroy();
+      if (stream) void this.#stream(context, stream);
+      throw error;
+    }
     if (stream && method !== 'HEAD') void this.#stream(context, stream);
     else if (isLast) respondAndClose(request, response, content);
     else if (content === undefined || content.length <= PIECE) response.end(content);
@@ -74,7 +81,6 @@ export class ResponseWriter {
 
   async #stream(context: RequestContext, stream: NonNullable<HttpResponse['stream']>): Promise<void> {
     const response: ServerResponse = context.response;
-    response.flushHeaders();
     try {
       this.#options.onStreamEnd(context, await stream(response));
     } catch (error) {

@@ -14,48 +14,33 @@ export function toJson(value: unknown): string {
 /** Characters of a piece of JSON, apart from the last value in it. */
 const PIECE_LENGTH = 16_384;
 
-/** An object or list that is being written. */
-interface Frame {
-  readonly container: Record<string, unknown> | readonly unknown[];
-  /** Undefined for a list. */
-  readonly names: readonly string[] | undefined;
-  next: number;
-}
-
 /**
  * Serialises a value as `toJson` does, but in pieces, so that a large answer is never held as text. The same
  * text may occur in it many times without taking more memory.
  */
 export function* jsonPieces(value: unknown): Generator<string, void, undefined> {
-  const open: Frame[] = [];
   let text = '';
-  const write = (item: unknown): void => {
+  function* write(item: unknown): Generator<string, void, undefined> {
     if (typeof item !== 'object' || item === null) {
       text += toJson(item) ?? 'null';
-    } else if (Array.isArray(item)) {
-      text += '[';
-      open.push({ container: item, names: undefined, next: 0 });
-    } else {
-      text += '{';
-      const names = Object.keys(item).filter((name) => (item as Record<string, unknown>)[name] !== undefined);
-      open.push({ container: item as Record<string, unknown>, names, next: 0 });
+      return;
     }
-  };
-  write(value);
-  for (let frame = open.at(-1); frame; frame = open.at(-1)) {
-    const { container, names } = frame;
-    const at = frame.next++;
-    if (at === (names ?? (container as readonly unknown[])).length) {
-      text += names ? '}' : ']';
-      open.pop();
-    } else {
-      if (at > 0) text += ',';
-      if (names) text += `${JSON.stringify(names[at]!)}:`;
-      write((container as Record<string | number, unknown>)[names ? names[at]! : at]);
+    const isList = Array.isArray(item);
+    let mark = isList ? '[' : '{';
+    for (const name of Object.keys(item)) {
+      const part = (item as Record<string, unknown>)[name];
+      if (part === undefined && !isList) continue;
+      text += isList ? mark : `${mark}${JSON.stringify(name)}:`;
+      mark = ',';
+      if (typeof part === 'object' && part !== null) yield* write(part);
+      else text += toJson(part) ?? 'null';
+      if (text.length < PIECE_LENGTH) continue;
+      yield text;
+      text = '';
     }
-    if (text.length < PIECE_LENGTH) continue;
-    yield text;
-    text = '';
+    if (mark !== ',') text += mark;
+    text += isList ? ']' : '}';
   }
+  yield* write(value);
   if (text.length > 0) yield text;
 }

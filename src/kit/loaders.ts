@@ -2,7 +2,7 @@ import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import { BYTES_PER_CHARACTER, charactersOf, type Meter } from '../foundation/meter.ts';
+import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
@@ -29,20 +29,10 @@ function checkBeforeRead({ client, meter }: Caller): void {
 
 const INTERNAL_CALLER: Caller = { yieldsBetweenLevels: false };
 
-/** Requests up to this price cannot hold more than about ten megabytes. */
-const MAX_UNWEIGHED_UNITS = 10;
-
 /** Draws on what a request has paid for. @throws QUERY_TOO_COMPLEX */
-function drawPage({ meter }: Caller, items: readonly object[]): void {
-  if (!meter) return;
-  meter.draw('entries', items.length);
-  meter.draw('records', items.length);
-  if (meter.units > MAX_UNWEIGHED_UNITS) drawBytes(meter, items);
-}
-
-function drawBytes(meter: Meter, records: readonly (object | null)[]): void {
-  const characters = records.reduce((sum, record) => sum + (record ? charactersOf(record) : 0), 0);
-  meter.draw('bytesHeld', BYTES_PER_CHARACTER * characters);
+function drawPage({ meter }: Caller, { length }: readonly object[]): void {
+  meter?.draw('entries', length);
+  meter?.draw('records', length);
 }
 
 /** Where loaders read, and for whom. */
@@ -75,7 +65,7 @@ function loaderFor<T>({ caller, turns }: Source, { read, draw }: Reading<T>): Lo
     const loader = new DataLoader(batch);
     return (id) => loader.load(id);
   }
-  const loader = new DataLoader(batch, { batchScheduleFn: (read) => turns.read(read) });
+  const loader = new DataLoader(batch, { batchScheduleFn: (read) => void turns.read(read) });
   return (id) => loader.load(id).then((result) => turns.pass(result));
 }
 
@@ -115,10 +105,7 @@ class RecordLoader<T extends { id: Id }> {
           for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
           return records;
         }),
-      draw: (record) => {
-        meter?.draw('records', 1);
-        if (meter && meter.units > MAX_UNWEIGHED_UNITS) drawBytes(meter, [record]);
-      },
+      draw: () => meter?.draw('records', 1),
     });
     return this.#load(id);
   }
@@ -150,10 +137,8 @@ export class Loaders {
     | { record: AnyRecord; field: string; request: PageRequest; filter: object; load: Load<unknown> }
     | undefined;
 
-  /** @param isUrgent whether others wait until this request has read everything */
-  constructor(tables: Tables, caller = INTERNAL_CALLER, isUrgent = false) {
-    const check = () => checkBeforeRead(caller);
-    const turns = caller.yieldsBetweenLevels ? new Turns(check, isUrgent) : undefined;
+  constructor(tables: Tables, caller = INTERNAL_CALLER) {
+    const turns = caller.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(caller)) : undefined;
     this.#from = { tables, caller, turns };
   }
 
@@ -165,7 +150,7 @@ export class Loaders {
 
   /** New loaders for the same caller, which read what a transaction sees. */
   within(transaction: Transaction): Loaders {
-    return new Loaders(transaction, this.#from.caller, true);
+    return new Loaders(transaction, this.#from.caller);
   }
 
   /**
@@ -223,7 +208,7 @@ export class Loaders {
 
   count<R extends AnyRecord>(record: R, filter: FilterOf<R>): MaybePromise<number> {
     const { caller, tables } = this.#from;
-    return tables.table(record).count(filter, caller.meter);
+    return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
   /** Reads a page of the records that refer to a parent by a field. */
@@ -265,9 +250,10 @@ export class Loaders {
     parent: Id,
     filter: FilterOf<R>,
   ): MaybePromise<number> {
-    const { tables, caller } = this.#from;
+    const { caller, tables } = this.#from;
     const load = this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
-      read: (parents) => tables.table(record).countsByParent(field, parents, filter, caller.meter),
+      read: (parents) =>
+        this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
     });
     return load(parent) as MaybePromise<number>;
   }

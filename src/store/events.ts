@@ -1,5 +1,5 @@
 import type { Id } from '../foundation/id.ts';
-import { BYTES_PER_CHARACTER, Meter } from '../foundation/meter.ts';
+import { allowanceOf, type Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
 /** What clients send as `after` to begin at the end of the log. */
@@ -91,36 +91,9 @@ export interface EventPage {
   atEnd: boolean;
 }
 
-/** What a page of events may examine: however much was paid for, nobody waits for more than what a unit buys. */
-export class EventPageBounds {
-  readonly #meters: readonly Meter[];
-
-  /** @param meter what its reader has paid for */
-  constructor(meter: Meter | undefined) {
-    this.#meters = [new Meter(1), ...(meter ? [meter] : [])];
-  }
-
-  left(what: 'events' | 'eventText' | 'bytesHeld'): number {
-    return Math.min(...this.#meters.map((meter) => meter.left(what)));
-  }
-
-  get isSpent(): boolean {
-    return this.left('events') === 0 || this.left('eventText') === 0 || this.left('bytesHeld') === 0;
-  }
-
-  /** @param characters of the text of these events, kept or not */
-  examined(events: number, characters: number): void {
-    for (const meter of this.#meters) {
-      meter.spend('events', events);
-      meter.spend('eventText', characters);
-    }
-  }
-
-  /** @param characters of an event that the page has */
-  kept(characters: number): void {
-    for (const meter of this.#meters) meter.spend('bytesHeld', Math.ceil(BYTES_PER_CHARACTER * characters));
-  }
-}
+/** How many events a page may examine: however much was paid for, nobody waits for more than what a unit buys. */
+export const examinedAtMost = (meter: Meter | undefined): number =>
+  Math.min(allowanceOf('events', 1), meter?.left('events') ?? Number.POSITIVE_INFINITY);
 
 /** Receives everything that is committed from the moment it starts following the log. */
 export interface EventFollower {

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
@@ -206,5 +206,36 @@ describe.each([
     expect(await lastError(client)).toMatchObject({ code: 'GONE', status: 410 });
     expect(logged('stream ended')).toMatchObject([{ end: 'GONE' }]);
     expect(logged('error')).toEqual([]);
+  });
+});
+
+describe('a stream whose head cannot be written', () => {
+  it.each([
+    ['GET /events/stream', {}],
+    ['POST /graphql', { body: { query: 'subscription { events { id } }' } }],
+    ['GET /pets', { headers: { accept: 'application/x-ndjson' } }],
+  ])('frees its place: %s', async (operation, call) => {
+    const opened = await engines[0]!.open();
+    const gateway = await TestGateway.start(opened.store);
+    const key = await gateway.newKey('free');
+    const [method, path] = operation.split(' ') as [string, string];
+    const headers = { accept: 'text/event-stream' };
+    const request = () => gateway.call(path, { method, key, headers, ...call });
+    const breakHead = (message: unknown) => {
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+      if (request.headers['x-api-key'] !== key) return;
+      response.writeHead = () => {
+        throw new TypeError('Invalid character in header content');
+      };
+    };
+    subscribe('http.server.request.start', breakHead);
+    for (let time = 1; time <= 3; time++) await expect(request()).rejects.toThrow();
+    unsubscribe('http.server.request.start', breakHead);
+    const next = await EventStreamClient.open(gateway, '/events/stream', { key });
+    expect(next.response.statusCode).toBe(200);
+    next.close();
+    expect(gateway.logs.join('')).toContain('Invalid character');
+    await gateway.close();
+    await opened.close();
   });
 });

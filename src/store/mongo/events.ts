@@ -7,14 +7,13 @@ import {
   Timestamp,
 } from 'mongodb';
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
-import { charactersOf } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
   type EventFollower,
   type EventPage,
-  EventPageBounds,
   type EventRequest,
   type EventStore,
+  examinedAtMost,
   type Following,
   type StoredEvent,
 } from '../events.ts';
@@ -73,7 +72,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     const stream = open({ ...start, batchSize: limit, maxAwaitTimeMS: PAGE_WAIT });
     const deadline = performance.now() + PAGE_TIME;
     const events: StoredEvent[] = [];
-    const bounds = new EventPageBounds(meter);
+    const most = examinedAtMost(meter);
+    let examined = 0;
     let atEnd = false;
     let isFull = false;
     let last = '';
@@ -82,14 +82,10 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         const change = await stream.tryNext();
         if (change) {
           const event = toEvent(change);
-          const characters = charactersOf(event.record);
-          bounds.examined(1, characters);
           last = event.id;
-          if (types?.includes(event.type) ?? true) {
-            events.push(event);
-            bounds.kept(characters);
-          }
-          isFull = events.length === limit || bounds.isSpent;
+          if (types?.includes(event.type) ?? true) events.push(event);
+          examined++;
+          isFull = events.length === limit || examined >= most;
         } else if (stream.closed || performance.now() > deadline) break;
         else {
           const token = tokenOf(stream);
@@ -101,6 +97,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       const next = isFull ? last : tokenOf(stream);
       return { events, next, atEnd };
     } finally {
+      meter?.spend('events', examined);
       await stream.close();
     }
   }
@@ -119,16 +116,12 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
    */
   async function pageBefore({ types, limit, before, meter }: EventRequest): Promise<EventPage> {
     if (before !== undefined && !TOKEN.test(before)) throw unknownEvent();
-    const bounds = new EventPageBounds(meter);
-    const most = types ? bounds.left('events') : limit + 1;
+    const most = types ? examinedAtMost(meter) : limit + 1;
     const pageOf = ({ events, isWhole }: Awaited<ReturnType<typeof latest>>, atEnd: boolean) => {
       const found = types ? events.filter(({ type }) => types.includes(type)) : events;
       if (!isWhole || !(atEnd || found.length > limit || events.length === most)) return undefined;
       const kept = found.slice(-limit);
-      bounds.examined(
-        events.length,
-        kept.map(({ record }) => charactersOf(record)).reduce((a, b) => a + b, 0),
-      );
+      meter?.spend('events', events.length);
       const isAll = atEnd && kept.length === found.length && events.length < most;
       const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
       return { events: kept, next, atEnd: isAll };

@@ -4,7 +4,6 @@ import type { EventStreams } from '../../events/streams.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { Authentication } from '../../http/authentication.ts';
-import { etagOf } from '../../http/etag.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -14,13 +13,14 @@ import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
 import {
   type DocumentServices,
+  type PreparedEntry,
   type PreparedRequest,
   prepareRequest,
 } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
 import type { TransportServices } from '../transport-services.ts';
+import { answer, isLarge, run } from './answer.ts';
 import { handleCost } from './cost.ts';
-import { answer, isLarge } from './plain.ts';
 import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import {
   contentTypeFor,
@@ -31,7 +31,6 @@ import {
   RESPONSES,
   STREAM_TYPE,
   STREAMS,
-  SUBSCRIPTIONS,
 } from './response.ts';
 import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
@@ -45,8 +44,7 @@ const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'authentication'>;
 
 /**
- * GraphQL at /graphql. Yoga serves GraphQL over HTTP. The common case, a POST with JSON in and out, bypasses
- * it because that is several times cheaper. A test compares the two.
+ * GraphQL over HTTP at /graphql (https://graphql.github.io/graphql-over-http), and over SSE by Yoga.
  */
 export class GraphQLTransport implements Transport {
   readonly name = 'graphql';
@@ -106,18 +104,18 @@ export class GraphQLTransport implements Transport {
     if (operation) return this.#subscribe(context, session, prepared, operation);
     session.subject = { transport: 'graphql', operations: prepared.charges };
     await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost, prepared.mutations));
-    if (isLarge(prepared) && type === undefined) {
+    const [first] = prepared.operations as [PreparedEntry];
+    // What is refused before it runs has no stream.
+    if (type !== undefined || (first instanceof OperationRefused && !prepared.batch))
+      return answer(context, session, prepared, contentTypeFor(type));
+    if (first instanceof OperationRefused || prepared.batch || isLarge(prepared))
       throw new AppError(
         'NOT_ACCEPTABLE',
-        `An answer of more than 10 units is sent as ${RESPONSE_TYPES.join(' or ')} only.`,
+        `A batch and an answer of more than 10 units are sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
-    }
-    // What is refused before it runs has no stream.
-    if (type === undefined ? isRefused(prepared) : method === 'POST' || isLarge(prepared))
-      return answer(context, session, prepared, contentTypeFor(type));
-    const response = await this.#yoga.handle(context, session, prepared);
-    if (method !== 'POST' && response.status === 200) response.etag = etagOf(response.body);
-    return response;
+    const result = await run(context, session, first, 0);
+    const encoded = await this.#yoga.encode(first, { ...result, stringify: first.stringify });
+    return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
   }
 
   /** Opening it costs a unit; events are charged as they are sent. */
@@ -127,7 +125,7 @@ export class GraphQLTransport implements Transport {
     prepared: PreparedRequest,
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
-    if (!SUBSCRIPTIONS.accepts(context.accept))
+    if (!STREAMS.accepts(context.accept))
       throw new AppError(
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
@@ -137,19 +135,15 @@ export class GraphQLTransport implements Transport {
     await session.require((principal) => this.#services.trusted.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
-    const body = await this.#yoga.stream(context, session, prepared, subscription.results);
+    const encode = async () => (await this.#yoga.encode(operation, subscription.results)).body;
     return {
       status: 200,
       headers: [],
       contentType: STREAM_TYPE,
-      stream: (response) => subscription.write(body, response),
+      stream: (response) => subscription.write(encode, response),
     };
   }
 }
-
-/** Whether nothing of a request runs, apart from batches. */
-const isRefused = ({ batch, operations }: PreparedRequest): boolean =>
-  !batch && operations[0] instanceof OperationRefused;
 
 /**
  * The subscription in a request, if it is one.

@@ -16,10 +16,8 @@ export const STREAM_TYPE = 'text/event-stream';
 
 /** Chooses the media type of a response other than a stream. */
 export const RESPONSES = new Negotiation(RESPONSE_TYPES);
-/** Chooses the media type for clients that accept no other. */
-export const STREAMS = new Negotiation(['multipart/mixed', STREAM_TYPE]);
-/** Chooses the media type of a subscription. */
-export const SUBSCRIPTIONS = new Negotiation([STREAM_TYPE]);
+/** Chooses the media type of a subscription, and of anything else for clients that accept no other. */
+export const STREAMS = new Negotiation([STREAM_TYPE]);
 
 /** The Content-Type of a response other than a stream, for a media type that was chosen. */
 export const contentTypeFor = (type: string = RESPONSE_TYPES[0]): string => `${type}; charset=utf-8`;

@@ -11,12 +11,13 @@ import type { PublicResult } from '../../operations/execute.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import { publicError } from '../../operations/refusal.ts';
 import type { StoredEvent } from '../../store/events.ts';
+import type { Result } from './yoga.ts';
 
 /** An open subscription. */
 export class Subscription {
   readonly #stream: EventStream;
   /** One result per event, followed by the error that ended the stream if clients should see it. */
-  readonly results: AsyncIterable<PublicResult & { stringify: typeof toJson }>;
+  readonly results: AsyncIterable<Result>;
 
   private constructor(stream: EventStream, results: AsyncGenerator<PublicResult>) {
     this.#stream = stream;
@@ -42,10 +43,12 @@ export class Subscription {
     return new Subscription(stream!, results);
   }
 
-  /** Forwards Yoga's output to the client at its pace. */
-  async write(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<Record<string, unknown>> {
+  /** Forwards the encoded results to the client at its pace. */
+  async write(
+    encode: () => Promise<ReadableStream<Uint8Array>>,
+    response: ServerResponse,
+  ): Promise<Record<string, unknown>> {
     const stream = this.#stream;
-    const reader = body.getReader();
     const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
     stream.onFailure((error) => {
       // Without `complete`, clients reconnect and resume.
@@ -53,11 +56,7 @@ export class Subscription {
       paced.resume();
     });
     try {
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) break;
-        await paced.write(value);
-      }
+      for await (const chunk of await encode()) await paced.write(chunk);
     } finally {
       stream.close();
       response.end();

@@ -186,9 +186,7 @@ describe('GraphQL over HTTP', () => {
       data: { pet: null },
       extensions: { rateLimit: rateLimit(1, 299) },
     });
-    const throughYoga = await post(pet, { ...headers, accept: 'multipart/mixed' });
-    expect(throughYoga.headers['content-type']).toMatch(/^multipart\/mixed/);
-    expect(throughYoga.text).toContain('"remaining":298');
+    expect((await post(pet, { ...headers, accept: 'text/event-stream' })).text).toContain('"remaining":298');
     const batch = await post([pet, pet]);
     expect(batch.json[1].extensions.rateLimit).toEqual(rateLimit(2, 296));
     const refused = await post({ query: '{' });
@@ -268,19 +266,6 @@ describe('GraphQL over HTTP', () => {
       headers: { accept },
     });
     expectQueryRefusal(sent, 'NOT_ACCEPTABLE', /application\/json or application\/graphql-response\+json/);
-  });
-
-  it('responds with multipart/mixed if the client accepts nothing else', async () => {
-    const accept = 'application/json;q=0, application/graphql-response+json;q=0, multipart/mixed';
-    const sent = await send(kit.gateway, 'POST /graphql', {
-      body: { query: '{ __typename }' },
-      headers: { accept },
-    });
-    expect([sent.status, sent.headers['content-type']]).toEqual([
-      200,
-      expect.stringMatching(/^multipart\/mixed/),
-    ]);
-    expect(sent.text).toContain('{"data":{"__typename":"Query"}}');
   });
 
   it('handles QUERY like POST, but refuses mutations', async () => {
@@ -454,7 +439,7 @@ describe('GraphQL batches', () => {
     expect((await kit.gateway.store.table(Pet).byIds([P]))[0]!.name).toBe('Rex');
   });
 
-  it('sends an ETag for QUERY and a Content-Length for POST up to 10 units, and neither above', async () => {
+  it('sends an ETag for QUERY, and a Content-Length for POST up to 10 units', async () => {
     const pet = 'pet(id: 404404) { id }';
     for (const [last, isWhole] of [
       [{}, true],
@@ -466,7 +451,7 @@ describe('GraphQL batches', () => {
       const posted = await batch(operations);
       const queried = await send(kit.gateway, 'QUERY /graphql', { body: operations });
       expect([posted.json, queried.json]).toEqual([results, results]);
-      expect(queried.headers.etag !== undefined, queried.about).toBe(isWhole);
+      expect(queried.headers.etag, queried.about).toBeDefined();
       expect(posted.headers['content-length'] !== undefined, posted.about).toBe(isWhole);
     }
   });

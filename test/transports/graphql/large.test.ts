@@ -63,7 +63,7 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
     await opened.close();
   });
 
-  it('is the same alone and in a batch, which is sent without Content-Length and ETag', async () => {
+  it('is the same alone and in a batch, which is sent without Content-Length', async () => {
     const small = await gateway.graphql(LARGE.replace('100', '3'));
     const large = await gateway.graphql(LARGE);
     expect(large.status).toBe(200);
@@ -77,7 +77,7 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
       method: 'QUERY',
       body: [{ query: LARGE }, { query: '{' }, { query: LARGE }],
     });
-    expect([queried.text, queried.headers.etag]).toEqual([batch.text, undefined]);
+    expect(queried.text).toBe(batch.text);
     expect(batch.json).toHaveLength(3);
     expect(batch.json[0]).toEqual(small.json);
     expect(batch.json[1].errors[0].extensions.code).toBe('GRAPHQL_PARSE_FAILED');
@@ -95,7 +95,7 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
     expect([again.status, again.text]).toEqual([304, '']);
     const head = await gateway.call(path, { method: 'HEAD' });
     expect([head.status, head.headers.etag, head.text]).toEqual([200, read.headers.etag, '']);
-    const streamed = await gateway.graphql(LARGE, undefined, { headers: { accept: 'multipart/mixed' } });
+    const streamed = await gateway.graphql(LARGE, undefined, { headers: { accept: 'text/event-stream' } });
     expect([streamed.status, streamed.json.errors[0].extensions.code]).toEqual([406, 'NOT_ACCEPTABLE']);
   });
 

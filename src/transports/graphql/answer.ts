@@ -1,0 +1,99 @@
+import type { Session } from '../../access/session.ts';
+import { ownTurn } from '../../foundation/turns.ts';
+import { etagOf } from '../../http/etag.ts';
+import { idempotencyFor } from '../../http/idempotency.ts';
+import { etagOfPieces, sendPieces } from '../../http/paced-response.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { HttpResponse } from '../../http/response.ts';
+import { formatBudget } from '../../kit/budget.ts';
+import { newContext } from '../../kit/context.ts';
+import { jsonPieces } from '../../kit/json.ts';
+import type { PublicResult } from '../../operations/execute.ts';
+import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';
+import { OperationRefused } from '../../operations/refusal.ts';
+import { noteErrors } from './response.ts';
+
+/** Answers up to this cost are held as text, about ten megabytes at most. */
+const MAX_HELD_COST = 10;
+
+/** Whether the answer is sent in pieces. */
+export const isLarge = ({ cost }: PreparedRequest): boolean => cost > MAX_HELD_COST;
+
+/** Runs a request and answers it as JSON. */
+export async function answer(
+  context: RequestContext,
+  session: Session,
+  prepared: PreparedRequest,
+  contentType: string,
+): Promise<HttpResponse> {
+  const { batch, operations } = prepared;
+  const runNth = (operation: PreparedEntry, index: number) => run(context, session, operation, index);
+  if (!batch && !isLarge(prepared)) {
+    const [operation] = operations as [PreparedEntry];
+    const result = await runNth(operation, 0);
+    return whole(context, statusOf(result), stringify(operation, result), contentType);
+  }
+  if (!isLarge(prepared)) {
+    const results = await Promise.all(operations.map(runNth));
+    const texts = results.map((result, index) => stringify(operations[index]!, result));
+    return whole(context, 200, `[${texts.join(',')}]`, contentType);
+  }
+  const results: PublicResult[] = [];
+  for (const [index, operation] of operations.entries()) {
+    if (index > 0) await ownTurn();
+    results.push(await runNth(operation, index));
+  }
+  const status = batch ? 200 : statusOf(results[0]!);
+  const pieces = () => jsonPieces(batch ? results : results[0]);
+  return {
+    status,
+    headers: [],
+    contentType,
+    ...(isRead(context, status) && { etag: await etagOfPieces(pieces()) }),
+    stream: (response) => sendPieces(response, pieces()),
+  };
+}
+
+function whole(context: RequestContext, status: number, body: string, contentType: string): HttpResponse {
+  const answered: HttpResponse = { status, headers: [], body, contentType };
+  if (isRead(context, status)) answered.etag = etagOf(body);
+  return answered;
+}
+
+const isRead = ({ method }: RequestContext, status: number): boolean => method !== 'POST' && status === 200;
+
+/** 200 once the operation ran. Errors before that are all 400. */
+const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
+
+const stringify = (operation: PreparedEntry, result: PublicResult): string =>
+  operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
+
+/** Runs the nth operation of a request, or returns the errors that prevent it. */
+export async function run(
+  context: RequestContext,
+  session: Session,
+  operation: PreparedEntry,
+  index: number,
+): Promise<PublicResult> {
+  let result: PublicResult;
+  try {
+    if (operation instanceof OperationRefused) throw operation;
+    const { headers, requestId, response } = context;
+    const { errors, data = null } = await operation.execute(
+      newContext(session, {
+        cost: operation.cost,
+        requestId,
+        client: response,
+        idempotency: headers['idempotency-key'] === undefined ? undefined : idempotencyFor(context, index),
+      }),
+    );
+    result = errors ? { errors, data } : { data };
+  } catch (error) {
+    if (!(error instanceof OperationRefused)) throw error;
+    result = { errors: [...error.errors] };
+  }
+  if (result.errors) noteErrors(context, result.errors);
+  if (context.headers['x-ratelimit-extension'] === 'on')
+    result.extensions = { rateLimit: formatBudget(session.budget(session.units)) };
+  return result;
+}

@@ -1,0 +1,54 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { TestGateway } from '../../kit/gateway.ts';
+import { fill, makeWorld, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
+
+const kit = useGateway(sqlite);
+let world: World;
+beforeAll(async () => {
+  world = await makeWorld(kit);
+});
+
+const SSE = { accept: 'application/json;q=0, application/graphql-response+json;q=0, text/event-stream' };
+
+/** Subscriptions are in subscription.test.ts. */
+describe('an operation that is no subscription, over SSE', () => {
+  it.each([
+    '{ pet(id: $P) { id name category { name } } }',
+    '{ pet(id: 404404) { id } a: events(after: "x") { nodes { id } } }',
+    '{ events(first: 1) { nodes { data } } rateLimit { cost } }',
+    '{ __schema { queryType { name } } }',
+    'mutation { a: updatePet(id: $P, input: {name: "A"}) { name } b: updatePet(id: $P, input: {name: "B"}) { name } }',
+    'mutation { a: updatePet(id: $P, input: {name: "C"}) { name } b: deleteOrder(id: 99) }',
+  ])('has the result that JSON has: %s', async (query) => {
+    const body = { query: fill(query, world) };
+    const json = await send(kit.gateway, 'POST /graphql', { body });
+    const sse = await send(kit.gateway, 'POST /graphql', { body, headers: SSE });
+    expect([sse.status, sse.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    expect(/^event: next\ndata: (.*)\n\nevent: complete\n/m.exec(sse.text)?.[1], sse.about).toBe(json.text);
+  });
+
+  it.each([
+    ['{', 400, 'GRAPHQL_PARSE_FAILED'],
+    [
+      `{ ${Array.from({ length: 11 }, (_, n) => `a${n}: pet(id: 1) { id }`).join(' ')} }`,
+      406,
+      'NOT_ACCEPTABLE',
+    ],
+    [['{ __typename }'], 406, 'NOT_ACCEPTABLE'],
+  ])('is JSON if there is nothing to stream: %s', async (queries, status, code) => {
+    const body = Array.isArray(queries) ? queries.map((query) => ({ query })) : { query: queries };
+    const sent = await send(kit.gateway, 'POST /graphql', { body, headers: SSE });
+    expect([sent.status, sent.json.errors[0].extensions.code], sent.about).toEqual([status, code]);
+  });
+
+  it('leaves nothing to the log of Yoga, which would have variables where DEBUG is set', async () => {
+    vi.stubEnv('DEBUG', '1');
+    const debug = vi.spyOn(console, 'debug').mockReturnValue();
+    const gateway = await TestGateway.start(kit.gateway.store, {}, kit.clock);
+    await send(gateway, 'POST /graphql', { body: { query: '{ __typename }' }, headers: SSE });
+    await gateway.close();
+    expect(debug).not.toHaveBeenCalled();
+    vi.unstubAllEnvs();
+    debug.mockRestore();
+  });
+});
