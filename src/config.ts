@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isNetwork } from './access/networks.ts';
-import { parseDuration } from './foundation/duration.ts';
+import { parseDuration } from './foundation/instant.ts';
 
 const onOff = (fallback: boolean) =>
   z

@@ -4,7 +4,7 @@ import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
 import { type Config, isLocalDevelopment } from './config.ts';
 import { EventStreams } from './events/streams.ts';
-import { type Clock, systemClock } from './foundation/clock.ts';
+import { type Clock, systemClock } from './foundation/instant.ts';
 import { Authentication } from './http/authentication.ts';
 import { Cors } from './http/cors.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';

@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache';
-import type { Clock } from '../foundation/clock.ts';
+import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
-import { lruCache } from '../foundation/lru.ts';
+import type { Clock } from '../foundation/instant.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ApiKey, Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';

@@ -1,6 +1,6 @@
 import { customerNetwork } from '../foundation/address.ts';
-import type { Clock } from '../foundation/clock.ts';
-import { lruCache } from '../foundation/lru.ts';
+import { lruCache } from '../foundation/cache.ts';
+import type { Clock } from '../foundation/instant.ts';
 import { MINUTE } from '../store/usage.ts';
 import type { WindowView } from './limiter.ts';
 

@@ -1,4 +1,4 @@
-import { lruCache } from '../foundation/lru.ts';
+import { lruCache } from '../foundation/cache.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, Charge, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
 import { banDuration, DAY, MINUTE, toRetryAfter } from '../store/usage.ts';

@@ -1,6 +1,6 @@
 import { getGraphQLRateLimiter, type Store as TimestampStore } from 'graphql-rate-limit';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/instant.ts';
 
 /** Bounds the memory, at 8 bytes each. More than one process can count within a window. */
 const MAX_TIMESTAMPS = 2_000_000;

@@ -79,11 +79,7 @@ export class AppError extends Error {
     message: string,
     options: { retryAfter?: number; fields?: readonly Issue[]; cause?: unknown } = {},
   ) {
-    // A client's mistake needs no stack trace, and capturing one would be a quarter of the cost of a refusal.
-    const { stackTraceLimit } = Error;
-    if (ERRORS[code].status < 500) Error.stackTraceLimit = 0;
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'AppError';
     this.code = code;
     this.retryAfter = options.retryAfter;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Id } from './id.ts';
+import { type Id, MAX_INT64 } from './id.ts';
 import { formatInstant, parseDate, parseInstant } from './instant.ts';
-import { MAX_INT64 } from './integers.ts';
 import * as rules from './validation.ts';
 
 /** A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest int64. */

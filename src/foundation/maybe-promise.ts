@@ -7,17 +7,6 @@ export const andThen = <T, R>(
   next: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> => (value instanceof Promise ? value.then(next) : next(value));
 
-/** Does work for each item, one after the other, synchronously if all of it is. */
-export function forEachInOrder<T>(
-  items: readonly T[],
-  work: (item: T) => MaybePromise<unknown>,
-): MaybePromise<void> {
-  for (const [i, item] of items.entries()) {
-    const done = work(item);
-    if (done instanceof Promise) return done.then(() => forEachInOrder(items.slice(i + 1), work));
-  }
-}
-
 /** Runs `work` and passes any error to `recover`, whether thrown or rejected. */
 export function attempt<T>(
   work: () => MaybePromise<T>,

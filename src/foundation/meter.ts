@@ -1,5 +1,14 @@
 import { AppError } from './errors.ts';
 
+/** Operations above this many units are refused. */
+export const MAX_COST = 50;
+/** List entries per unit. */
+export const ENTRIES_PER_UNIT = 100;
+/** Weight per unit. */
+export const WEIGHT_PER_UNIT = 2_500;
+/** Entries of a list that is not asked for a number of them. */
+export const DEFAULT_PAGE_SIZE = 20;
+
 /** How much of one kind of work a request may do. */
 interface Allowance {
   /** Of which there is too much in `examines more than 100 records`. */

@@ -1,5 +1,5 @@
 import Negotiator from 'negotiator';
-import { lruCache } from '../foundation/lru.ts';
+import { lruCache } from '../foundation/cache.ts';
 
 /** Chooses one of several media types by an Accept header (RFC 9110 section 12.5.1). */
 export class Negotiation {

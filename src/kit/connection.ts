@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
+import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
 import { cursorOf, DEFAULT_SORT, type GivenFilter, readList, type Sort } from './list-arguments.ts';

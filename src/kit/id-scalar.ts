@@ -11,8 +11,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { AppError, type Issue } from '../foundation/errors.ts';
-import { ID_RULE, parseId } from '../foundation/id.ts';
-import { MAX_INT64 } from '../foundation/integers.ts';
+import { ID_RULE, MAX_INT64, parseId } from '../foundation/id.ts';
 
 /** graphql-js prefixes the messages of scalars but keeps their extensions. */
 const invalid = (message: string, node?: ValueNode) =>

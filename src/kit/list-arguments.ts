@@ -1,12 +1,10 @@
+import { lruCache, memoized } from '../foundation/cache.ts';
 import { decodeCursor, encodeCursor, type Position, type SortValue } from '../foundation/cursor.ts';
 import type { Issue } from '../foundation/errors.ts';
 import { type Field, type FieldKind, isFolded } from '../foundation/fields.ts';
 import { folded } from '../foundation/folded.ts';
-import { type Id, parseId } from '../foundation/id.ts';
+import { type Id, MAX_INT64, parseId } from '../foundation/id.ts';
 import { parseInstant } from '../foundation/instant.ts';
-import { MAX_INT64 } from '../foundation/integers.ts';
-import { lruCache } from '../foundation/lru.ts';
-import { memoized } from '../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';

@@ -2,7 +2,7 @@ import { stringify } from 'lossless-json';
 import type { Config } from '../config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { MAX_INT64 } from '../foundation/integers.ts';
+import { MAX_INT64 } from '../foundation/id.ts';
 import { type Lifecycle, lifecycleOf } from '../rows/lifecycle.ts';
 import type { Route } from '../rows/route.ts';
 import { Components } from './components.ts';

@@ -8,9 +8,9 @@ import {
   OperationTypeNode,
   TypeNameMetaFieldDef,
 } from 'graphql';
+import { memoized } from '../foundation/cache.ts';
 import { AppError, isRefusal } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import { memoized } from '../foundation/memoized.ts';
 import type { Context } from '../kit/context.ts';
 import type { Write, Writer } from '../kit/write.ts';
 import type { Transaction } from '../store/store.ts';

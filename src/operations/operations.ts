@@ -9,9 +9,9 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
+import { memoized } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import { memoized } from '../foundation/memoized.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';

@@ -1,5 +1,5 @@
 import type { DocumentNode, GraphQLSchema } from 'graphql';
-import { memoized } from '../foundation/memoized.ts';
+import { memoized } from '../foundation/cache.ts';
 import type { WriteJson } from '../kit/json-writer.ts';
 import type { Operation } from './documents.ts';
 import { flatDocument } from './flat-document.ts';

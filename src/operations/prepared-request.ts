@@ -2,7 +2,7 @@ import { requireScopes } from '../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
 import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
-import { MAX_COST } from '../foundation/pricing.ts';
+import { MAX_COST } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';

@@ -19,7 +19,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
-import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/pricing.ts';
+import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
 import { ruleOf } from '../kit/argument-rules.ts';
 import { idIssues, isOpaque } from '../kit/id-scalar.ts';
 import { inputRulesOf, isParsed, parseInput, rememberParsed } from '../kit/input-rules.ts';

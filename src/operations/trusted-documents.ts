@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { bindingOf, type Principal } from '../access/api-keys.ts';
 import type { Session } from '../access/session.ts';
-import type { Clock } from '../foundation/clock.ts';
 import { AppError } from '../foundation/errors.ts';
+import type { Clock } from '../foundation/instant.ts';
 import type { DocumentStore, TrustedDocument } from '../store/store.ts';
 import {
   hashOf,

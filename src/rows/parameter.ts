@@ -8,7 +8,7 @@ import {
   type JsonSchema,
 } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
-import { DEFAULT_PAGE_SIZE } from '../foundation/pricing.ts';
+import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';

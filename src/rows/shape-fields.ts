@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../foundation/fields.ts';
-import { MAX_INT32 } from '../foundation/integers.ts';
+import { MAX_INT32 } from '../foundation/id.ts';
 import type { ShapeField } from './shape.ts';
 
 /** Fields of REST bodies whose values are no records of a store. */

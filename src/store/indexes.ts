@@ -1,4 +1,4 @@
-import { memoized } from '../foundation/memoized.ts';
+import { memoized } from '../foundation/cache.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
 /** Lists of single values that an engine merges for one in order, at most. */

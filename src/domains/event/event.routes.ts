@@ -1,4 +1,4 @@
-import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
+import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';

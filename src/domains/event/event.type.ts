@@ -1,7 +1,7 @@
 import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
-import { DEFAULT_PAGE_SIZE } from '../../foundation/pricing.ts';
+import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { withRule } from '../../kit/argument-rules.ts';
 import { builder } from '../../kit/builder.ts';
 import { type ConnectionArguments, connectionRule } from '../../kit/connection.ts';

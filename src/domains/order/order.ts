@@ -1,5 +1,5 @@
 import { boolean, defaulting, instant, integer, optional, reference } from '../../foundation/fields.ts';
-import { MAX_INT32 } from '../../foundation/integers.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
 import { declareRecord, type RecordOf } from '../../foundation/record.ts';
 import { Pet } from '../pet/pet.ts';
 

@@ -1,5 +1,5 @@
 import { choice, choices, defaulting, integer, name, reference, viewedBy } from '../../foundation/fields.ts';
-import { MAX_INT32 } from '../../foundation/integers.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
 import { declareRecord, type RecordOf } from '../../foundation/record.ts';
 import { Category } from '../category/category.ts';
 

@@ -1,8 +1,8 @@
 import type { Document, Filter, UpdateFilter } from 'mongodb';
+import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
-import { memoized } from '../../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import { changedFields, type EventRecord } from '../events.ts';

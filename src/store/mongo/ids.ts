@@ -1,4 +1,4 @@
-import { MAX_INT64 } from '../../foundation/integers.ts';
+import { MAX_INT64 } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import { gather } from './batching.ts';

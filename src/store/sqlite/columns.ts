@@ -1,8 +1,7 @@
-import type { Field, FieldKind } from '../../foundation/fields.ts';
-import { isFolded } from '../../foundation/fields.ts';
+import { memoized } from '../../foundation/cache.ts';
+import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
-import { memoized } from '../../foundation/memoized.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { snakeCase } from '../../foundation/record-rules.ts';
 import { fieldsOfIndex, indexFor, type ListIndex } from '../indexes.ts';

@@ -1,5 +1,4 @@
-import type { Id } from '../../foundation/id.ts';
-import { MAX_INT64 } from '../../foundation/integers.ts';
+import { type Id, MAX_INT64 } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import type { SqliteConnection } from './connection.ts';

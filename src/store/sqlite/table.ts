@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import { lruCache } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
-import { lruCache } from '../../foundation/lru.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';

@@ -12,7 +12,7 @@ export interface Follower {
   refresh(): void;
   /** Writes what it has gathered, as the last part of a transaction. */
   beforeCommit?(): void;
-  /** Tells others. What it throws does not undo the commit. */
+  /** Tells others. Never throws. */
   onCommitted?(): void;
 }
 
@@ -31,35 +31,26 @@ interface Write {
  * nothing is ever seen that is not committed.
  */
 export class Writer {
+  /** Why the latest transaction could not be committed; undefined if it could. */
+  failure: unknown;
+  /** Changes when the work that is running ends. */
+  turn = 0;
   readonly #db: SqliteConnection;
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
   #isScheduled = false;
   /** Resolves when the open transaction has ended. */
   #open: Promise<unknown> | undefined;
-  /** Counts the works that have begun and ended. */
-  #turn = 0;
   /** Changes with every commit of another connection. */
   #version: unknown;
-  #failure: unknown;
 
   constructor(db: SqliteConnection) {
     this.#db = db;
     this.#version = db.value('pragma data_version');
   }
 
-  /** Why the latest transaction could not be committed; undefined if it could. */
-  get failure(): unknown {
-    return this.#failure;
-  }
-
   follow(follower: Follower): void {
     this.#followers.push(follower);
-  }
-
-  /** Changes when the work that is running ends. */
-  get turn(): number {
-    return this.#turn;
   }
 
   /** Whether the file may have changes that are not committed. */
@@ -121,7 +112,7 @@ export class Writer {
       do {
         const write = this.#queue.shift()!;
         group.push(write);
-        this.#turn++;
+        this.turn++;
         const { changes } = this.#db;
         try {
           const value = await (write.several ? withinTime(write.work) : write.work());
@@ -132,18 +123,18 @@ export class Writer {
           answers.push(() => write.reject(error));
         }
       } while (this.#goesOn(group, began));
-      this.#turn++;
+      this.turn++;
       for (const follower of this.#followers) follower.beforeCommit?.();
       this.#db.exec('commit');
     } catch (error) {
-      this.#turn++;
-      if (!isRefusal(error)) this.#failure = error;
+      this.turn++;
+      if (!isRefusal(error)) this.failure = error;
       this.#undo();
       // Only the last one can have failed by a fault of its own.
       const all = group.length > 0 ? group : this.#queue.splice(0);
       return all.map((write) => () => write.reject(write === all.at(-1) ? error : unavailable(error)));
     }
-    this.#failure = undefined;
+    this.failure = undefined;
     for (const follower of this.#followers) follower.onCommitted?.();
     return answers;
   }
@@ -171,9 +162,5 @@ async function withinTime<T>(work: () => T | Promise<T>): Promise<T> {
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unavailable(new Error('A transaction took too long.'))), MAX_WAIT);
   });
-  try {
-    return await Promise.race([work(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await Promise.race([work(), late]).finally(() => clearTimeout(timer));
 }

@@ -1,6 +1,6 @@
 import { RESOURCES } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
-import { MAX_INT32 } from '../../foundation/integers.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
 import type { Route } from '../../rows/route.ts';
 import type { Shape } from '../../rows/shape.ts';
