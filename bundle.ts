@@ -119,7 +119,7 @@ function digestOfInputs(): string {
   const build = ['bundle.ts', 'vite.config.ts', 'guides.ts', 'package-lock.json'].map((name) =>
     join(ROOT, name),
   );
-  const shared = ['pricing.ts', 'words.ts'].map((name) => join(ROOT, 'src/foundation', name));
+  const shared = [join(ROOT, 'src/foundation/words.ts')];
   for (const file of [
     ...below('src/transports/pages/explorer'),
     ...below('docs'),
