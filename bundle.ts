@@ -86,7 +86,7 @@ export async function bundlePages(): Promise<void> {
   await buildPages({ ...config, configFile: false });
   process.env.NODE_ENV = NODE_ENV;
   const files = readdirSync(OUTPUT, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('.vite'))
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.html'))
     .map((entry) => join(entry.parentPath, entry.name));
   await Promise.all(files.map(compress));
   writeFileSync(join(ROOT, 'dist/guides.json'), JSON.stringify(renderGuides(join(ROOT, 'docs'))));

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import GithubSlugger from 'github-slugger';
 import MarkdownIt from 'markdown-it';
-import type { Guide } from './src/transports/pages/guides.ts';
+import type { Guide } from './src/transports/pages/templates.ts';
 
 /** The order of the guides: for clients, for operators, for those who change the gateway. Others follow. */
 const ORDER = ['tasks', 'clients', 'webhooks', 'interface', 'operating', 'growing', 'architecture'];

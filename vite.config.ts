@@ -10,6 +10,9 @@ export const SOURCES = fileURLToPath(new URL('src/transports/pages/explorer', im
 /** Where the pages are built: what is served is here under the path that it is served at. */
 export const OUTPUT = fileURLToPath(new URL('dist/pages', import.meta.url));
 
+/** A template each, which the server fills in (src/transports/pages/pages.ts). */
+const PAGES = ['graphiql', 'docs', 'console', 'guides', 'landing'];
+
 /** The browser code: GraphiQL, the REST docs, the console, the guides and the landing page. */
 export default defineConfig({
   root: SOURCES,
@@ -21,7 +24,6 @@ export default defineConfig({
     emptyOutDir: true,
     assetsDir: 'explorer',
     assetsInlineLimit: 0,
-    manifest: true,
     target: 'es2023',
     // Which have light-dark(): what takes its place elsewhere knows no choice of a theme.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
@@ -33,17 +35,39 @@ export default defineConfig({
         Object.entries({
           'first-paint': 'first-paint.ts',
           'plain-query': 'graphiql/plain-query.ts',
-          graphiql: 'graphiql/main.tsx',
-          docs: 'docs/main.ts',
-          console: 'console/main.tsx',
-          guides: 'guides/main.ts',
-          landing: 'landing/main.ts',
+          ...Object.fromEntries(PAGES.map((name) => [name, `${name}.html`])),
         }).map(([name, file]) => [name, join(SOURCES, file)]),
       ),
     },
   },
-  plugins: [systemFonts(), scalar()],
+  plugins: [layout(), systemFonts(), scalar()],
 });
+
+/** Puts each page into the layout, and the files that it names by `built:NAME` under their names with a digest. */
+function layout(): Plugin[] {
+  return [
+    {
+      name: 'layout',
+      transformIndexHtml: {
+        order: 'pre',
+        handler: (page) =>
+          readFileSync(join(SOURCES, 'layout.html'), 'utf8').replace('<!-- page -->', () => page),
+      },
+    },
+    {
+      name: 'names of files',
+      transformIndexHtml: {
+        order: 'post',
+        handler: (html, { bundle = {} }) =>
+          html.replace(/(?<=")built:([\w.-]+)/g, (_, name: string) => {
+            const named = (file: (typeof bundle)[string]) =>
+              file.type === 'asset' ? file.names.includes(name) : file.name === name;
+            return `/${Object.values(bundle).find(named)!.fileName}`;
+          }),
+      },
+    },
+  ];
+}
 
 /** Removes the two font families that GraphiQL embeds, 340 kB compressed, in favour of system fonts. */
 function systemFonts(): Plugin {

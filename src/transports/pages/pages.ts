@@ -1,34 +1,49 @@
 import { lexicographicSortSchema, printSchema } from 'graphql';
+import type { Config } from '../../config.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { coalesced } from '../../http/coalesced.ts';
-import { etagOf } from '../../http/etag.ts';
 import { GRAPHQL_PATH } from '../../http/paths.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
-import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
+import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
+import { deploymentOf, openApiJson } from '../../openapi/document.ts';
+import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { Bundle } from './bundle.ts';
-import { consoleBody } from './console.ts';
-import { docsBody } from './docs.ts';
-import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
-import { guideBody, guidePath, guides } from './guides.ts';
-import { escapeHtml, HTML_HEADERS, HTML_TYPE, type HtmlPageOptions, htmlPage } from './html.ts';
-import { landingBody, originOf } from './landing.ts';
-import { openApiPage } from './openapi.ts';
-import { CONSOLE_PATH, DOCS_PATH, GUIDES_PATH, ICON_PATH, OPENAPI_PATH, SDL_PATH } from './paths.ts';
-import { TextPage } from './text-page.ts';
+import { operationsByTag } from './docs.ts';
+import { FIRST_EXAMPLE, LANDING_EXAMPLE } from './explorer/graphiql/first-example.ts';
+import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
+import { textPage } from './text-page.ts';
 
-/**
- * @param introspection whether there is a schema to link to
- * @param script shows the operation that the editor will open with
- */
-const graphiqlBody = (introspection: boolean, script: string) => `<h1 class="unseen">GraphiQL</h1>
-<main id="main" tabindex="-1"><p class="loading" id="loading" role="status">Loading the editor …</p><div id="graphiql"><pre id="plain-query">${escapeHtml(FIRST_EXAMPLE)}</pre></div></main>
-<script type="module" src="${script}"></script>
-<noscript>GraphiQL needs JavaScript.${
-  introspection ? ` Without it, read <a href="${SDL_PATH}">the schema</a>.` : ''
-}</noscript>`;
+/** The only sources that a page may run or load (CSP level 3). Scripts set inline styles, and styles contain data URLs. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "worker-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Of every page. Pages are private, because the paths of some serve data to programs with a key. */
+const HTML_HEADERS: Headers = Object.entries({
+  'Cache-Control': 'private, no-cache',
+  Vary: 'Accept, Accept-Encoding, X-API-Key, Authorization',
+  'Content-Security-Policy': POLICY,
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+}).flat();
+
+/** Minimum interval between scrapes in milliseconds: collecting metrics takes longer than most requests. */
+const METRICS_INTERVAL = 250;
+
+const METHODS = 'GET, HEAD, OPTIONS';
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
 
@@ -36,35 +51,34 @@ type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
 interface Entry {
   page: Page;
   /** The requests that it is for; by default all, of which those other than GET and HEAD are refused. */
-  isFor?: (context: RequestContext) => boolean;
+  isFor?: ((context: RequestContext) => boolean) | undefined;
 }
 
-/**
- * Minimum interval between scrapes in milliseconds, because collecting metrics takes longer than most
- * requests.
- */
-const METRICS_INTERVAL = 250;
-
-const json = (value: unknown): HttpResponse => ({
-  status: 200,
-  headers: ['Cache-Control', 'no-store'],
-  body: JSON.stringify(value),
-});
+interface HtmlPage {
+  path: string;
+  /** The file of `explorer`, without its ending. */
+  template: string;
+  title: string;
+  /** What search engines and previews of links show. */
+  description: string;
+  data?: (origin: string) => object;
+  isFor?: Entry['isFor'];
+}
 
 /** Everything served without a key and outside the quotas. */
 export class Pages implements Transport {
   readonly name = 'page';
   readonly errorResponse = errorResponse;
   readonly #entries = new Map<string, Entry>();
-  readonly #bundle = new Bundle();
-  /** Called on the first request for one: a gateway that serves only programs has none. */
+  readonly #file: Entry = { page: sameOrigin(() => ({ status: 200, headers: [], pass: serveFile })) };
+  /** Called on the first request for a guide. */
   #addGuides: (() => void) | undefined;
-  readonly #file: Entry = { page: sameOrigin(() => this.#bundle.handle()) };
 
   constructor({ config, store, metrics, schema, routes }: TransportServices) {
-    const { REST_BASE_PATH: basePath, GRAPHIQL, INTROSPECTION, MCP, TRUST_PROXY } = config;
+    const { REST_BASE_PATH: basePath, GRAPHIQL: graphiql, INTROSPECTION: introspection, MCP: mcp } = config;
+    const keyOf = (context: RequestContext) => originOf(context, config.TRUST_PROXY);
     const add = (path: string, page: Page, isFor?: Entry['isFor']) =>
-      this.#entries.set(path, { page, ...(isFor && { isFor }) });
+      this.#entries.set(path, { page, isFor });
     add('/health/live', () => json({ status: 'live' }));
     const ping = coalesced(() => store.ping(), 0);
     add('/health/ready', async () => {
@@ -76,99 +90,75 @@ export class Pages implements Transport {
       const { contentType } = metrics;
       add('/metrics', async () => ({ status: 200, headers: [], body: await text(), contentType }));
     }
-    add(OPENAPI_PATH, openApiPage(config, routes));
+    add('/openapi.json', textPage({ contentType: 'application/json', text: openApi(config, routes), keyOf }));
     // Asked for by browsers on pages without an icon link.
-    add('/favicon.ico', redirectTo(ICON_PATH));
-    if (INTROSPECTION) {
-      const sdl = new TextPage(
-        'text/plain; charset=utf-8',
-        () => `${printSchema(lexicographicSortSchema(schema))}\n`,
-      );
-      add(SDL_PATH, (context) => sdl.handle(context));
+    add('/favicon.ico', redirectTo('/favicon.svg'));
+    if (introspection) {
+      const text = () => `${printSchema(lexicographicSortSchema(schema))}\n`;
+      add('/schema.graphql', textPage({ contentType: 'text/plain; charset=utf-8', text }));
     }
-
-    const bundle = this.#bundle;
-    const addPage = (page: HtmlPage, isFor?: Entry['isFor']) => {
-      const html = new TextPage(
-        HTML_TYPE,
-        () => htmlPage({ ...page, bundle, graphiql: GRAPHIQL }),
-        HTML_HEADERS,
-      );
-      add(
-        page.path,
-        sameOrigin((context) => html.handle(context)),
-        isFor,
-      );
-      add(`${page.path}/`, redirectTo(page.path), isRead);
+    const addPage = ({ path, template, title, description, data, isFor }: HtmlPage) => {
+      const common = { path, title, description, basePath, graphiql, introspection, mcp };
+      const page = textPage({
+        contentType: 'text/html; charset=utf-8',
+        text: (origin) => render(template, { ...common, ...data?.(origin) }),
+        headers: HTML_HEADERS,
+        ...(path === '/' && { keyOf }),
+      });
+      add(path, sameOrigin(page), isFor);
+      if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
     addPage({
-      path: DOCS_PATH,
-      name: 'docs',
+      path: '/',
+      template: 'landing',
+      title: 'Petstore',
+      description:
+        'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
+      data: (origin) => ({
+        origin,
+        example: LANDING_EXAMPLE,
+        guides: guides(),
+        metrics: metrics && config.METRICS,
+      }),
+      isFor: isNavigation,
+    });
+    addPage({
+      path: '/docs',
+      template: 'docs',
       title: 'Petstore REST API',
       description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
-      body: () => docsBody([...routes, ...STREAMS], basePath, GRAPHIQL && INTROSPECTION),
+      data: () => ({ tags: operationsByTag([...routes, ...STREAMS], graphiql && introspection) }),
     });
     addPage({
-      path: CONSOLE_PATH,
-      name: 'console',
+      path: '/console',
+      template: 'console',
       title: 'Petstore console',
       description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
-      body: () => consoleBody(basePath, MCP),
     });
+    if (graphiql)
+      addPage({
+        path: GRAPHQL_PATH,
+        template: 'graphiql',
+        title: 'Petstore GraphiQL',
+        description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
+        data: () => ({ example: FIRST_EXAMPLE }),
+        isFor: isNavigation,
+      });
     this.#addGuides = () => {
-      for (const guide of [undefined, ...guides()])
+      for (const shown of [undefined, ...guides()])
         addPage({
-          path: guide ? guidePath(guide) : GUIDES_PATH,
-          name: 'guides',
-          title: guide ? `${guide.title} · Petstore` : 'Petstore guides',
+          path: shown ? `/guides/${shown.slug}` : '/guides',
+          template: 'guides',
+          title: shown ? `${shown.title} · Petstore` : 'Petstore guides',
           description:
             'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.',
-          body: () => guideBody(guide),
+          data: () => ({ guides: guides(), shown }),
         });
     };
-    if (GRAPHIQL)
-      addPage(
-        {
-          path: GRAPHQL_PATH,
-          name: 'graphiql',
-          title: 'Petstore GraphiQL',
-          description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
-          body: () => graphiqlBody(INTROSPECTION, bundle.page('plain-query').script),
-        },
-        isNavigation,
-      );
-    const features = {
-      basePath,
-      graphiql: GRAPHIQL,
-      mcp: MCP,
-      metrics: metrics !== undefined && config.METRICS,
-      introspection: INTROSPECTION,
-    };
-    const landing = (context: RequestContext): HttpResponse => {
-      const html = htmlPage({
-        path: '/',
-        name: 'landing',
-        title: 'Petstore',
-        description:
-          'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
-        body: () => landingBody({ ...features, origin: originOf(context, TRUST_PROXY) }),
-        bundle,
-        graphiql: GRAPHIQL,
-      });
-      // It differs between requests.
-      return {
-        status: 200,
-        headers: [...HTML_HEADERS],
-        etag: etagOf(html),
-        body: html,
-        contentType: HTML_TYPE,
-      };
-    };
-    add('/', sameOrigin(landing), isNavigation);
   }
 
   get roots(): readonly string[] {
-    return [...this.#bundle.roots, GUIDES_PATH, ...this.#entries.keys()].map(rootOf);
+    return [...FILE_ROOTS, '/guides', ...this.#entries.keys()].map(rootOf);
   }
 
   matches(context: RequestContext): boolean {
@@ -177,31 +167,33 @@ export class Pages implements Transport {
 
   admit(context: RequestContext): void {
     // The names of files change with every release.
-    context.operation = this.#bundle.has(context.path) ? 'asset' : context.path;
+    context.operation = hasFile(context.path) ? 'asset' : context.path;
     context.route = context.path;
   }
 
   handle(context: RequestContext): MaybePromise<HttpResponse> {
     const { method, path } = context;
-    if (method === 'GET' || method === 'HEAD') return this.#find(context)!(context);
+    if (isRead(context)) return this.#find(context)!(context);
     if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
     throw new MethodNotAllowed(method, path, METHODS);
   }
 
   #find(context: RequestContext): Page | undefined {
     const { path } = context;
-    if (path.startsWith(GUIDES_PATH)) {
+    if (path.startsWith('/guides')) {
       this.#addGuides?.();
       this.#addGuides = undefined;
     }
-    const entry = this.#entries.get(path) ?? (this.#bundle.has(path) ? this.#file : undefined);
+    const entry = this.#entries.get(path) ?? (hasFile(path) ? this.#file : undefined);
     return entry?.isFor?.(context) === false ? undefined : entry?.page;
   }
 }
 
-type HtmlPage = Omit<HtmlPageOptions, 'bundle' | 'graphiql'>;
-
-const METHODS = 'GET, HEAD, OPTIONS';
+const json = (value: unknown): HttpResponse => ({
+  status: 200,
+  headers: ['Cache-Control', 'no-store'],
+  body: JSON.stringify(value),
+});
 
 /** Redirects to a page, keeping the query. */
 const redirectTo =
@@ -221,3 +213,21 @@ const isRead = ({ method }: RequestContext): boolean => method === 'GET' || meth
 /** Whether a browser is navigating: programs that send GraphQL by GET ask for JSON. */
 const isNavigation = (context: RequestContext): boolean =>
   isRead(context) && context.headers.accept?.includes('text/html') === true;
+
+/** The origin used by the browser, or localhost if that is unsafe to paste into a shell. */
+function originOf({ headers }: RequestContext, proxies: number): string {
+  const { host = '', 'x-forwarded-proto': protocol } = headers;
+  const isSecure = proxies > 0 && String(protocol).split(',')[0]!.trim() === 'https';
+  return `${isSecure ? 'https' : 'http'}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
+}
+
+const PLACEHOLDER = 'http://origin.invalid';
+
+/** The OpenAPI description with the address that it was requested at: tools that import it from a URL need an absolute one. */
+function openApi(config: Config, routes: readonly Route[]): (origin: string) => string {
+  let text: string | undefined;
+  return (origin) => {
+    text ??= openApiJson({ ...deploymentOf(config), origin: PLACEHOLDER }, undefined, routes);
+    return text.replace(PLACEHOLDER, origin);
+  };
+}

@@ -113,9 +113,7 @@ describe('pages', () => {
       'Endpoints',
       'Guides',
     ]);
-    expect(text).toContain(
-      `curl -H &#39;X-API-Key: YOUR_KEY&#39; \\\n  &#39;${kit.gateway.url}/pets?limit=2&#39;`,
-    );
+    expect(text).toContain(`curl -H 'X-API-Key: YOUR_KEY' \\\n  '${kit.gateway.url}/pets?limit=2'`);
     const pages = ['/docs', '/graphql', '/console'];
     const others = ['/openapi.json', '/schema.graphql', '/health/ready', '/health/live', '/metrics'];
     expect(endpointsOf(text)).toEqual([...pages, '/mcp', '/pets', ...others]);

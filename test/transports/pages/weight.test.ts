@@ -33,11 +33,11 @@ it.each([
   async ({ page, first, all }) => {
     const { text } = await send(kit.gateway, page, { key: null, headers: { accept: 'text/html' } });
     const paths = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, path]) => path!);
-    const blocking = paths(/<(?:link rel="stylesheet" href|script src)="([^"]+)"/g);
+    const blocking = paths(/<(?:link rel="stylesheet" crossorigin href|script\s+src)="([^"]+)"/g);
     expect(blocking.length).toBeGreaterThan(1);
     const before = (await transferred(page)) + (await sum(blocking));
     const scripts = paths(
-      /<(?:script type="module" src|link rel="(?:modulepreload|preload)"[^>]* href)="([^"]+)"/g,
+      /<(?:script\s+type="module"[^>]* src|link\s+rel="(?:modulepreload|preload)"[^>]* href)="([^"]+)"/g,
     );
     const total = before + (await sum(scripts));
     console.info(page, before, total, blocking.length + scripts.length + 1);

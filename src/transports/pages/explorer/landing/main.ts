@@ -1,7 +1,7 @@
 import '../pages.css';
 import '../widgets.css';
 import './landing.css';
-import { parse } from 'lossless-json';
+import indented from 'json-stringify-pretty-compact';
 import { copy } from '../clipboard.ts';
 import { element } from '../element.ts';
 import { initHeader } from '../header.ts';
@@ -14,23 +14,7 @@ const FREE_UNITS = 60;
 /** Between two lines of the answer, in milliseconds. */
 const LINE_TIME = 70;
 /** Longer objects take a line for each field. */
-const LINE_LENGTH = 80;
-
-/** Indents JSON, short records on one line each, with its numbers as they were written. */
-function indented(value: unknown, indent = ''): string {
-  if (typeof value !== 'object' || value === null || 'isLosslessNumber' in value)
-    return typeof value === 'string' ? JSON.stringify(value) : String(value);
-  const isList = Array.isArray(value);
-  const inner = `${indent}  `;
-  const parts = (inside: string) =>
-    Object.entries(value).map(([name, each]) => `${isList ? '' : `"${name}": `}${indented(each, inside)}`);
-  const short = isList ? '' : `{ ${parts('').join(', ')} }`;
-  if (short !== '' && short.length <= LINE_LENGTH && !short.includes('\n')) return short;
-  const [open, close] = isList ? '[]' : '{}';
-  return `${open}\n${parts(inner)
-    .map((part) => inner + part)
-    .join(',\n')}\n${indent}${close}`;
-}
+const maxLength = 90;
 
 /** A line of JSON with its values marked. */
 function lineOf(text: string): HTMLElement {
@@ -113,7 +97,7 @@ element('run').addEventListener('click', async () => {
       state.kind === 'accepted' &&
       `: ${number(windowAt(state.budget.minute, Date.now()).remaining)} units left this minute`;
     said.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
-    void play(indented(parse(text)));
+    void play(indented(JSON.parse(text), { maxLength }));
   } catch (error) {
     said.textContent = (error as Error).message;
   }
