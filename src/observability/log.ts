@@ -36,7 +36,11 @@ export interface Log {
 export async function openLog(level: string): Promise<Log> {
   // Makes a pipe non-blocking: a thread that is stuck on it would delay the exit of the process.
   process.stdout.on('error', () => {});
-  const destination = pino.destination({ dest: STDOUT, sync: false, maxLength: MAX_WAITING });
+  const destination = pino.destination({
+    ...{ dest: STDOUT, sync: false, maxLength: MAX_WAITING },
+    // With 0, a flush would not wait for what is being written.
+    minLength: 1,
+  });
   let dropped = 0;
   let isClosed = false;
   const drop = (lines: string) => {
