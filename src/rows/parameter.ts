@@ -116,8 +116,9 @@ export function listParameters(
     rule: `must be one of ${sorts.join(', ')}`,
     read: (text) => (sorts.includes(text) ? text : undefined),
     check({ limit: _, ...variables }, given) {
-      if (given.has('sort') && variables.sort === undefined) return [];
-      const filter = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
+      const all = Object.entries(variables);
+      if (all.length === 0 || (given.has('sort') && variables.sort === undefined)) return [];
+      const filter = all.filter(([name]) => Object.hasOwn(record.fields, name));
       return readList(record, variables, Object.fromEntries(filter), below).issues;
     },
   };
@@ -178,6 +179,7 @@ export function readTexts(
     else variables[name] = parameter.repeatable ? values : values[0];
   }
   for (const { check } of parameters) found.push(...(check?.(variables, given) ?? []));
+  if (found.length === 0) return variables;
   const names = [...given.keys()];
   issues.push(...found.toSorted((a, b) => names.indexOf(a.path) - names.indexOf(b.path)));
   return variables;
