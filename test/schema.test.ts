@@ -237,7 +237,7 @@ describe('validation before execution', () => {
     [
       NEW_PET,
       { input: { name: 7, categoryId: 0, status: 'gone', age: 1 } },
-      `name: must be a string; categoryId: ${ID_RULE}; status: must be one of available, pending, sold; age: is not a known field.`,
+      `name: must be a string; categoryId: ${ID_RULE}; status: must be one of available, pending, sold; age: is not a known field (known: name, categoryId, status).`,
     ],
     [
       NEW_ORDER,

@@ -157,15 +157,11 @@ export class Session {
   async requireFree(): Promise<void> {
     await this.charge(0);
     if (await this.#takeFree()) return;
-    const limit = this.#limit(FREE, FREE_REQUESTS);
-    throw this.#refuseForOneSecond(
-      `The key exceeds ${FREE_REQUESTS} ${FREE} per second. Retry in 1 s.`,
-      limit,
-    );
+    throw this.#refuseForOneSecond(this.#limit(FREE, FREE_REQUESTS));
   }
 
   async #takeFree(): Promise<boolean> {
-    this.#isFree ||= (await this.#counters.window.take(this.#limit(FREE, FREE_REQUESTS), 1)) === undefined;
+    this.#isFree ||= await this.#counters.window.take(this.#limit(FREE, FREE_REQUESTS), 1);
     return this.#isFree;
   }
 
@@ -193,11 +189,11 @@ export class Session {
     const max = mutations === 0 ? null : PLANS[this.principal.plan].mutationsPerSecond;
     if (max === null) return this.#charge(due);
     const limit = this.#limit('mutations', max);
-    return andThen(this.#counters.window.take(limit, mutations), (refusal) => {
-      if (refusal === undefined) return this.#charge(due);
+    return andThen(this.#counters.window.take(limit, mutations), (passes) => {
+      if (passes) return this.#charge(due);
       // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
       return andThen(this.#charge(0), () => {
-        throw this.#refuseForOneSecond(refusal, limit);
+        throw this.#refuseForOneSecond(limit, mutations);
       });
     });
   }
@@ -304,13 +300,15 @@ export class Session {
   }
 
   /** Response headers show the window that refused, even if it is not one of the plan's. */
-  #refuseForOneSecond(message: string, limit: Limit): AppError {
+  #refuseForOneSecond(limit: Limit, amount = 1): AppError {
     const tightest = {
       limit: limit.max,
       remaining: this.#counters.window.room(limit),
       resetAt: this.now() + 1_000,
     };
     this.decision = { ...this.decision!, outcome: 'refused', tightest };
+    const advice = amount > limit.max ? `Send at most ${limit.max} at once.` : 'Retry in 1 s.';
+    const message = `The key exceeds ${limit.max} ${limit.name} per second. ${advice}`;
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 

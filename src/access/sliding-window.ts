@@ -67,7 +67,6 @@ export class SlidingWindow {
     this.#timestamps = new RecentTimestamps(clock);
     this.#limiter = getGraphQLRateLimiter({
       identifyContext: (limit: Limit) => identityOf(limit),
-      formatError: ({ fieldName, max }) => `The key exceeds ${max} ${fieldName} per second.`,
       store: this.#timestamps,
     });
   }
@@ -81,15 +80,16 @@ export class SlidingWindow {
    * Counts a group: all of it passes, or none does and none counts.
    *
    * @param amount at least 1
-   * @returns why it is refused; undefined if it passes
+   * @returns whether it passes
    */
-  take(limit: Limit, amount: number): Promise<string | undefined> {
+  take(limit: Limit, amount: number): Promise<boolean> {
     const decision = this.#turn.then(async () => {
       const call = { parent: undefined, args: { counted: { length: amount } }, context: limit };
-      return this.#limiter(
+      const refusal = await this.#limiter(
         { ...call, info: { fieldName: limit.name } as never },
         { max: limit.max, window: WINDOW, arrayLengthField: 'counted', uncountRejected: true },
       );
+      return refusal === undefined;
     });
     this.#turn = decision.catch(() => {});
     return decision;

@@ -1,8 +1,8 @@
 import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
-import type { Issue } from '../foundation/errors.ts';
-import { issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
+import { type Issue, unknownNames } from '../foundation/errors.ts';
+import { issuesOf } from '../foundation/validation.ts';
 
 /** What inputs were parsed to before their operation runs. */
 const parsed = new WeakMap<object, object>();
@@ -24,7 +24,7 @@ export function parseInput(
   const { data, error } = rules.safeParse(known);
   for (const issue of error ? issuesOf(error.issues) : [])
     into.push(path && issue.path === 'body' ? { ...issue, path } : issue);
-  for (const name of unknown) into.push({ path: name, message: UNKNOWN_FIELD_RULE });
+  into.push(...unknownNames(unknown, 'field', Object.keys(rules.shape)));
   return error || unknown.length > 0 ? undefined : rememberParsed(data);
 }
 

@@ -96,11 +96,11 @@ export class Prices {
     let units = 0;
     let freeWeight = 0;
     const fields: { name: string; units: number }[] = [];
-    let dearest = { key: '', units: 0 };
-    const add = ({ definition, key }: SelectedField, own: number) => {
+    let dearest = { field: selection[0]!, units: 0 };
+    const add = (field: SelectedField, own: number) => {
       units += own;
-      fields.push({ name: definition.name, units: own });
-      if (own > dearest.units) dearest = { key, units: own };
+      fields.push({ name: field.definition.name, units: own });
+      if (own > dearest.units) dearest = { field, units: own };
     };
     for (const field of selection) {
       const { entries, weight } = walk.amountOf(field, rows);
@@ -119,7 +119,7 @@ export class Prices {
     if (units > MAX_COST) {
       const [all, own] = [units, dearest.units].map((count) => count.toLocaleString('en-US'));
       throw tooComplex(
-        `costs ${all} units; the maximum is ${MAX_COST}. ${dearest.key} alone costs ${own}: ask for less in its lists (first, last), or in several operations`,
+        `costs ${all} units; the maximum is ${MAX_COST}. ${dearest.field.key} alone costs ${own}: ${walk.adviceFor(dearest.field, dearest.units)}`,
       );
     }
     return { units, fields, dependsOnVariables: walk.dependsOnVariables };
@@ -163,6 +163,17 @@ class Walk {
     const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
     const weight = amount.weight + more + values * (this.#weights.get(definition) ?? 1);
     return { entries: amount.entries + entries, weight };
+  }
+
+  /** What to ask for instead of a root field of too many units, or with others. */
+  adviceFor({ definition, nodes }: SelectedField, units: number): string {
+    if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
+    const given = this.#argumentsOf(definition, nodes[0]);
+    const page = isPaged(definition) ? this.#sizeOf(definition, given)! : 0;
+    const fitting = Math.floor((page * MAX_COST) / units);
+    return fitting > 0
+      ? `${typeof given.last === 'number' ? 'last' : 'first'}: ${fitting} fits`
+      : 'ask for less in the lists below it (first, last)';
   }
 
   /** A record has one type, so the most expensive one counts. */

@@ -1,5 +1,5 @@
 import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
-import type { Issue } from '../foundation/errors.ts';
+import { type Issue, unknownNames } from '../foundation/errors.ts';
 import {
   DATE_RULE,
   type Field,
@@ -159,13 +159,12 @@ export function readTexts(
   what = 'query parameter',
 ): Record<string, unknown> {
   const variables: Record<string, unknown> = {};
-  const found: Issue[] = [];
+  const known = parameters.map(({ name }) => name);
+  const unknown = [...given.keys()].filter((name) => !known.includes(name));
+  const found = unknownNames(unknown, what, known);
   for (const [name, texts] of given) {
     const parameter = parameters.find((known) => known.name === name);
-    if (!parameter) {
-      found.push({ path: name, message: `is not a known ${what}` });
-      continue;
-    }
+    if (!parameter) continue;
     if (texts.length > 1 && !parameter.repeatable) {
       found.push({ path: name, message: 'must not be repeated' });
       continue;

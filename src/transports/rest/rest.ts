@@ -51,7 +51,7 @@ export class RestTransport implements Transport {
     const { method, path } = context;
     const session = context.session!;
     const match = this.#router.find(method, path);
-    if (!match) throw pathNotFound(path);
+    if (!match) throw pathNotFound(path, this.#router.near(path));
     const { operation } = match;
     if (!operation) {
       const { allow } = match;
@@ -70,14 +70,18 @@ export class RestTransport implements Transport {
   }
 }
 
-/** @param path unknown, or with broken percent-encoding */
-function pathNotFound(path: string): AppError {
+/**
+ * @param path unknown, or with broken percent-encoding
+ * @param near those that may be meant
+ */
+function pathNotFound(path: string, near: readonly string[]): AppError {
   try {
     decodeURIComponent(path);
   } catch {
     return new AppError('BAD_REQUEST', 'The path is not valid percent-encoded UTF-8.');
   }
-  return new AppError('NOT_FOUND', `There is no ${cut(path)}.`);
+  const guess = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : '';
+  return new AppError('NOT_FOUND', `There is no ${cut(path)}.${guess} All paths are listed at /docs.`);
 }
 
 /** The headers that announce the end of an operation (RFC 9745, RFC 8594). */

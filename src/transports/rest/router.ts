@@ -1,4 +1,6 @@
+import { distance } from 'fastest-levenshtein';
 import FindMyWay from 'find-my-way';
+import { GRAPHQL_PATH, MCP_PATH } from '../../http/paths.ts';
 import type { Method } from '../../rows/route.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 
@@ -15,10 +17,12 @@ const MAX_SEGMENT_LENGTH = 16_000;
 /** Finds operations by method and path. HEAD is routed like GET. */
 export class Router {
   readonly #paths = FindMyWay({ maxParamLength: MAX_SEGMENT_LENGTH });
+  readonly #templates = new Set<string>(OTHERS);
 
   /** @param basePath of all paths */
   add(basePath: string, operation: RestOperation): void {
     const { method, path } = operation.row;
+    this.#templates.add(basePath + path);
     this.#paths.on(method, basePath + path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
   }
 
@@ -33,4 +37,35 @@ export class Router {
     );
     return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
   }
+  /** Paths that may be meant by one where nothing is, as OpenAPI writes them: at most two, the nearest first. */
+  near(path: string): readonly string[] {
+    if (path.length > MAX_GUESSED_LENGTH) return [];
+    const given = segmentsOf(path);
+    const ranked = [...this.#templates]
+      .map((template) => {
+        const known = segmentsOf(template);
+        const shared = given.filter((segment) => known.some((other) => isNear(segment, other))).length;
+        return { template, nearness: shared / Math.max(given.length, known.length) };
+      })
+      .sort((a, b) => b.nearness - a.nearness);
+    const least = Math.max(0.3, ranked[0]!.nearness * 0.7);
+    return ranked
+      .filter(({ nearness }) => nearness > least)
+      .slice(0, 2)
+      .map(({ template }) => template);
+  }
 }
+
+/** What else there is that clients may mistype. */
+const OTHERS = [GRAPHQL_PATH, MCP_PATH, '/docs', '/openapi.json', '/health/ready', '/metrics'];
+
+/** Longer paths are not compared with those that there are. */
+const MAX_GUESSED_LENGTH = 100;
+
+const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
+
+/** Whether a segment is probably meant to be one of a template. */
+const isNear = (given: string, known: string): boolean =>
+  known.startsWith('{')
+    ? /^\d+$/.test(given)
+    : distance(given.toLowerCase(), known) <= Math.max(1, Math.floor(known.length / 3));

@@ -131,7 +131,7 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
         );
         for (const name of ['', 'idempotencyKey'])
           expect(await errorOf('listPets', { [name]: 'x' })).toBe(
-            `VALIDATION_FAILED: ${name}: is not a known argument. Correct the arguments and call again.`,
+            `VALIDATION_FAILED: ${name}: is not a known argument (known: status, categoryId, name, sort, limit, after). Correct the arguments and call again.`,
           );
         expect(await errorOf('listOrders', { complete: [] })).toMatch(/complete: must be text/);
         expect(await errorOf('createPet', { categoryId: '1' })).toMatch(

@@ -166,19 +166,25 @@ describe('query parameters of lists', () => {
     ['/pets?limit=1&limit=1', 'limit: must not be repeated.'],
     ['/pets?after=1&after=2', 'after: must not be repeated.'],
     ['/store/orders?complete=true&complete=true', 'complete: must not be repeated.'],
-    ['/pets?Limit=1', 'Limit: is not a known query parameter.'],
-    ['/pets?=1', ': is not a known query parameter.'],
-    ['/categories?status=sold', 'status: is not a known query parameter.'],
-    ['/store/inventory?categoryId=1', 'categoryId: is not a known query parameter.'],
-    ['/store/orders/1?x=1', 'x: is not a known query parameter.'],
-    ['DELETE /store/orders/1?force=1', 'force: is not a known query parameter.'],
+    [
+      '/pets?Limit=1',
+      'Limit: is not a known query parameter (known: status, categoryId, name, sort, limit, after).',
+    ],
+    ['/pets?=1', ': is not a known query parameter (known: status, categoryId, name, sort, limit, after).'],
+    ['/categories?status=sold', 'status: is not a known query parameter (known: name, sort, limit, after).'],
+    [
+      '/store/inventory?categoryId=1',
+      'categoryId: is not a known query parameter (known: status, sort, limit, after).',
+    ],
+    ['/store/orders/1?x=1', 'x: is not a known query parameter (there are none).'],
+    ['DELETE /store/orders/1?force=1', 'force: is not a known query parameter (there are none).'],
     [
       '/categories/0/pets?limit=0&x=1',
-      `categoryId: ${ID}; limit: must be an integer from 1 to 100; x: is not a known query parameter.`,
+      `categoryId: ${ID}; limit: must be an integer from 1 to 100; x: is not a known query parameter (known: status, name, sort, limit, after).`,
     ],
     [
       '/pets?status=x&categoryId=x&limit=x&after=x&a=1&b=1',
-      `status: must be one of available, pending, sold; categoryId: ${ID}; limit: must be an integer from 1 to 100; after: must be an integer from 0 to ${LARGEST}; a: is not a known query parameter; b: is not a known query parameter.`,
+      `status: must be one of available, pending, sold; categoryId: ${ID}; limit: must be an integer from 1 to 100; after: must be an integer from 0 to ${LARGEST}; a: is not a known query parameter (known: status, categoryId, name, sort, limit, after); b: is not a known query parameter.`,
     ],
   ])('responds 400 VALIDATION_FAILED to %s', async (path, message) => {
     expectRefusal(await send(kit.gateway, path), 'VALIDATION_FAILED', message);

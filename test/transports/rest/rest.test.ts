@@ -110,7 +110,10 @@ describe('REST_BASE_PATH', () => {
     expect(next, list.about).toMatch(/^\/api\/v1\/pets\?/);
     expectAnswer(await send(kit.gateway, next!), 200);
     for (const path of ['/pets', '/api/v1', '/api/v1/', '/api/pets', '/api/v1/pets/']) {
-      expectRefusal(await send(kit.gateway, path), 'NOT_FOUND', `There is no ${path}.`);
+      const refused = await send(kit.gateway, path);
+      expectRefusal(refused, 'NOT_FOUND');
+      expect(refused.json.message).toContain(`There is no ${path}. `);
+      expect(refused.json.message).toContain(path.includes('pets') ? 'mean /api/v1/pets' : ' /docs.');
     }
     expect((await send(kit.gateway, '/graphql?query={__typename}')).status).toBe(200);
   });
@@ -118,6 +121,26 @@ describe('REST_BASE_PATH', () => {
 
 describe('REST requests', () => {
   const kit = useGateway(sqlite);
+
+  it.each([
+    ['/pet', '/pets'],
+    ['/Pets/', '/pets'],
+    ['/pet/1', '/pets/{petId}'],
+    ['/v1/pets', '/pets or /pets/{petId}'],
+    ['/orders', '/store/orders'],
+    ['/category/7/pets', '/categories/{categoryId}/pets'],
+    ['/graphq', '/graphql'],
+    ['/wp-login.php', undefined],
+    [`/${'pets'.repeat(4_000)}`, undefined],
+  ])('answers %.20s with the paths near it and where all are listed', async (path, near) => {
+    const refused = await send(kit.gateway, path);
+    expectRefusal(refused, 'NOT_FOUND');
+    const guess = near ? ` Did you mean ${near}?` : '';
+    expect(refused.json.message).toMatch(/^There is no \/[^ ]+\. /);
+    expect(refused.json.message.replace(/^There is no [^ ]+/, '')).toBe(
+      `${guess} All paths are listed at /docs.`,
+    );
+  });
 
   it('accepts a merge patch with PATCH alone, and a body without a type or with that of its charset', async () => {
     const { O } = await makeWorld(kit);
@@ -157,13 +180,13 @@ describe('REST requests', () => {
         expectRefusal(
           await send(kit.gateway, 'POST /store/orders', { body }),
           'VALIDATION_FAILED',
-          `${name}: is not a known field.`,
+          `${name}: is not a known field (known: id, petId, quantity, shipDate, complete).`,
         );
       }
       expectRefusal(
         await send(kit.gateway, `/pets?${name}=1`),
         'VALIDATION_FAILED',
-        `${name}: is not a known query parameter.`,
+        `${name}: is not a known query parameter (known: status, categoryId, name, sort, limit, after).`,
       );
     },
   );

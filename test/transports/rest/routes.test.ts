@@ -185,7 +185,7 @@ PUT /pets/${MISSING} {"name":"Tom","categoryId":${MISSING}}
 POST /pets {}
   VALIDATION_FAILED name: is required; categoryId: is required.
 POST /pets {"name":7,"categoryId":"1","status":"gone","age":3,"id":1}
-  VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold; age: is not a known field; id: is not a known field.
+  VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold; age: is not a known field (known: name, categoryId, status); id: is not a known field.
 POST /pets {"name":null,"categoryId":null,"status":null}
   VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold.
 POST /pets {"name":" \t ","categoryId":$C}
@@ -205,7 +205,7 @@ PUT /pets/$P {"id":null,"name":"Max","categoryId":$C}
 PATCH /pets/$P {"id":$F}
   VALIDATION_FAILED id: must equal the id in the path.
 PATCH /pets/$P {"quantity":1}
-  VALIDATION_FAILED quantity: is not a known field.
+  VALIDATION_FAILED quantity: is not a known field (known: name, categoryId, status).
 POST /categories {"description":7}
   VALIDATION_FAILED name: is required; description: must be a string.
 POST /categories {"name":"x","description":null}
@@ -219,7 +219,7 @@ PATCH /categories/$C {"name":null}
 PUT /categories/$C {"name":"x","description":null}
   VALIDATION_FAILED description: must be a string.
 PATCH /categories/$C {"id":$E,"x":1}
-  VALIDATION_FAILED id: must equal the id in the path; x: is not a known field.
+  VALIDATION_FAILED id: must equal the id in the path; x: is not a known field (known: name, description).
 POST /store/orders {"id":0,"petId":-1,"quantity":0,"shipDate":"tomorrow","complete":"yes"}
   VALIDATION_FAILED id: ${ID}; petId: ${ID}; quantity: must be an integer from 1 to 2147483647; shipDate: ${INSTANT_RULE}; complete: must be true or false.
 PATCH /store/orders/$O {"complete":null}
@@ -231,7 +231,7 @@ PUT /store/orders/$O {"petId":null}
 PUT /store/inventory/$P {}
   VALIDATION_FAILED quantity: is required.
 PUT /store/inventory/$P {"quantity":-1,"nope":"sold"}
-  VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647; nope: is not a known field.
+  VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647; nope: is not a known field (known: quantity).
 PATCH /store/inventory/$P {"quantity":null}
   VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647.
 PUT /store/inventory/$P {"quantity":9,"status":"pending"}
@@ -239,11 +239,11 @@ PUT /store/inventory/$P {"quantity":9,"status":"pending"}
 PATCH /store/inventory/$P {"status":"pending"}
   VALIDATION_FAILED status: cannot be changed here.
 PATCH /store/inventory/$P {"status":"x","nope":1}
-  VALIDATION_FAILED status: must be one of available, pending, sold; nope: is not a known field.
+  VALIDATION_FAILED status: must be one of available, pending, sold; nope: is not a known field (known: quantity).
 PUT /store/inventory/${MISSING} {"quantity":1,"status":"pending"}
   NOT_FOUND There is no pet ${MISSING}.
 PATCH /store/inventory/$P {"id":$P}
-  VALIDATION_FAILED id: is not a known field.
+  VALIDATION_FAILED id: is not a known field (known: quantity).
 `);
 
 onAnyEngine('REST operations', (kit, { name: engine }) => {
