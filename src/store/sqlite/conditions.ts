@@ -1,5 +1,4 @@
 import { endOfPrefix } from '../../foundation/folded.ts';
-import type { Id } from '../../foundation/id.ts';
 import { type AnyRecord, isPrefix } from '../../foundation/record.ts';
 import { fewValued } from '../indexes.ts';
 import { columnsOf, sortColumn } from './columns.ts';
@@ -7,29 +6,17 @@ import type { Value } from './connection.ts';
 
 /** Conditions on columns, all of which must match. */
 export interface Conditions {
-  equal: readonly (readonly [column: string, value: Value])[];
+  equal: readonly (readonly [column: string, value: Value | typeof PARENT])[];
   /** Distinct values of columns, at least one each. */
   oneOf: readonly { column: string; values: readonly Value[] }[];
   /** The fields of these. */
   fields: readonly string[];
   /** The start of a folded text. */
-  prefix?: Range & { field: string; text: string };
-}
-
-/** The range of a folded text that begins with a prefix, which the last one may have no end. */
-interface Range {
-  column: string;
-  lower: string;
-  upper: string | undefined;
+  prefix?: { field: string; text: string };
 }
 
 /** Stands for the value of an outer query's `parent`. */
 export const PARENT = Symbol('parent.value');
-
-/** What rows match. */
-export type Filter = Omit<Conditions, 'equal'> & {
-  equal: readonly (readonly [column: string, value: Value | typeof PARENT])[];
-};
 
 /** A part of a statement, with its parameters. */
 export interface Query {
@@ -37,11 +24,8 @@ export interface Query {
   params: Value[];
 }
 
-/** Conditions on columns; null matches nothing. */
-export type Where = Conditions | null;
-
-/** Translates a filter of the port. */
-export function whereOf(record: AnyRecord, filter: Readonly<Record<string, unknown>>): Where {
+/** Translates a filter of the port. @returns null if nothing can match */
+export function whereOf(record: AnyRecord, filter: Readonly<Record<string, unknown>>): Conditions | null {
   const equal: [string, Value][] = [];
   const oneOf: Conditions['oneOf'][number][] = [];
   const fields: string[] = [];
@@ -50,8 +34,7 @@ export function whereOf(record: AnyRecord, filter: Readonly<Record<string, unkno
     const value = filter[field];
     if (value === undefined) continue;
     if (isPrefix(value)) {
-      const { prefix: text } = value;
-      prefix = { field, text, column: sortColumn(record, field), lower: text, upper: endOfPrefix(text) };
+      prefix = { field, text: value.prefix };
       continue;
     }
     if (!Array.isArray(value)) equal.push([name, stored(value)]);
@@ -87,44 +70,23 @@ export function inOrderBy(record: AnyRecord, where: Conditions, sort: string | u
   };
 }
 
-/** Ids as a JSON array of integers, which `json_each` reads exactly. */
-export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
-
-/**
- * SQL for a JSON array of one value for each parent, in their order.
- *
- * @param value SQL of the value, which may refer to `parent.value`
- * @param parents the parameter with their `idList`, by default the last
- */
-export const forEachParent = (value: string, parents = '?'): string =>
-  `select json_group_array(value) from (select (${value}) as value from json_each(${parents}) as parent order by parent.key)`;
-
-/** Conditions on columns, with their parameters. */
-export const allOf = (equal: Filter['equal']): { sql: string[]; params: Value[] } => ({
+/** The conditions on single values, by `and`. */
+export const allOf = (equal: Conditions['equal']): { sql: string[]; params: Value[] } => ({
   sql: equal.map(([name, value]) => `${name} = ${value === PARENT ? 'parent.value' : '?'}`),
   params: equal.flatMap(([, value]) => (value === PARENT ? [] : value)),
 });
 
-/** The conditions of a filter. */
-export function matchesOf({ equal, oneOf, prefix }: Filter): Query {
+/** All conditions of a filter. */
+export function matchesOf(record: AnyRecord, { equal, oneOf, prefix }: Conditions): Query {
   const { sql, params } = allOf(equal);
   for (const { column, values } of oneOf) {
     sql.push(`${column} in (${values.map(() => '?').join(', ')})`);
     params.push(...values);
   }
   if (prefix) {
-    sql.push(`${prefix.column} >= ?`);
-    params.push(prefix.lower);
-  }
-  if (prefix?.upper !== undefined) {
-    sql.push(`${prefix.column} < ?`);
-    params.push(prefix.upper);
+    const [column, end] = [sortColumn(record, prefix.field), endOfPrefix(prefix.text)];
+    sql.push(`${column} >= ?`, ...(end === undefined ? [] : [`${column} < ?`]));
+    params.push(prefix.text, ...(end === undefined ? [] : [end]));
   }
   return { sql: sql.join(' and '), params };
-}
-
-/** A WHERE clause of the conditions that there are. */
-export function clauseOf(...conditions: (string | false | undefined)[]): string {
-  const all = conditions.filter(Boolean).join(' and ');
-  return all && ` where ${all}`;
 }

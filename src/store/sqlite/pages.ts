@@ -4,18 +4,7 @@ import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { type Segment, type Span, segmentsOf, spansOf } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, listIndexName, sortColumn } from './columns.ts';
-import {
-  allOf,
-  type Conditions,
-  clauseOf,
-  type Filter,
-  forEachParent,
-  idList,
-  inOrderBy,
-  matchesOf,
-  PARENT,
-  type Query,
-} from './conditions.ts';
+import { allOf, type Conditions, inOrderBy, matchesOf, PARENT, type Query } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
 /** A part of a list that one index search reads in order. */
@@ -28,26 +17,19 @@ const partsOf = (segment: Segment): Part[] => {
   return descending ? parts.reverse() : parts;
 };
 
-/** A part of a list. */
-interface Range {
+/** The lists of a record that an index has in order: those with conditions, below parents if there are any. */
+interface Lists {
   record: AnyRecord;
+  where: Conditions;
+  /** Undefined for lists that are ordered by id. */
+  sort: string | undefined;
   /** Undefined for the table itself. */
   index: string | undefined;
-  /** Undefined for a list that is ordered by id. */
-  sort: string | undefined;
-  part: Part;
 }
 
-/** A list of which a page is read: of one parent, or the only one. */
-interface List<T> {
-  parent: Id | undefined;
-  items: T[];
-}
-
-/** The field and the column that refer to parents, and the parents. */
+/** The field that refers to parents, and the parents. */
 export interface Parents {
   field: string;
-  column: string;
   parents: readonly Id[];
 }
 
@@ -57,6 +39,53 @@ export interface RowForm<T> {
   columns: string;
   json: string;
   decode(row: readonly unknown[]): T;
+}
+
+function listsOf(
+  record: AnyRecord,
+  conditions: Conditions,
+  ofParents: Parents | undefined,
+  sort: string | undefined,
+): Lists {
+  const { equal, fields, ...where } = inOrderBy(record, conditions, sort);
+  const all = ofParents ? [...fields, ofParents.field] : fields;
+  const own: Conditions['equal'] = ofParents ? [[columnName(ofParents.field), PARENT]] : [];
+  const index = listIndexName(record, all, sort);
+  return { record, where: { ...where, equal: [...equal, ...own], fields: all }, sort, index };
+}
+
+/** SQL for a JSON array of a value for each parent, in their order. Its last parameter is `idList` of them. */
+const forEachParent = (value: string): string =>
+  `select json_group_array(value) from (select (${value}) as value from json_each(?) as parent order by parent.key)`;
+
+/** Ids as a JSON array of integers, which `json_each` reads exactly. */
+export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
+
+/**
+ * Counts the records that match: those of each of some parents, or all. SQLite counts about 20 entries of an index in a
+ * microsecond, and a whole table much faster.
+ *
+ * @throws QUERY_TOO_COMPLEX if it is more than the meter allows
+ */
+export function countMatching(
+  db: SqliteConnection,
+  record: AnyRecord,
+  ofParents: Parents | undefined,
+  conditions: Conditions,
+  meter: Meter | undefined,
+): number[] {
+  const { where, index } = listsOf(record, conditions, ofParents, conditions.prefix?.field);
+  if (index === undefined) return [db.value(`select count(*) from ${record.plural}`) as number];
+  const { sql, params } = matchesOf(record, where);
+  if (meter) params.push(meter.left('counted') + 1);
+  const matching = `select 1 from ${record.plural} indexed by ${index} where ${sql} ${meter ? 'limit ?' : ''}`;
+  const count = `select count(*) from (${matching})`;
+  const counts = ofParents
+    ? db.json<number[]>(forEachParent(count), [...params, idList(ofParents.parents)])!
+    : [db.value(count, params) as number];
+  const examined = counts.reduce((sum, n) => sum + n, 0);
+  meter?.draw('counted', examined);
+  return counts;
 }
 
 /**
@@ -76,18 +105,21 @@ export function readPages<T>(
   const { limit, backward } = request;
   const { prefix } = conditions;
   const sort = request.order?.field ?? prefix?.field;
-  const where = filterOf(inOrderBy(record, conditions, sort), ofParents);
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
-  const index = listIndexName(record, where.fields, sort);
-  const lists = (ofParents?.parents ?? [undefined]).map((parent): List<T> => ({ parent, items: [] }));
+  const from = listsOf(record, conditions, ofParents, sort);
+  const lists = (ofParents?.parents ?? ['']).map((parent) => ({ parent, items: [] as T[] }));
   const order = request.order ?? { field: sort, descending: false };
   let open = lists;
   for (const part of segmentsOf(field, { ...request, order }, prefix?.text).flatMap(partsOf)) {
     if (open.length === 0) break;
     const wanted = limit + 1 - open.reduce((least, { items }) => Math.min(least, items.length), limit);
-    const { sql, params } = rowsOf({ record, index, sort, part }, columns, where, wanted);
-    const rowsOfLists = eachOf(db, `select json_group_array(${json}) from (${sql})`, params, open);
-    for (let i = 0; i < open.length; i++) for (const row of rowsOfLists[i]!) open[i]!.items.push(decode(row));
+    const { sql, params } = rowsOf(from, part, columns, wanted);
+    const rows = `select json_group_array(${json}) from (${sql})`;
+    const texts = ofParents
+      ? db.json<string[]>(forEachParent(rows), [...params, idList(open.map(({ parent }) => parent))])!
+      : [db.value(rows, params) as string];
+    for (const [i, { items }] of open.entries())
+      for (const row of JSON.parse(texts[i]!) as unknown[][]) items.push(decode(row));
     open = open.filter(({ items }) => items.length <= limit);
   }
   return lists.map(({ items }): Page<T> => {
@@ -98,117 +130,50 @@ export function readPages<T>(
   });
 }
 
-/** The conditions of a list, below a parent if there are any. */
-const filterOf = (conditions: Conditions, ofParents: Parents | undefined): Filter =>
-  ofParents
-    ? {
-        ...conditions,
-        equal: [...conditions.equal, [ofParents.column, PARENT]],
-        fields: [...conditions.fields, ofParents.field],
-      }
-    : conditions;
-
-/**
- * Counts the records that match: those of each of some parents, or all. SQLite counts about 20 entries of an index in a
- * microsecond, and a whole table much faster.
- *
- * @throws QUERY_TOO_COMPLEX if it is more than the meter allows
- */
-export function countMatching(
-  db: SqliteConnection,
-  record: AnyRecord,
-  ofParents: Parents | undefined,
-  conditions: Conditions,
-  meter: Meter | undefined,
-): number[] {
-  const sort = conditions.prefix?.field;
-  const where = filterOf(inOrderBy(record, conditions, sort), ofParents);
-  const index = listIndexName(record, where.fields, sort);
-  if (index === undefined) return [db.value(`select count(*) from ${record.plural}`) as number];
-  const { sql, params } = matchesOf(where);
-  const limit = meter ? 'limit ?' : '';
-  if (meter) params.push(meter.left('counted') + 1);
-  const matching = `select 1 from ${record.plural} indexed by ${index}${clauseOf(sql)} ${limit}`;
-  const count = `select count(*) from (${matching})`;
-  const counts = ofParents
-    ? db.json<number[]>(forEachParent(count), [...params, idList(ofParents.parents)])!
-    : [db.value(count, params) as number];
-  meter?.draw(
-    'counted',
-    counts.reduce((sum, n) => sum + n, 0),
-  );
-  return counts;
-}
-
-type Rows = readonly (readonly unknown[])[];
-
-/** Runs a query for rows as JSON, for each list. Its SQL may refer to `parent.value`. */
-function eachOf(db: SqliteConnection, sql: string, params: Value[], lists: readonly List<unknown>[]): Rows[] {
-  if (lists[0]!.parent === undefined) return [db.json<Rows>(sql, params)!];
-  const parents = idList(lists.map(({ parent }) => parent!));
-  return db.json<string[]>(forEachParent(sql), [...params, parents])!.map((text) => JSON.parse(text));
-}
-
-/** Selects the rows of a range that match, in its order. */
-function rowsOf(range: Range, columns: string, { equal, oneOf }: Filter, limit: number): Query {
+/** Selects the rows of a part of lists that match, in its order. */
+function rowsOf({ record, where, sort, index }: Lists, part: Part, columns: string, limit: number): Query {
+  const sorted = sort === undefined || part.values === 'any' ? undefined : sortColumn(record, sort);
+  const key = part.values === 'present' ? sorted : undefined;
+  const bounds = boundsOf(part, sorted);
+  // Besides, what several searches need to be merged in order.
+  const selected = key === undefined || key === columnName(sort!) ? columns : `${columns}, ${key}`;
+  const indexed = index === undefined ? '' : ` indexed by ${index}`;
   // Each value has its own index range. SQLite merges them and stops at the limit, whereas `in (…)` would sort all.
-  const combinations = oneOf.reduce<Filter['equal'][]>(
+  const searches = where.oneOf.reduce<Conditions['equal'][]>(
     (all, { column, values }) =>
       all.flatMap((own) => values.map((value) => [...own, [column, value] as const])),
-    [equal],
+    [where.equal],
   );
   const params: Value[] = [];
-  const runs = combinations.map((conditions) => {
-    const run = entriesOf(range, columns, conditions);
-    params.push(...run.params);
-    return run.sql;
+  const runs = searches.map((equal) => {
+    const own = allOf(equal);
+    params.push(...own.params, ...bounds.params);
+    const all = [...own.sql, ...bounds.sql].join(' and ');
+    return `select ${selected} from ${record.plural}${indexed}${all && ` where ${all}`}`;
   });
-  params.push(limit);
-  return { sql: `${runs.join(' union all ')} ${orderOf(range)} limit ?`, params };
-}
-
-/** Selects the entries of a range that match, in any order. */
-function entriesOf(range: Range, columns: string, equal: Filter['equal']): Query {
-  const { record, index } = range;
-  const { sql: conditions, params } = allOf(equal);
-  addBounds(range, conditions, params);
-  const indexed = index === undefined ? '' : ` indexed by ${index}`;
-  const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : '';
-  return { sql: `select ${columns}${sortKeyColumn(range)} from ${record.plural}${indexed}${where}`, params };
-}
-
-/** What several queries need besides to be merged in order. */
-function sortKeyColumn({ record, sort, part }: Range): string {
-  if (sort === undefined || part.values !== 'present') return '';
-  const column = sortColumn(record, sort);
-  return columnName(sort) === column ? '' : `, ${column}`;
-}
-
-function orderOf({ record, sort, part }: Range): string {
   const direction = part.descending ? ' desc' : '';
-  if (sort === undefined || part.values !== 'present') return `order by id${direction}`;
-  return `order by ${sortColumn(record, sort)}${direction}, id${direction}`;
+  const order = [key, 'id'].filter(Boolean).map((column) => `${column}${direction}`);
+  params.push(limit);
+  return { sql: `${runs.join(' union all ')} order by ${order.join(', ')} limit ?`, params };
 }
 
-/** Adds the conditions of a range to others. */
-function addBounds({ record, sort, part }: Range, conditions: string[], params: Value[]): void {
-  const { values, key, lower, upper } = part;
+/** The conditions of a part of a list. @param sorted the column that it is ordered by, if not by id alone */
+function boundsOf({ values, key, lower, upper }: Part, sorted: string | undefined) {
+  const sql: string[] = [];
+  const params: Value[] = [];
   const sqlValue = (value: typeof key): Value => (typeof value === 'boolean' ? Number(value) : value!);
-  let column = 'id';
-  if (values === 'absent') conditions.push(`${sortColumn(record, sort!)} is null`);
-  else if (values === 'present') {
-    const sorted = sortColumn(record, sort!);
-    if (key === undefined) column = sorted;
-    conditions.push(key === undefined ? `${sorted} is not null` : `${sorted} = ?`);
-    // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
-    if (key !== undefined) params.push(sqlValue(key));
-  }
+  const isOrdered = values === 'present' && key === undefined;
+  // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
+  if (values === 'present') sql.push(key === undefined ? `${sorted} is not null` : `${sorted} = ?`);
+  if (key !== undefined) params.push(sqlValue(key));
+  if (values === 'absent') sql.push(`${sorted} is null`);
   for (const [operator, bound] of [
     ['>', lower],
     ['<', upper],
   ] as const) {
     if (!bound) continue;
-    conditions.push(`${column} ${operator}${bound.inclusive ? '=' : ''} ?`);
+    sql.push(`${isOrdered ? sorted : 'id'} ${operator}${bound.inclusive ? '=' : ''} ?`);
     params.push(bound.id === undefined ? sqlValue(bound.key) : BigInt(bound.id));
   }
+  return { sql, params };
 }

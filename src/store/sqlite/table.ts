@@ -6,11 +6,11 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page, PageRequest } from '../table.ts';
-import { type Column, columnName, columnsOf, foldedColumnsOf, insertionOf } from './columns.ts';
-import { idList, whereOf } from './conditions.ts';
+import { type Column, columnsOf, foldedColumnsOf, insertionOf } from './columns.ts';
+import { allOf, whereOf } from './conditions.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
-import { countMatching, type Parents, type RowForm, readPages } from './pages.ts';
+import { countMatching, idList, type Parents, type RowForm, readPages } from './pages.ts';
 import type { Writer } from './writer.ts';
 
 /**
@@ -138,7 +138,7 @@ export class SqliteTable {
   }
 
   pagesByParent(field: string, parents: readonly Id[], filter: Values, request: PageRequest): Page<Stored>[] {
-    return this.#read(filter, request, { field, column: columnName(field), parents });
+    return this.#read(filter, request, { field, parents });
   }
 
   count(filter: Values, meter?: Meter): number {
@@ -146,17 +146,10 @@ export class SqliteTable {
     return where ? countMatching(this.#db, this.#record, undefined, where, meter)[0]! : 0;
   }
 
-  countsByParent(
-    field: string,
-    parents: readonly Id[],
-    { [field]: parent, ...others }: Values,
-    meter?: Meter,
-  ): number[] {
-    const where = whereOf(this.#record, others);
+  countsByParent(field: string, parents: readonly Id[], filter: Values, meter?: Meter): number[] {
+    const where = whereOf(this.#record, filter);
     if (!where) return parents.map(() => 0);
-    const ofParents = { field, column: columnName(field), parents };
-    const counts = countMatching(this.#db, this.#record, ofParents, where, meter);
-    return parent === undefined ? counts : counts.map((n, i) => (parents[i] === parent ? n : 0));
+    return countMatching(this.#db, this.#record, { field, parents }, where, meter);
   }
 
   /** Reads a page: of one list, or of that of each parent. */
@@ -175,11 +168,10 @@ export class SqliteTable {
   }
 
   exists(values: Values, except: Id = NO_ID): boolean {
-    const { equal } = whereOf(this.#record, values)!;
-    const conditions = ['id <> ?', ...equal.map(([name]) => `${name} = ?`)].join(' and ');
-    const params = [BigInt(except), ...equal.map(([, value]) => value)];
-    const sql = `select 1 from ${this.#record.plural} where ${conditions} limit 1`;
-    return this.#db.value(sql, params) !== undefined;
+    const { sql, params } = allOf(whereOf(this.#record, values)!.equal);
+    const conditions = ['id <> ?', ...sql].join(' and ');
+    const query = `select 1 from ${this.#record.plural} where ${conditions} limit 1`;
+    return this.#db.value(query, [BigInt(except), ...params]) !== undefined;
   }
 
   /** Nobody else writes before a transaction has ended. */
