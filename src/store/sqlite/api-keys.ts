@@ -1,6 +1,6 @@
 import type { AccessStore, ApiKey, ApiKeySecret } from '../store.ts';
+import { rowsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
-import { rowsOf } from './rows.ts';
 import type { Writer } from './writer.ts';
 
 /** A key as JSON. A merge patch leaves out what is null (RFC 7396). */

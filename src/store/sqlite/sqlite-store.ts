@@ -13,8 +13,7 @@ import { isPrepared, prepareRecords } from './record-schema.ts';
 import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { SqliteTable } from './table.ts';
 import { documentLists } from './trusted-documents.ts';
-import { usageHistory } from './usage-history.ts';
-import { usageLedger } from './usage-ledger.ts';
+import { usageHistory, usageLedger } from './usage.ts';
 import { webhooks } from './webhooks.ts';
 import { Writer } from './writer.ts';
 
@@ -70,7 +69,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     reads[record.index] = committedReads(table, writer);
   }
   const { reads: webhookStore, writes: webhookWrites } = webhooks(db, writer);
-  const { charge, usage, flush } = usageLedger(db, writer);
+  const usage = usageLedger(db, writer);
   const timer = setInterval(() => attempted(() => writer.catchUp()), CATCH_UP_INTERVAL).unref();
   if (isServer) events.keep(keepEvents);
 
@@ -84,8 +83,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     ...usageHistory(db, writer, now),
     ...documentLists(db, writer),
     ...webhookStore,
-    charge,
-    usage,
+    ...usage.store,
     async ping() {
       db.checkFile();
       // A disk that was full may have room again.
@@ -96,7 +94,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
       clearInterval(timer);
       events.close();
       try {
-        await flush();
+        await usage.close();
         // After all that waits.
         await writer.write(() => {});
       } finally {

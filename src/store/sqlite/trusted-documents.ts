@@ -1,6 +1,6 @@
 import type { DocumentStore, TrustedDocument } from '../store.ts';
+import { rowsOf } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-import { rowsOf } from './rows.ts';
 import type { Writer } from './writer.ts';
 
 const DOCUMENTS = rowsOf('documents', ['list', 'id', 'hash', 'text', 'addedAt', 'lastUsedAt']);

@@ -1,7 +1,7 @@
 import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
 import type { Webhook, WebhookClaim, WebhookStore, WebhookWrites } from '../webhooks.ts';
+import { rowsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
-import { rowsOf } from './rows.ts';
 import type { Writer } from './writer.ts';
 
 const WEBHOOK = `json_object(

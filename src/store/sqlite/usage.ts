@@ -1,0 +1,125 @@
+import { formatDate } from '../../foundation/instant.ts';
+import type { AccessStore, UsageDay, UsageState, UsageTotal } from '../store.ts';
+import { chargeUsage, DAY, HISTORY_KEPT, initialUsage } from '../usage.ts';
+import { rowsOf } from './columns.ts';
+import type { SqliteConnection } from './connection.ts';
+import type { Writer } from './writer.ts';
+
+/** A kill may lose up to one second of counts, but no ban. */
+const FLUSH_AFTER = 500;
+/** Beyond this many keys in memory, saved ones are dropped. */
+const MAX_IN_MEMORY = 20_000;
+
+/**
+ * The usage of each key. The server charges in memory and saves changes in one statement within {@link FLUSH_AFTER}, and
+ * before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
+ */
+export function usageLedger(db: SqliteConnection, writer: Writer) {
+  const states = new Map<string, UsageState>();
+  let changed = new Map<string, UsageState>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const known = (apiKeyId: string): UsageState | undefined =>
+    states.get(apiKeyId) ?? db.json('select state from usage where api_key_id = ?', [apiKeyId]);
+
+  const flush = async (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (changed.size === 0) return;
+    const saving = changed;
+    changed = new Map();
+    try {
+      await writer.write(() =>
+        db.run(
+          `insert into usage (api_key_id, state) select key, value from json_each(?) where true
+           on conflict do update set state = excluded.state`,
+          [JSON.stringify(Object.fromEntries(saving))],
+        ),
+      );
+      if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
+    } catch (error) {
+      // Later states may have been saved meanwhile, as of a ban: the current ones are.
+      for (const [id, state] of saving) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
+      schedule();
+      throw error;
+    }
+  };
+
+  /** What fails is tried again, and {@link Writer.failure} tells of it. */
+  const flushed = () => flush().catch(() => {});
+
+  const schedule = (): void => {
+    timer ??= setTimeout(flushed, FLUSH_AFTER).unref();
+  };
+
+  const store: Pick<AccessStore, 'charge' | 'usage'> = {
+    async charge(charge) {
+      const { apiKeyId } = charge;
+      const before = known(apiKeyId) ?? initialUsage();
+      const result = chargeUsage(before, charge);
+      if (result.usage !== before) {
+        states.set(apiKeyId, result.usage);
+        changed.set(apiKeyId, result.usage);
+        schedule();
+        if (result.usage.bannedUntil !== before.bannedUntil) await flushed();
+      }
+      return result;
+    },
+    usage: async (apiKeyIds) => apiKeyIds.map((id) => known(id) ?? null),
+  };
+  /** Saves one last time. */
+  const close = () => flush().finally(() => clearTimeout(timer));
+  return { store, close };
+}
+
+const OPERATION = ['operation', 'transport', 'requests', 'units', 'refused'];
+const { object: operation } = rowsOf('usage_days', OPERATION);
+const USAGE_DAYS = rowsOf('usage_days', ['apiKeyId', 'date', ...OPERATION]);
+
+/** The history of what keys did: a row for each key, day, operation and transport. */
+export function usageHistory(db: SqliteConnection, writer: Writer, now: () => number) {
+  let removedUntil = '';
+
+  /** Days expire once a day. */
+  const removeExpired = (): void => {
+    const first = formatDate(now() - HISTORY_KEPT * DAY);
+    if (first === removedUntil) return;
+    db.run('delete from usage_days where date < ?', [first]);
+    removedUntil = first;
+  };
+
+  /** @param values SQL for the properties of a day besides its date */
+  const days = <T>(values: string, params: string[]): T[] =>
+    db.json(
+      `select json_group_array(json(day)) from (
+         select json_object('date', date, ${values}) as day
+         from usage_days where api_key_id = ? and date between ? and ? group by date order by date
+       )`,
+      params,
+    )!;
+
+  return {
+    addUsage: (rows, uses) =>
+      writer.write(() => {
+        removeExpired();
+        db.run(
+          `${USAGE_DAYS.insert} on conflict do update set
+             requests = requests + excluded.requests,
+             units = units + excluded.units,
+             refused = refused + excluded.refused`,
+          [JSON.stringify(rows)],
+        );
+        db.run(
+          `update api_keys set last_used_at = max(coalesce(last_used_at, 0), used.value)
+           from json_each(?) as used where used.key = api_keys.id`,
+          [JSON.stringify(uses)],
+        );
+      }, true),
+
+    usageDays: async (...params) =>
+      days<UsageDay>(`'operations', json(json_group_array(json(${operation})))`, params),
+
+    usageTotals: async (...params) =>
+      days<UsageTotal>("'requests', sum(requests), 'units', sum(units), 'refused', sum(refused)", params),
+  } satisfies Pick<AccessStore, 'addUsage' | 'usageDays' | 'usageTotals'>;
+}
