@@ -31,7 +31,7 @@ export interface ShapeField {
   /** For a nested record that GraphQL has as an object: the selection of its fields. */
   selection?: string;
   /** For a nested record: the GraphQL type whose shape it has. */
-  recordType?: (outer: Readonly<Record<string, unknown>>) => string;
+  shapeOf?: (outer: Readonly<Record<string, unknown>>) => Shape;
 }
 
 /**

@@ -31,7 +31,7 @@ const Event: Shape = {
           { $ref: '#/components/schemas/Deleted' },
         ],
       },
-      recordType: ({ type }) => eventShape(fromEventTypeName(type as EventTypeName)).type,
+      shapeOf: ({ type }) => eventShape(fromEventTypeName(type as EventTypeName)),
     },
   },
   example: {

@@ -70,7 +70,7 @@ export const WebhookShape = {
       description: 'The event that cannot be delivered at the moment',
       schema: { $ref: '#/components/schemas/WebhookFailure' },
       selection: selectionOf(FailureShape),
-      recordType: () => FailureShape.type,
+      shapeOf: () => FailureShape,
     },
     disabledReason: optional(choice(DISABLED_REASONS, 'Why it was disabled, if not by its owner')),
     secret: optional(text(60, 'What requests are signed with; only when created and rotated')),

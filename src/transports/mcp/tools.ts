@@ -14,20 +14,13 @@ import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
 import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/refusal.ts';
-import { withIntegerIds, writeList, writeRecord } from '../../operations/representation.ts';
-import {
-  endOf,
-  pageOf,
-  ROUTE_COST,
-  RouteOperation,
-  recordOf,
-  throwErrorOf,
-} from '../../operations/route-operation.ts';
 import { isPastSunset, type Lifecycle, lifecycleOf, refuseAfterSunset } from '../../rows/lifecycle.ts';
 import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
+import { withIntegerIds, writeList, writeRecord } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { poll } from '../poll.ts';
+import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import type { Tool as Definition } from './protocol.ts';
 import {
@@ -159,10 +152,10 @@ class RouteTool implements Tool {
       throwErrorOf(result);
       return toJson({ id: String(variables[pathParameter!]) });
     }
-    if (!list) return writeRecord(shape.type, 'string', recordOf(route, variables, result));
+    if (!list) return writeRecord(shape, 'string', recordOf(route, variables, result));
     const page = pageOf(route, variables, result);
     const after = list === 'log' || page.pageInfo.hasNextPage ? endOf(shape, page) : undefined;
-    const items = `"items":${writeList(shape.type, 'string', page.nodes)}`;
+    const items = `"items":${writeList(shape, 'string', page.nodes)}`;
     return after === undefined ? `{${items}}` : `{${items},"after":${JSON.stringify(after)}}`;
   }
 }

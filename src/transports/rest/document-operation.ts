@@ -9,7 +9,12 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../kit/context.ts';
 import type { PublicResult } from '../../operations/execute.ts';
-import { writeList, writeRecord } from '../../operations/representation.ts';
+import { limit } from '../../rows/parameter.ts';
+import { writeList, writeRecord } from '../../rows/representation.ts';
+import { isExportable, NDJSON, type Route, repeatableFields } from '../../rows/route.ts';
+import { idFieldOf } from '../../rows/shape.ts';
+import { readInput, readObject } from '../input.ts';
+import { poll } from '../poll.ts';
 import {
   endOf,
   idOf,
@@ -18,12 +23,7 @@ import {
   RouteOperation,
   recordOf,
   throwErrorOf,
-} from '../../operations/route-operation.ts';
-import { limit } from '../../rows/parameter.ts';
-import { isExportable, NDJSON, type Route, repeatableFields } from '../../rows/route.ts';
-import { idFieldOf } from '../../rows/shape.ts';
-import { readInput, readObject } from '../input.ts';
-import { poll } from '../poll.ts';
+} from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { type ExportSource, exportLimit, openExport } from './export.ts';
 import { nextLink, type PathParameters, type RestOperation } from './operation.ts';
@@ -147,12 +147,12 @@ function toResponse(
     const page = pageOf(route, variables, result);
     if ((route.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
       headers.push('Link', nextLink(context, endOf(shape, page)!));
-    body = writeList(shape.type, 'integer', page.nodes);
+    body = writeList(shape, 'integer', page.nodes);
   } else {
     const record = recordOf(route, variables, result);
     // Creating happens at the path of the list, which has no parameter.
     if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
-    body = writeRecord(shape.type, 'integer', record);
+    body = writeRecord(shape, 'integer', record);
   }
   return { status, headers, body, etag: etagOf(body) };
 }

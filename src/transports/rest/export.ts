@@ -7,11 +7,11 @@ import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../kit/connection.ts';
-import { writeRecord } from '../../operations/representation.ts';
-import { endOf, type ResultPage } from '../../operations/route-operation.ts';
 import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
+import { writeRecord } from '../../rows/representation.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
 import type { Shape } from '../../rows/shape.ts';
+import { endOf, type ResultPage } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 
 /** Pages sent between two pauses of a millisecond, without which an export takes a processor for itself. */
@@ -94,7 +94,7 @@ export async function openExport(
         for (let next = first; !next.done && failure === undefined; next = await pages.next()) {
           const { nodes } = next.value;
           let lines = '';
-          for (const record of nodes) lines += `${writeRecord(shape.type, 'integer', record)}\n`;
+          for (const record of nodes) lines += `${writeRecord(shape, 'integer', record)}\n`;
           rows += nodes.length;
           after = endOf(shape, next.value) ?? after;
           if (lines !== '') await paced.write(lines);

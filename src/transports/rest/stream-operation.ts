@@ -11,9 +11,9 @@ import { Negotiation } from '../../http/media-type.ts';
 import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import { ROUTE_COST } from '../../operations/route-operation.ts';
 import type { Stream } from '../../rows/route.ts';
 import { readQuery } from '../input.ts';
+import { ROUTE_COST } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './operation.ts';
 

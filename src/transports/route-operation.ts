@@ -3,10 +3,10 @@ import type { Session, UsageSubject } from '../access/session.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
+import type { PublicResult } from '../operations/execute.ts';
+import type { InternalOperation, Operations } from '../operations/operations.ts';
 import type { Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
-import type { PublicResult } from './execute.ts';
-import type { InternalOperation, Operations } from './operations.ts';
 
 /** In units: a call of a route counts as one request. */
 export const ROUTE_COST = 1;

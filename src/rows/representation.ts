@@ -1,5 +1,5 @@
-import { RESOURCES } from '../domains/routes.ts';
 import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import { memoized } from '../foundation/memoized.ts';
 import {
   jsonOf,
   listOf,
@@ -10,7 +10,7 @@ import {
   writeQuotedInteger,
   writeString,
 } from '../kit/json-writer.ts';
-import { representedAs, type Shape, type ShapeField } from '../rows/shape.ts';
+import type { Shape, ShapeField } from './shape.ts';
 
 /**
  * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
@@ -22,10 +22,9 @@ export type Int64Format = 'integer' | 'string';
  * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
  * passing through a double.
  */
-function valueWriter({ kind, toRestValue, recordType }: ShapeField, format: Int64Format): WriteJson {
+function valueWriter({ kind, toRestValue, shapeOf }: ShapeField, format: Int64Format): WriteJson {
   if (kind === 'record')
-    return (value, outer) =>
-      WRITERS[format][recordType!(outer as Record<string, unknown>)]!.one(value, outer);
+    return (value, outer) => WRITERS[format](shapeOf!(outer as Record<string, unknown>)).one(value, outer);
   if (kind === 'int64') return format === 'integer' ? writeInteger : writeQuotedInteger;
   const write = toRestValue ? (value: string) => writeString(toRestValue(value)) : writeAny;
   return kind === 'strings' ? listOf(write) : write;
@@ -43,26 +42,18 @@ function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; li
   return { one, list: listOf(one) };
 }
 
-const writersIn = (format: Int64Format) =>
-  Object.fromEntries(RESOURCES.map(({ shape }) => [shape.type, writersOf(shape, format)]));
+const WRITERS = {
+  integer: memoized((shape: Shape) => writersOf(shape, 'integer')),
+  string: memoized((shape: Shape) => writersOf(shape, 'string')),
+};
 
-const WRITERS = { integer: writersIn('integer'), string: writersIn('string') };
-
-/** The JSON of a record of a GraphQL type. */
-export const writeRecord = (type: string, format: Int64Format, record: object): string =>
-  jsonOf(WRITERS[format][type]!.one, record);
+/** The JSON of a record. */
+export const writeRecord = (shape: Shape, format: Int64Format, record: object): string =>
+  jsonOf(WRITERS[format](shape).one, record);
 
 /** The JSON of a list of records, a bare array. */
-export const writeList = (type: string, format: Int64Format, records: readonly object[]): string =>
-  jsonOf(WRITERS[format][type]!.list, records);
-
-const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries(
-  RESOURCES.map(({ shape }) => [shape.type, shape]),
-);
-
-/** A stored record as the GraphQL type shows it, to be written by `writeRecord`. */
-export const formOf = (type: string, record: object): Record<string, unknown> =>
-  representedAs(SHAPES[type]!, record as Record<string, unknown>);
+export const writeList = (shape: Shape, format: Int64Format, records: readonly object[]): string =>
+  jsonOf(WRITERS[format](shape).list, records);
 
 /** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
 export function withIntegerIds(
