@@ -1,3 +1,4 @@
+import { readScope, writeScope } from '../access/scopes.ts';
 import type { Resource, Route, Stream } from '../rows/route.ts';
 import { apiKeys } from './api-key/api-key.routes.ts';
 import { events } from './event/event.routes.ts';
@@ -23,3 +24,15 @@ export const ROUTES: readonly Route[] = RESOURCES.flatMap(({ routes }) => routes
 
 /** Every REST operation that streams server-sent events. */
 export const STREAMS: readonly Stream[] = RESOURCES.flatMap(({ streams = [] }) => streams);
+
+const SCOPES = new Map<Route | Stream, readonly string[]>(
+  RESOURCES.flatMap(({ scope, routes, streams = [] }) =>
+    [...routes, ...streams].map((row) => {
+      if (scope === null) return [row, []] as const;
+      return [row, [row.method === 'GET' ? readScope(scope) : writeScope(scope)]] as const;
+    }),
+  ),
+);
+
+/** The scopes that a key needs for a row: that of its resource, by its method. */
+export const scopesOf = (row: Route | Stream): readonly string[] => SCOPES.get(row)!;

@@ -9,10 +9,9 @@ import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { issuesOf } from '../foundation/validation.ts';
-import { withRule } from './argument-rules.ts';
+import { IdScalar, textScalar, withRule } from './arguments.ts';
 import { connectionRule } from './connection.ts';
 import type { Context } from './context.ts';
-import { IdScalar, textScalar } from './id-scalar.ts';
 
 const DateTimeScalar = textScalar(
   {

@@ -8,7 +8,7 @@ import { parseInstant } from '../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
-import { withRule } from './argument-rules.ts';
+import { withRule } from './arguments.ts';
 
 /** An order that a client can choose. */
 export interface Sort {

@@ -224,8 +224,8 @@ export class Loaders {
     let load =
       latest?.record === record &&
       latest.field === field &&
-      isAlike(latest.request, request) &&
-      isAlike(latest.filter, filter)
+      latest.request === request &&
+      latest.filter === filter
         ? latest.load
         : undefined;
     if (!load) {
@@ -270,15 +270,4 @@ export class Loaders {
     this.#records[record.index] ??= new RecordLoader<never>(record, this.#from);
     return this.#records[record.index] as RecordLoader<RecordOf<R>>;
   }
-}
-
-/** Whether two objects have the same properties; may be false of equal ones that hold objects. */
-function isAlike<T extends object>(a: T, b: T): boolean {
-  let more = 0;
-  for (const name in a) {
-    if (a[name] !== b[name]) return false;
-    more++;
-  }
-  for (const _ in b) more--;
-  return more === 0;
 }

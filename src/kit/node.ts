@@ -2,11 +2,10 @@ import type { GraphQLSchema } from 'graphql';
 import { type Id, parseId } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import { withRule } from './argument-rules.ts';
+import { OPAQUE, withRule } from './arguments.ts';
 import { builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
-import { OPAQUE } from './id-scalar.ts';
 import { mayRead } from './scopes.ts';
 
 /**

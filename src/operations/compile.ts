@@ -1,9 +1,9 @@
 import { type DocumentNode, type GraphQLSchema, Kind, visit } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
-import type { ErrorReporter } from './execute.ts';
 import type { ExecutionSchemas } from './mutation.ts';
 import type { Plan } from './plan.ts';
+import type { ErrorReporter } from './result.ts';
 import type { Variables } from './variables.ts';
 
 /** Compiling pays off from the second use on, so one-off operations are never compiled. */

@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { MAX_LISTED_ISSUES } from '../foundation/errors.ts';
-import { OperationRefused, publicError, tooComplex } from './refusal.ts';
+import { OperationRefused, publicError, tooComplex } from './result.ts';
 
 /** More tokens than any legitimate operation needs, yet parsed and validated within milliseconds. */
 const MAX_TOKENS = 2_000;

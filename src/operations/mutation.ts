@@ -9,23 +9,15 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { memoized } from '../foundation/cache.ts';
-import { AppError, isRefusal } from '../foundation/errors.ts';
+import { isRefusal } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
 import type { Write, Writer } from '../kit/write.ts';
 import type { Transaction } from '../store/store.ts';
 import { callOnce, runOnce } from './idempotency.ts';
+import type { MutationResult } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
-
-/** Maximum JSON length of the outcomes of several fields that are stored for retries. */
-const MAX_OUTCOME_LENGTH = 16_000;
-
-/** The result of a mutation. */
-export interface MutationResult extends ExecutionResult {
-  /** Whether it was written although it has errors. */
-  committed?: boolean;
-}
 
 /** Part of a mutation: one root field that writes, and perhaps `__typename`. */
 export interface MutationPart {
@@ -103,16 +95,11 @@ async function mutateTogether(
       const { definition, nodes } = field!;
       return [definition.name, getArgumentValues(definition, nodes[0], variables)];
     });
-    const { value, replayed } = await callOnce(
-      context,
-      'mutation',
-      inputs,
-      async (transaction) => withinSizeLimit(await work(transaction)),
-      true,
-    );
+    const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
     return replayed ? await replay(context, parts, value) : performed!.result();
   } catch (error) {
-    return { data: null, errors: errorsFor(error, parts) };
+    const errors = error instanceof Undone ? error.errors : [locatedError(error, undefined)];
+    return { data: null, errors };
   }
 }
 
@@ -126,7 +113,7 @@ interface Performed {
 /**
  * Performs the writes of a transaction in order, and reads the payload of each before the next.
  *
- * @throws FieldRefusal if a write is refused, PayloadError if a payload cannot be read
+ * @throws Undone if a write is refused or a payload cannot be read
  */
 async function perform(
   context: Context,
@@ -137,10 +124,12 @@ async function perform(
   const data: Record<string, unknown> = Object.create(null);
   const outcomes: unknown[] = [];
   const callbacks: (() => void)[] = [];
-  for (const [at, { execute }] of parts.entries()) {
+  for (const [at, { field, execute }] of parts.entries()) {
     let failure: { error: unknown } | undefined;
     const fail = (error: unknown): never => {
-      failure = { error: isRefusal(error) ? new FieldRefusal(error, at) : error };
+      failure = {
+        error: isRefusal(error) ? new Undone([locatedError(error, field!.nodes, [field!.key])]) : error,
+      };
       throw error;
     };
     const writer: Writer = {
@@ -162,7 +151,7 @@ async function perform(
       const unexpected = payload.errors.find(
         ({ originalError }) => originalError && !isRefusal(originalError),
       );
-      throw unexpected?.originalError ?? new PayloadError(payload.errors);
+      throw unexpected?.originalError ?? new Undone(payload.errors);
     }
     Object.assign(data, payload.data);
   }
@@ -171,13 +160,6 @@ async function perform(
     return { data };
   };
   return { outcomes, result };
-}
-
-/** The errors to return for what a transaction threw. */
-function errorsFor(error: unknown, parts: readonly MutationPart[]): readonly GraphQLError[] {
-  if (error instanceof PayloadError) return error.errors;
-  const field = error instanceof FieldRefusal ? parts[error.at]!.field : undefined;
-  return [field ? locatedError(error, field.nodes, [field.key]) : locatedError(error, undefined)];
 }
 
 /** Reads the payloads of a call that was answered before, from the outcomes of its writes. */
@@ -196,33 +178,14 @@ async function replay(
   return errors.length > 0 ? { data, errors, committed: true } : { data };
 }
 
-/** Thrown in a transaction to undo it, if a payload cannot be read. */
-class PayloadError extends Error {
+/** Thrown in a transaction to undo it, if a field is refused or its payload cannot be read. */
+class Undone extends Error {
   readonly errors: readonly GraphQLError[];
 
   constructor(errors: readonly GraphQLError[]) {
     super(errors[0]!.message);
     this.errors = errors;
   }
-}
-
-/** The refusal of one of several fields, with its index. */
-class FieldRefusal extends AppError {
-  readonly at: number;
-
-  constructor({ code, message, retryAfter, fields }: AppError, at: number) {
-    super(code, message, { ...(retryAfter !== undefined && { retryAfter }), ...(fields && { fields }) });
-    this.at = at;
-  }
-}
-
-/** @throws PAYLOAD_TOO_LARGE if the outcomes are too large to store */
-function withinSizeLimit(outcomes: unknown[]): unknown[] {
-  if (JSON.stringify(outcomes).length <= MAX_OUTCOME_LENGTH) return outcomes;
-  throw new AppError(
-    'PAYLOAD_TOO_LARGE',
-    `With an Idempotency-Key, the outcome of an operation is limited to ${MAX_OUTCOME_LENGTH} characters. Send fewer fields per operation.`,
-  );
 }
 
 /**

@@ -15,24 +15,21 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
-import type { Route } from '../rows/route.ts';
 import { Compiler } from './compile.ts';
 import { Documents, type Operation } from './documents.ts';
-import { type ErrorReporter, type PublicResult, publicResult } from './execute.ts';
 import { introspect, isSchemaField } from './introspection.ts';
-import {
-  countWrites,
-  type ExecutionSchemas,
-  executionSchemas,
-  type MutationResult,
-  mutate,
-  writingField,
-} from './mutation.ts';
-import { type Plan, planOf } from './plan.ts';
+import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
+import { type Plan, planOf, resultWriter } from './plan.ts';
 import { type Price, Prices } from './price.ts';
-import { OperationRefused, publicError, refused } from './refusal.ts';
-import { resultWriter } from './result-writer.ts';
-import { scopeOfRow } from './scopes.ts';
+import {
+  type ErrorReporter,
+  type MutationResult,
+  OperationRefused,
+  type PublicResult,
+  publicError,
+  publicResult,
+  refused,
+} from './result.ts';
 import type { Selection } from './selection.ts';
 import { checkVariables, coerceVariables, type Variables } from './variables.ts';
 
@@ -223,12 +220,6 @@ export class Operations {
     const code = this.#compiler.compile(this.#schemas[plan.operation.node.operation], plan.documents[0]!);
     if (!code) throw new Error(`Cannot compile ${query}`);
     return { plan, code };
-  }
-
-  /** The scopes that a key needs for a REST operation. @param run its prepared document, if it has one */
-  scopesOfRow(row: Pick<Route, 'method' | 'shape'>, run?: InternalOperation): readonly string[] {
-    const scope = scopeOfRow(this.#schema, row, run?.field);
-    return scope === undefined ? [] : [scope];
   }
 
   #operation({ query, operationName }: OperationRequest): Operation {

@@ -6,7 +6,7 @@ import { MAX_COST } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import type { PersistedQueries } from './persisted-queries.ts';
-import { OperationRefused, publicError } from './refusal.ts';
+import { OperationRefused, publicError } from './result.ts';
 import type { TrustedDocuments } from './trusted-documents.ts';
 
 /** The root field of a request with different ones. */

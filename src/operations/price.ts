@@ -20,11 +20,10 @@ import {
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
-import { ruleOf } from '../kit/argument-rules.ts';
-import { idIssues, isOpaque } from '../kit/id-scalar.ts';
+import { idIssues, isOpaque, ruleOf } from '../kit/arguments.ts';
 import { inputRulesOf, isParsed, parseInput, rememberParsed } from '../kit/input-rules.ts';
 import { isSchemaField } from './introspection.ts';
-import { OperationRefused, publicError, tooComplex } from './refusal.ts';
+import { OperationRefused, publicError, tooComplex } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 

@@ -25,10 +25,10 @@ import {
   type ValueNode,
 } from 'graphql';
 import { readScope } from '../access/scopes.ts';
-import { isOpaque } from '../kit/id-scalar.ts';
+import { isOpaque } from '../kit/arguments.ts';
 import { scopeOfType } from '../kit/scopes.ts';
 import type { Operation } from './documents.ts';
-import { OperationRefused, publicError, tooComplex } from './refusal.ts';
+import { OperationRefused, publicError, tooComplex } from './result.ts';
 import type { Variables } from './variables.ts';
 
 /** Maximum depth. GraphiQL's introspection has 14 levels. */

@@ -10,7 +10,7 @@ import {
   valueFromAST,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
-import { idIssues, issuePath } from '../kit/id-scalar.ts';
+import { idIssues, issuePath } from '../kit/arguments.ts';
 import { inputRulesOf, parseInput } from '../kit/input-rules.ts';
 
 /** Coerced variable values. */

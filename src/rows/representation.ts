@@ -1,5 +1,5 @@
+import { memoized } from '../foundation/cache.ts';
 import { type Id, integerOf, parseId } from '../foundation/id.ts';
-import { memoized } from '../foundation/memoized.ts';
 import {
   jsonOf,
   listOf,

@@ -3,7 +3,7 @@ import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts
 import type { EventStreams } from '../events/streams.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import type { PublicResult } from '../operations/execute.ts';
+import type { PublicResult } from '../operations/result.ts';
 
 /** The variables of a list of events that was asked to wait. */
 export interface PollVariables {

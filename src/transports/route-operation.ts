@@ -1,10 +1,11 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
+import { scopesOf } from '../domains/routes.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
-import type { PublicResult } from '../operations/execute.ts';
 import type { InternalOperation, Operations } from '../operations/operations.ts';
+import type { PublicResult } from '../operations/result.ts';
 import type { Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
 
@@ -32,7 +33,7 @@ export class RouteOperation {
           field: read.field,
         })
       : read;
-    this.scopes = operations.scopesOfRow(route, this.read);
+    this.scopes = scopesOf(route);
     this.charges = [{ name: this.read.field.name, units: ROUTE_COST }];
   }
 

@@ -1,7 +1,7 @@
 import { GraphQLInputObjectType, GraphQLList, GraphQLNonNull, GraphQLString } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { ID_RULE } from '../../src/foundation/id.ts';
-import { IdScalar, idIssues } from '../../src/kit/id-scalar.ts';
+import { IdScalar, idIssues } from '../../src/kit/arguments.ts';
 import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from './petstore.ts';
 
 const Inner = new GraphQLInputObjectType({

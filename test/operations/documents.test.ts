@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { Documents } from '../../src/operations/documents.ts';
 import { Operations } from '../../src/operations/operations.ts';
-import { OperationRefused } from '../../src/operations/refusal.ts';
+import { OperationRefused } from '../../src/operations/result.ts';
 import { schema } from '../../src/schema.ts';
 import { cases } from '../kit/cases.ts';
 

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import { expect, it } from 'vitest';
 import { AppError } from '../../src/foundation/errors.ts';
-import { publicResult } from '../../src/operations/execute.ts';
+import { publicResult } from '../../src/operations/result.ts';
 
 const located = (originalError: Error) =>
   new GraphQLError(originalError.message, { path: ['a'], originalError });

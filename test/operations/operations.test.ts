@@ -5,7 +5,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { Operations } from '../../src/operations/operations.ts';
-import { OperationRefused } from '../../src/operations/refusal.ts';
+import { OperationRefused } from '../../src/operations/result.ts';
 import { schema } from '../../src/schema.ts';
 import { anyCharacter, cases } from '../kit/cases.ts';
 import { dataOf, expectQueryRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/routes.ts';
 import { Operations } from '../../src/operations/operations.ts';
 import { Prices } from '../../src/operations/price.ts';
-import { OperationRefused } from '../../src/operations/refusal.ts';
+import { OperationRefused } from '../../src/operations/result.ts';
 import { select } from '../../src/operations/selection.ts';
 import { schema } from '../../src/schema.ts';
 

@@ -1,7 +1,7 @@
 import { GraphQLError, Source } from 'graphql';
 import { expect, it } from 'vitest';
 import { AppError, ERRORS, type ErrorCode, validationFailed } from '../../src/foundation/errors.ts';
-import { OperationRefused, publicError, refused } from '../../src/operations/refusal.ts';
+import { OperationRefused, publicError, refused } from '../../src/operations/result.ts';
 
 it.each(Object.keys(ERRORS) as ErrorCode[])(
   'formats an error of code %s with its status from the error table',

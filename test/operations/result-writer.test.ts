@@ -1,7 +1,7 @@
 import { buildSchema, type OperationDefinitionNode, parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { jsonOf } from '../../src/kit/json-writer.ts';
-import { resultWriter } from '../../src/operations/result-writer.ts';
+import { resultWriter } from '../../src/operations/plan.ts';
 import { select } from '../../src/operations/selection.ts';
 
 const animals = buildSchema(`

@@ -2,11 +2,10 @@ import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
-import { withRule } from '../../kit/argument-rules.ts';
+import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
 import { type ConnectionArguments, connectionRule } from '../../kit/connection.ts';
 import type { Domain } from '../../kit/domain.ts';
-import { OPAQUE } from '../../kit/id-scalar.ts';
 import { type EventPage, type EventRequest, NOW, type StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 import {

@@ -1,16 +1,15 @@
 import type { Session } from '../../access/session.ts';
+import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { ownTurn } from '../../foundation/turns.ts';
 import { etagOf } from '../../http/etag.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
 import { etagOfPieces, sendPieces } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
-import { formatBudget } from '../../kit/budget.ts';
 import { newContext } from '../../kit/context.ts';
 import { jsonPieces } from '../../kit/json.ts';
-import type { PublicResult } from '../../operations/execute.ts';
 import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused } from '../../operations/refusal.ts';
+import { OperationRefused, type PublicResult } from '../../operations/result.ts';
 import { noteErrors } from './response.ts';
 
 /** Answers up to this cost are held as text, about ten megabytes at most. */

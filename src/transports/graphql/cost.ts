@@ -1,10 +1,10 @@
 import type { Session } from '../../access/session.ts';
+import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
-import { formatBudget } from '../../kit/budget.ts';
 import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused } from '../../operations/refusal.ts';
+import { OperationRefused } from '../../operations/result.ts';
 import { readParameters } from './request.ts';
 import { contentTypeFor, describe, noteErrors, RESPONSES } from './response.ts';
 

@@ -17,7 +17,7 @@ import {
   type PreparedRequest,
   prepareRequest,
 } from '../../operations/prepared-request.ts';
-import { OperationRefused } from '../../operations/refusal.ts';
+import { OperationRefused } from '../../operations/result.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { answer, isLarge, run } from './answer.ts';
 import { handleCost } from './cost.ts';

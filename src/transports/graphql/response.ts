@@ -4,7 +4,7 @@ import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
 import type { PreparedRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused, publicError } from '../../operations/refusal.ts';
+import { OperationRefused, publicError } from '../../operations/result.ts';
 
 /** The methods of /graphql. */
 export const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';

@@ -7,9 +7,8 @@ import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../kit/context.ts';
 import { toJson } from '../../kit/json.ts';
-import type { PublicResult } from '../../operations/execute.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
-import { publicError } from '../../operations/refusal.ts';
+import { type PublicResult, publicError } from '../../operations/result.ts';
 import type { StoredEvent } from '../../store/events.ts';
 import type { Result } from './yoga.ts';
 

@@ -1,6 +1,6 @@
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
-import type { PublicResult } from '../../operations/execute.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
+import type { PublicResult } from '../../operations/result.ts';
 import { STREAM_TYPE } from './response.ts';
 
 /** Yoga's own default. */

@@ -13,7 +13,7 @@ import { refusalsOf } from '../../openapi/operation.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
 import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused } from '../../operations/refusal.ts';
+import { OperationRefused } from '../../operations/result.ts';
 import { isPastSunset, type Lifecycle, lifecycleOf, refuseAfterSunset } from '../../rows/lifecycle.ts';
 import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import { withIntegerIds, writeList, writeRecord } from '../../rows/representation.ts';

@@ -8,7 +8,7 @@ import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
 import { type Context, newContext } from '../../kit/context.ts';
-import type { PublicResult } from '../../operations/execute.ts';
+import type { PublicResult } from '../../operations/result.ts';
 import { limit } from '../../rows/parameter.ts';
 import { writeList, writeRecord } from '../../rows/representation.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../rows/route.ts';

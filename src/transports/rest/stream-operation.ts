@@ -3,6 +3,7 @@ import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/op
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
+import { scopesOf } from '../../domains/routes.ts';
 import type { FeedEvent, Selection } from '../../events/reader.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
@@ -42,9 +43,9 @@ export class StreamOperation implements RestOperation {
   readonly #scopes: readonly string[];
   readonly #streams: EventStreams;
 
-  constructor(stream: Stream, { operations, streams }: TransportServices) {
+  constructor(stream: Stream, { streams }: TransportServices) {
     this.row = stream;
-    this.#scopes = operations.scopesOfRow(stream);
+    this.#scopes = scopesOf(stream);
     this.#streams = streams;
   }
 

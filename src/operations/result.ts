@@ -1,0 +1,82 @@
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { AppError, clipped, ERRORS, type ErrorCode, MAX_LISTED_ISSUES } from '../foundation/errors.ts';
+
+/** An execution result as sent to clients. */
+export interface PublicResult {
+  data?: Record<string, unknown> | null;
+  errors?: GraphQLFormattedError[];
+  extensions?: Record<string, unknown>;
+  /** Seconds until a retry can succeed. Sent as Retry-After rather than in the body. */
+  retryAfter?: number;
+}
+
+/** The result of a mutation. */
+export interface MutationResult extends ExecutionResult {
+  /** Whether it was written although it has errors. */
+  committed?: boolean;
+}
+
+/** Receives errors that clients must not see, with the id of the request that they failed. */
+export type ErrorReporter = (error: unknown, requestId?: string) => void;
+
+/** Prepares a result for clients. Unexpected errors are reported and masked. */
+export function publicResult(
+  result: MutationResult,
+  report: ErrorReporter,
+  requestId?: string,
+): PublicResult {
+  if (!result.errors) return result as Omit<ExecutionResult, 'errors'>;
+  let retryAfter: number | undefined;
+  const errors = result.errors.slice(0, MAX_LISTED_ISSUES).map((error) => {
+    const cause = error.originalError;
+    if (cause instanceof AppError) {
+      if (cause.status >= 500) report(cause, requestId);
+      retryAfter ??= cause.retryAfter;
+      return publicError(error, cause.code);
+    }
+    report(cause ?? error, requestId);
+    return { ...publicError(error, 'INTERNAL'), message: ERRORS.INTERNAL.when };
+  });
+  if (result.committed) for (const error of errors) error.extensions!.committed = true;
+  const masked: PublicResult = { errors, data: result.data ?? null };
+  if (retryAfter !== undefined) masked.retryAfter = retryAfter;
+  return masked;
+}
+
+/** Thrown for an operation that cannot run, with the `errors` to send. All of them have status 400. */
+export class OperationRefused extends Error {
+  readonly errors: readonly GraphQLFormattedError[];
+
+  constructor(errors: readonly GraphQLFormattedError[]) {
+    super(errors[0]?.message);
+    this.errors = errors;
+  }
+}
+
+/** Refuses an operation for a single reason. */
+export const refused = (code: ErrorCode, message: string) =>
+  new OperationRefused([publicError(new AppError(code, message))]);
+
+/** @param why what the operation has too much of: `is nested …` */
+export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
+
+/** Formats one entry of `errors`, with code and status from the error table. */
+export function publicError(
+  error: GraphQLError | AppError,
+  fallback: ErrorCode = 'INTERNAL',
+): GraphQLFormattedError {
+  // In compiled code, errors have extensions only if the thrown error did.
+  const given = error.extensions?.code as ErrorCode | undefined;
+  const code = given !== undefined && Object.hasOwn(ERRORS, given) ? given : fallback;
+  const formatted: { -readonly [K in keyof GraphQLFormattedError]: GraphQLFormattedError[K] } = {
+    message: error instanceof GraphQLError && !error.originalError ? clipped(error.message) : error.message,
+  };
+  if (error instanceof GraphQLError) {
+    if (error.locations) formatted.locations = error.locations;
+    if (error.path) formatted.path = error.path;
+  }
+  formatted.extensions = { code, status: ERRORS[code].status };
+  const { fields } = error.extensions ?? {};
+  if (fields !== undefined) formatted.extensions.fields = fields;
+  return formatted;
+}
