@@ -45,6 +45,8 @@ export class OpenStreams {
   readonly #perKey = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
+  /** Keys whose check has begun and not ended. */
+  readonly #checking = new Set<string>();
   #stopped = false;
 
   /** @param principalOf the caller of a key; null if the key is no longer valid */
@@ -71,7 +73,7 @@ export class OpenStreams {
     }
     this.#perKey.set(id, count + 1);
     this.#open.add(stream);
-    this.#timer ??= setInterval(() => void this.#checkKeys(), CHECK_INTERVAL).unref();
+    this.#timer ??= setInterval(() => this.#checkKeys(), CHECK_INTERVAL).unref();
     return () => this.#remove(stream);
   }
 
@@ -92,19 +94,26 @@ export class OpenStreams {
     this.#timer = undefined;
   }
 
-  /** Ends the streams of keys that have been revoked, banned or changed so that they don't permit them. */
-  async #checkKeys(): Promise<void> {
+  /** Checks the keys of all streams but those whose last check goes on: one that takes long delays no other. */
+  #checkKeys(): void {
     const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
     for (const [key, streams] of groupedByKey(this.#open)) {
-      try {
-        const principal = await this.#principalOf(key);
-        for (const stream of streams) await renew(stream, principal);
-        if (principal && looksForBans) await streams[0]!.session.charge(0);
-      } catch (error) {
-        // Only a ban ends streams; failing to check does not.
-        if (error instanceof AppError && error.code === 'API_KEY_BANNED')
-          for (const stream of streams) stream.fail(error);
-      }
+      if (this.#checking.has(key)) continue;
+      this.#checking.add(key);
+      void this.#check(key, streams, looksForBans).finally(() => this.#checking.delete(key));
+    }
+  }
+
+  /** Ends the streams of a key if it has been revoked, banned or changed so that it does not permit them. */
+  async #check(key: string, streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
+    try {
+      const principal = await this.#principalOf(key);
+      for (const stream of streams) await renew(stream, principal);
+      if (principal && looksForBans) await streams[0]!.session.charge(0);
+    } catch (error) {
+      // Only a ban ends streams; failing to check does not.
+      if (error instanceof AppError && error.code === 'API_KEY_BANNED')
+        for (const stream of streams) stream.fail(error);
     }
   }
 }

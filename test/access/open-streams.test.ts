@@ -6,6 +6,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import type { ApiKey, ApiKeyChanges } from '../../src/store/store.ts';
 import { EventStreamClient } from '../kit/event-stream.ts';
+import { failing } from '../kit/failing.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines } from '../kit/stores.ts';
@@ -92,7 +93,7 @@ describe.each(engines.map(({ name }) => [name]))('open streams of a key that cha
     const lasted = await Promise.all(
       lasting.map(async ([what, , seen]) => ({ what, seen, ...(await make()) })),
     );
-    // Opened last, and keys are checked in this order: when these streams end, all others know their keys.
+    // Opened last: when these streams end, all others know their keys.
     const expiring = {
       what: 'expiring from the start',
       error: UNAUTHENTICATED,
@@ -137,4 +138,29 @@ describe.each(engines.map(({ name }) => [name]))('open streams of a key that cha
       }
     }
   }, 60_000);
+});
+
+it('are checked though the key of another cannot be read, which is not read again meanwhile', async () => {
+  const clock = new Clock();
+  const opened = await engines[0]!.open(clock.now);
+  let hung: string | undefined;
+  let reads = 0;
+  const store = failing(opened.store, /^apiKeyBySecretHash$/, ([hash], read) => {
+    if (hash !== hung) return read();
+    reads++;
+    return new Promise(() => {});
+  });
+  const gateway = await TestGateway.start(store, {}, clock);
+  const [first, second] = [await gateway.keyRecord({}), await gateway.keyRecord({})];
+  const open = (key: string) => EventStreamClient.open({ url: gateway.url, key }, '/events/stream');
+  const [stuck, revoked] = [await open(first.key), await open(second.key)];
+  hung = first.apiKey.secrets[0]!.hash;
+  await opened.store.revokeApiKey(second.apiKey.id, clock.now());
+  clock.advance(5_000);
+  await revoked.ended;
+  expect(revoked.text).toContain('UNAUTHENTICATED');
+  expect([stuck.isOpen, reads]).toEqual([true, 1]);
+  stuck.close();
+  await gateway.close();
+  await opened.close();
 });
