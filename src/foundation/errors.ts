@@ -127,9 +127,6 @@ export const unknownReferences = (
 export const tooManyWebhooks = (max: number) =>
   new AppError('CONFLICT', `The plan allows ${max} ${max === 1 ? 'webhook' : 'webhooks'}. Delete one first.`);
 
-export const idempotentCallRunning = () =>
-  new AppError('CONFLICT', 'A call with this Idempotency-Key is still running.', { retryAfter: 1 });
-
 export const idempotencyKeyReused = () =>
   new AppError(
     'IDEMPOTENCY_KEY_REUSED',

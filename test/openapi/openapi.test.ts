@@ -4,13 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../../src/domains/routes.ts';
-import {
-  type AppError,
-  ERRORS,
-  eventsGone,
-  idempotentCallRunning,
-  unavailable,
-} from '../../src/foundation/errors.ts';
+import { AppError, ERRORS, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { holdersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
 import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
@@ -274,7 +268,13 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
     return [
       // The embedded engine runs one call after the other, so the store must pretend that one is still running.
       ...(acceptsIdempotencyKey(method)
-        ? [{ on: 'faulty' as const, fault: idempotentCallRunning(), headers: { 'idempotency-key': 'b' } }]
+        ? [
+            {
+              on: 'faulty' as const,
+              fault: new AppError('CONFLICT', 'Still running.', { retryAfter: 1 }),
+              headers: { 'idempotency-key': 'b' },
+            },
+          ]
         : []),
       ...(body && record?.choosesId && method === 'POST' ? [{ taken: 'id' as const }] : []),
       ...(body && record && record.unique.length > 0 ? [{ taken: 'values' as const }] : []),

@@ -4,11 +4,9 @@ import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { snakeCase } from '../../foundation/record-rules.ts';
+import type { Stored } from '../engine.ts';
 import { fieldsOfIndex, indexFor, type ListIndex } from '../indexes.ts';
 import type { Value } from './connection.ts';
-
-/** A value that JSON can represent. An integer column converts text, which is exact beyond 2^53. */
-type JsonValue = Exclude<Value, bigint>;
 
 /** How the values of one kind are stored. `stored` and `read` never get an absent value. */
 interface Codec {
@@ -105,36 +103,22 @@ export function listIndex(record: AnyRecord, index: ListIndex): { name: string; 
   return { name: bare(name), sql: `create index ${name} on ${record.plural} (${columns.join(', ')})` };
 }
 
-/**
- * How records are inserted: the statements, and the row of a record with its id. Many rows are one JSON text, since a
- * statement for each costs twice as much.
- */
-export function insertionOf(record: AnyRecord): {
-  /** Inserts one row with its values as parameters. */
-  one: string;
-  /** Inserts rows with all of them as one JSON text. */
-  many: string;
-  row(id: string, values: Readonly<Record<string, unknown>>): JsonValue[];
-} {
-  const { plural } = record;
-  const columns = [...columnsOf(record), ...foldedColumnsOf(record)];
-  const names = ['id', ...columns.map(({ name }) => name)].join(', ');
-  const types = ['integer', ...columns.map(({ type }) => type)];
-  const values = types.map((type, i) =>
-    type === 'text' ? `value ->> ${i}` : `cast(value ->> ${i} as integer)`,
-  );
-  return {
-    one: `insert into ${plural} (${names}) values (${types.map(() => '?').join(', ')})`,
-    many: `insert into ${plural} (${names}) select ${values.join(', ')} from json_each(?)`,
-    row(id, given) {
-      const row: JsonValue[] = [id];
-      for (const { field, stored } of columns) {
-        const value = stored(given[field]);
-        row.push(typeof value === 'bigint' ? String(value) : value);
-      }
-      return row;
-    },
-  };
+/** All columns of a record's table, apart from its id. */
+export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
+  ...columnsOf(record),
+  ...foldedColumnsOf(record),
+]);
+
+/** The statement that inserts a record, and its parameters. */
+export function insertionOf(record: AnyRecord) {
+  const columns = allColumnsOf(record);
+  const names = ['id', ...columns.map(({ name }) => name)];
+  const sql = `insert into ${record.plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
+  const params = ({ id, ...values }: Stored): Value[] => [
+    BigInt(id),
+    ...columns.map(({ field, stored }) => stored(values[field])),
+  ];
+  return { sql, params };
 }
 
 /**

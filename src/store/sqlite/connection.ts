@@ -2,35 +2,19 @@ import { statSync } from 'node:fs';
 import Database from 'libsql';
 import { unavailable } from '../../foundation/errors.ts';
 
-/**
- * Types that can be bound. Ids are bigints, the only exact type beyond 2^53. A plain number arrives as REAL,
- * which an INTEGER column converts back. A boolean would abort the process inside libsql.
- */
+/** Types that can be bound: ids as bigints, which are exact. A boolean would abort the process inside libsql. */
 export type Value = string | number | bigint | null;
 
-/** SQLite result codes for problems with the disk or other processes rather than the statement. */
-const ENVIRONMENT_ERRORS = new Set([
-  5, // BUSY
-  6, // LOCKED
-  7, // NOMEM
-  8, // READONLY
-  10, // IOERR
-  11, // CORRUPT
-  13, // FULL
-  14, // CANTOPEN
-  15, // PROTOCOL
-  26, // NOTADB
-]);
-
-const rawCode = (error: unknown): number => (error as { rawCode?: number }).rawCode ?? 0;
+/** SQLite's result codes, apart from those for problems with the statement: of the disk and other processes. */
+const ENVIRONMENT_ERROR = /^SQLITE_(?!ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOOBIG)/;
 
 const translated = (error: unknown): unknown =>
-  ENVIRONMENT_ERRORS.has(rawCode(error) & 0xff) ? unavailable(error) : error;
+  ENVIRONMENT_ERROR.test(String((error as { code?: unknown }).code)) ? unavailable(error) : error;
 
 /** What a commit outlives: the end of the process, or also that of the machine. */
 export type Durability = 'process' | 'full';
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** How many milliseconds to wait for a lock held by another process. Everything else in this process waits too. */
   busyTimeout: number;
   durability?: Durability | undefined;
@@ -40,16 +24,14 @@ export interface ConnectionOptions {
 
 type Statement = Database.Statement<[Value[]]>;
 
-/**
- * A SQLite connection with cached prepared statements, using libsql in its fastest mode: `get` of one raw row
- * costs a tenth of `all`, so queries for several records aggregate them into one JSON text.
- */
+/** A connection whose statements stay prepared. One raw row costs a tenth of `all`: several are one JSON text. */
 export class SqliteConnection {
   readonly #db: Database.Database;
   readonly #file: string;
   readonly #inode: number | undefined;
   readonly #statements = new Map<string, Statement>();
-  #changes = 0;
+  /** The number of writing statements so far. */
+  changes = 0;
   #closed = false;
 
   constructor(
@@ -60,9 +42,8 @@ export class SqliteConnection {
     this.#file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
-    // nothing; FULL waits for the disk too. A checkpoint is the longest wait of a write and takes time in proportion to
-    // the WAL, which therefore stays at SQLite's default of 4 MB. Pages that are not in this cache come from that of the
-    // file system, at no measurable cost with 500,000 pets.
+    // nothing; FULL waits for the disk too. Pages that are not in this cache come from that of the file system, at no
+    // measurable cost with 500,000 pets.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
@@ -74,11 +55,7 @@ export class SqliteConnection {
     `);
   }
 
-  /**
-   * A deleted or replaced file can still be written to, but the data would be lost.
-   *
-   * @throws UNAVAILABLE if the path no longer leads to the open file
-   */
+  /** @throws UNAVAILABLE if the path no longer leads to the open file: what is written to it would be lost */
   checkFile(): void {
     if (inodeOf(this.#file) !== this.#inode)
       throw unavailable(
@@ -110,7 +87,7 @@ export class SqliteConnection {
   run(sql: string, params: Value[]): number {
     try {
       const { changes } = this.#statement(sql).run(params);
-      this.#changes++;
+      this.changes++;
       return changes;
     } catch (error) {
       throw translated(error);
@@ -150,18 +127,12 @@ export class SqliteConnection {
     return !this.#closed && this.#db.inTransaction;
   }
 
-  /** The number of writing statements so far. */
-  get changes(): number {
-    return this.#changes;
-  }
-
   close(): void {
     if (this.#closed) return;
-    // libsql keeps the file open until its statements are garbage collected, so closing does not checkpoint
-    // the WAL.
     try {
       this.rollback();
-      // The second keeps other processes from writing, and has little left to do after the first.
+      // libsql keeps the file open until its statements are garbage collected, so closing is no checkpoint. The second
+      // keeps other processes from writing, and has little left to do after the first.
       this.#db.exec('pragma wal_checkpoint(passive); pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;

@@ -73,8 +73,10 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       for (const record of records) noteAssigned(db, record, lastIds[record.plural] ?? '0');
     },
     async addRecords(record, rows) {
-      const { many, row } = insertionOf(record);
-      db.run(many, [JSON.stringify(rows.map((values) => row(values.id, values)))]);
+      const { sql, params } = insertionOf(record);
+      db.transaction(() => {
+        for (const row of rows) db.run(sql, params(row));
+      });
     },
     async addUsage(rows) {
       const states = rows.map(({ apiKeyId, ...state }) => [apiKeyId, state]);

@@ -78,11 +78,9 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
       pending = [];
       const known = last;
       readBounds();
-      if (followers.size === 0) return;
-      for (let from = Math.max(known, removed); from < last; from += BATCH_SIZE) {
-        const sql = 'select * from events where position > ? order by position limit ?';
+      const sql = 'select * from events where position > ? order by position limit ?';
+      for (let from = Math.max(known, removed); from < last && followers.size > 0; from += BATCH_SIZE)
         tell(rowsOf(sql, [from, Math.min(BATCH_SIZE, last - from)]));
-      }
     },
     beforeCommit() {
       if (pending.length === 0) return;
@@ -94,11 +92,9 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     },
     onCommitted() {
       if (pending.length === 0) return;
-      const first = last + 1;
-      const written = pending;
-      last += written.length;
+      const written = pending.map((event): StoredEvent => ({ id: idOf(++last), ...event }));
       pending = [];
-      if (followers.size > 0) tell(written.map((event, i) => ({ id: idOf(first + i), ...event })));
+      tell(written);
     },
   });
 
@@ -109,17 +105,15 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
   function readPage(from: number, { types, limit, backward, meter }: EventRequest): EventPage {
     const [after, before] = backward ? [removed, from] : [from, last + 1];
     const order = backward ? 'position desc' : 'position';
-    const each = (types ?? [undefined]).map(
-      (type) =>
-        `select * from (select position from events where ${type ? 'type = ? and ' : ''}position > ? and position < ? order by ${order} limit ?)`,
-    );
-    const params = (types ?? [undefined]).flatMap((type) => [
-      ...(type ? [type] : []),
-      ...[after, before, limit + 1],
-    ]);
-    const positions = each.join(' union all ');
+    const each = (isOfType: string) =>
+      `select * from (
+         select position from events where ${isOfType} position > ? and position < ? order by ${order} limit ?
+       )`;
+    const bounds = [after, before, limit + 1];
+    const positions = types?.map(() => each('type = ? and')).join(' union all ') ?? each('');
+    const params = types?.flatMap((type) => [type, ...bounds]) ?? bounds;
     const sql = `select * from events where position in (${positions}) order by ${order} limit ?`;
-    const events = each.length === 0 ? [] : rowsOf(sql, [...params, limit + 1]);
+    const events = types?.length === 0 ? [] : rowsOf(sql, [...params, limit + 1]);
     const atEnd = events.length <= limit;
     if (!atEnd) events.length = limit;
     meter?.spend('events', events.length);

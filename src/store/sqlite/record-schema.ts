@@ -1,6 +1,6 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { mergedIndexesOf } from '../indexes.ts';
-import { bare, type Column, columnName, columnsOf, foldedColumnsOf, listIndex } from './columns.ts';
+import { allColumnsOf, bare, type Column, columnName, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** An index, named and with the statement that creates it. */
@@ -23,10 +23,8 @@ const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): s
     .join(' ');
 };
 
-const allColumns = (record: AnyRecord) => [...columnsOf(record), ...foldedColumnsOf(record)];
-
 function tableOf(record: AnyRecord): string {
-  const columns = allColumns(record).map((column) => definitionOf(record, column));
+  const columns = allColumnsOf(record).map((column) => definitionOf(record, column));
   return `create table ${record.plural} (${['id integer primary key', ...columns].join(', ')}) strict`;
 }
 
@@ -88,7 +86,7 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string |
   for (const record of records) {
     if (there.has(record.plural)) {
       const known = columnsThere(record.plural);
-      const added = allColumns(record).filter(({ name }) => !known.includes(bare(name)));
+      const added = allColumnsOf(record).filter(({ name }) => !known.includes(bare(name)));
       statements.push(...added.map((column) => additionOf(record, column)));
       for (const column of foldedColumnsOf(record))
         if (added.includes(column)) statements.push(() => fold(db, record, column));

@@ -6,7 +6,7 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page, PageRequest } from '../table.ts';
-import { type Column, columnsOf, foldedColumnsOf, insertionOf } from './columns.ts';
+import { allColumnsOf, type Column, columnsOf, insertionOf } from './columns.ts';
 import { allOf, whereOf } from './conditions.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
@@ -54,9 +54,6 @@ export class SqliteTable {
   readonly #db: SqliteConnection;
   readonly #record: AnyRecord;
   readonly #context: TableContext;
-  readonly #columns: readonly Column[];
-  /** With the folded forms of names. */
-  readonly #stored: readonly Column[];
   readonly #insertion: ReturnType<typeof insertionOf>;
   readonly #codecs: readonly ReturnType<typeof codecOf>[];
   readonly #form: RowForm<Stored>;
@@ -74,13 +71,11 @@ export class SqliteTable {
     this.#db = db;
     this.#record = record;
     this.#context = context;
-    this.#columns = columnsOf(record);
-    this.#stored = [...this.#columns, ...foldedColumnsOf(record)];
     this.nextId = idsOf(db, writer, record);
     this.#insertion = insertionOf(record);
-    this.#codecs = this.#columns.map(codecOf);
+    this.#codecs = columnsOf(record).map(codecOf);
     this.#form = {
-      columns: ['id', ...this.#columns.map(({ name }) => name)].join(', '),
+      columns: ['id', ...columnsOf(record).map(({ name }) => name)].join(', '),
       json: `json_array(${[padded('cast(id as text)'), ...this.#codecs.map(({ sql }) => sql)].join(', ')})`,
       decode: this.#decode,
     };
@@ -180,13 +175,13 @@ export class SqliteTable {
   }
 
   insert(record: Stored): void {
-    this.#db.run(this.#insertion.one, this.#insertion.row(record.id, record));
+    this.#db.run(this.#insertion.sql, this.#insertion.params(record));
     this.#changed(undefined, record);
   }
 
   replace(before: Stored, after: Stored): void {
     // SQLite rewrites the indexes of every column in the statement, so what stays the same is left out.
-    const written = this.#stored.filter(
+    const written = allColumnsOf(this.#record).filter(
       ({ field, stored }) => stored(after[field]) !== stored(before[field]),
     );
     this.#db.run(
