@@ -5,7 +5,7 @@ import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
 import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { readConfig } from './src/config.ts';
-import { deploymentOf, openApiJson } from './src/openapi/document.ts';
+import { openApiJson } from './src/openapi/document.ts';
 import { schema } from './src/schema.ts';
 import { config } from './test/clients/codegen-config.ts';
 
@@ -15,7 +15,7 @@ import { config } from './test/clients/codegen-config.ts';
  */
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await writeFile('schema/schema.graphql', sdl);
-await writeFile('schema/openapi.json', `${openApiJson(deploymentOf(readConfig({})), 2)}\n`);
+await writeFile('schema/openapi.json', `${openApiJson(readConfig({}), { indent: 2 })}\n`);
 
 const documents = 'test/clients/documents.graphql';
 const typedDocuments = 'test/clients/documents.generated.ts';

@@ -5,8 +5,8 @@ import { UsageHistory } from './access/usage-history.ts';
 import { type Config, isLocalDevelopment } from './config.ts';
 import { EventStreams } from './events/streams.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
-import { Authentication } from './http/authentication.ts';
 import { Cors } from './http/cors.ts';
+import type { RequestContext } from './http/request-context.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
@@ -37,7 +37,10 @@ export function createServices({ clock = systemClock, ...options }: GatewayOptio
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
   const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
   const history = new UsageHistory(store, report);
-  const access = new Access(clock, history, config.NODE_ENV === 'production');
+  const access = new Access({
+    ...{ clock, history, isProduction: config.NODE_ENV === 'production' },
+    storeOf: (caller: RequestContext) => tracing?.traced(caller, store) ?? store,
+  });
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
   const streams = new EventStreams({ store, openStreams, report });
   const deliveries = new Deliveries({
@@ -61,7 +64,6 @@ export function createServices({ clock = systemClock, ...options }: GatewayOptio
       introspection: config.INTROSPECTION,
       receivers: deliveries,
     }),
-    authentication: new Authentication(access, store, tracing),
     cors: new Cors(config.CORS_ORIGIN),
   };
 }

@@ -9,7 +9,7 @@ import { AddressGuard } from './address-guard.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
-import { type Counters, Session } from './session.ts';
+import { type Counters, type ExpectedPrice, Session, type UsageSubject } from './session.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { UsageHistory } from './usage-history.ts';
 
@@ -25,13 +25,27 @@ interface CachedPrincipal {
   expiresAt: number;
 }
 
-/** What a request says of its caller. */
+/** What a request says of its caller, and what access control makes of it. */
 export interface Caller {
   /** The key as sent in a header. */
   readonly apiKey: string | undefined;
   readonly address: string;
   /** Of the request's URL, without its `?`. */
   readonly query: string;
+  /** Set once the key is accepted. */
+  session: Session | undefined;
+  /** Set otherwise: the window of the address, shown when no key's budget applies. */
+  guardWindow: WindowView | undefined;
+}
+
+interface AccessOptions {
+  clock: Clock;
+  /** The store as requests of this caller see it. */
+  storeOf(caller: Caller): Store;
+  /** Of what keys do. */
+  history: UsageHistory;
+  /** Whether development keys are refused. */
+  isProduction?: boolean;
 }
 
 /** Access control: turns credentials into sessions and throttles callers without any. Cached keys cost no read. */
@@ -43,16 +57,42 @@ export class Access {
   readonly #addressGuard: AddressGuard;
   readonly #counters: Counters;
   readonly #isProduction: boolean;
+  readonly #storeOf: AccessOptions['storeOf'];
 
-  /**
-   * @param history of what keys do
-   * @param isProduction whether development keys are refused
-   */
-  constructor(clock: Clock, history: UsageHistory, isProduction = false) {
+  constructor({ clock, storeOf, history, isProduction = false }: AccessOptions) {
     this.#clock = clock;
+    this.#storeOf = storeOf;
     this.#isProduction = isProduction;
     this.#addressGuard = new AddressGuard(clock);
     this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history };
+  }
+
+  /**
+   * Admits a request by its key: opens its session, unless it is known already that it is refused.
+   *
+   * @param subject what it is counted as if it is refused at once
+   * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
+   */
+  admit(caller: Caller, expected: ExpectedPrice, subject: () => UsageSubject): MaybePromise<void> {
+    const { apiKey, address } = caller;
+    const store = this.#storeOf(caller);
+    const fail = (error: unknown): never => {
+      caller.guardWindow = this.addressWindow(address);
+      throw error;
+    };
+    const begin = (session: Session | null): MaybePromise<void> => {
+      if (!session?.isAllowed) return andThen(this.rejection(caller, session !== null, store), fail);
+      caller.session = session;
+      session.subject = subject;
+      return session.begin(expected);
+    };
+    let session: MaybePromise<Session | null>;
+    try {
+      session = this.authenticate(apiKey, store, address);
+    } catch (error) {
+      return fail(error);
+    }
+    return session instanceof Promise ? session.then(begin, fail) : begin(session);
   }
 
   /**
@@ -140,7 +180,7 @@ export class Access {
    * @throws UNAVAILABLE if the store cannot be read
    */
   rejection(
-    { apiKey, address, query }: Caller,
+    { apiKey, address, query }: Pick<Caller, 'apiKey' | 'address' | 'query'>,
     isKeyValid: boolean,
     store: AccessStore,
   ): MaybePromise<AppError> {

@@ -19,8 +19,6 @@ export interface Decision {
   day: WindowView;
   /** The window that matters most to the client: the one with the smaller remainder, or the one that refused. */
   tightest: WindowView;
-  /** Times of the strikes that may still count. */
-  strikes: readonly number[];
   /** Whole seconds. Set for every outcome except `passed`. */
   retryAfter?: number;
   /** Set if this request began a ban: the start in milliseconds since 1970. */
@@ -85,7 +83,7 @@ export function toDecision(
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
   const tightest = day.remaining < minute.remaining ? day : minute;
-  const decision: Decision = { outcome, minute, day, tightest, strikes: usage.strikes };
+  const decision: Decision = { outcome, minute, day, tightest };
   if (outcome === 'passed') return decision;
   if (outcome === 'banned') {
     const length = banDuration(usage.bans);

@@ -1,7 +1,6 @@
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store, UsageTransport } from '../store/store.ts';
-import { strikesUntilBan } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
@@ -19,8 +18,6 @@ export interface RateLimitView {
   plan: PlanName;
   minute: WindowView;
   day: WindowView;
-  /** How many more refusals while Retry-After runs ban the key. */
-  refusalsUntilBan: number;
 }
 
 /** What charges are for, by which they are counted. */
@@ -271,9 +268,8 @@ export class Session {
 
   /** The budget after the last charge. Costs no read. */
   budget(cost: number): RateLimitView {
-    const { minute, day, strikes } = this.decision!;
-    const refusalsUntilBan = strikesUntilBan(strikes, this.now());
-    return { cost, plan: this.principal.plan, minute, day, refusalsUntilBan };
+    const { minute, day } = this.decision!;
+    return { cost, plan: this.principal.plan, minute, day };
   }
 
   #refuse(units: number, decision: Decision): AppError {
@@ -317,6 +313,6 @@ export class Session {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
     const day = { ...minute, limit: perDay };
-    return { outcome: 'refused', minute, day, tightest: minute, strikes: [] };
+    return { outcome: 'refused', minute, day, tightest: minute };
   }
 }

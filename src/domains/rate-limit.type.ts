@@ -14,7 +14,7 @@ const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({
 });
 
 /** The budget of a key and the cost of a request, for response bodies. */
-export const formatBudget = ({ cost, plan, minute, day }: Omit<RateLimitView, 'refusalsUntilBan'>) => ({
+export const formatBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
   cost,
   plan,
   minute: formatWindow(minute),
@@ -41,10 +41,6 @@ const RateLimitType = builder.objectRef<RateLimitView>('RateLimit').implement({
     cost: t.exposeInt('cost', { description: 'The cost of this operation in units.' }),
     minute: t.expose('minute', { type: RateLimitWindowType, description: 'The 60-second window.' }),
     day: t.expose('day', { type: RateLimitWindowType, description: 'The 24-hour window.' }),
-    refusalsUntilBan: t.exposeInt('refusalsUntilBan', {
-      description:
-        'How many more requests that are refused while the Retry-After of an earlier refusal is still running ban the key. Those of the last 10 minutes count.',
-    }),
   }),
 });
 

@@ -41,9 +41,9 @@ export class RequestContext {
   readonly apiKey: string | undefined;
   /** Set by the gateway to the one that matches. */
   transport: TransportDescription | undefined;
-  /** Set by authentication once the key is accepted. */
+  /** Set by admission once the key is accepted. */
   session: Session | undefined;
-  /** Set by authentication: the per-address window, shown when no key's budget applies. */
+  /** Set by admission: the per-address window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
   /** Set by the transport: what is called, from a bounded set, for the log, metrics and traces. */
   operation: string | undefined;

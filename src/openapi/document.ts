@@ -3,38 +3,29 @@ import type { Config } from '../config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
-import { type Lifecycle, lifecycleOf } from '../rows/lifecycle.ts';
 import type { Route } from '../rows/route.ts';
 import { Components } from './components.ts';
 import { describeOperation, describeStream } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
 
-/** What differs between deployments. */
-export interface Deployment {
-  /** The path prefix of the operations: empty, or without a trailing slash. */
-  basePath: string;
-  /** Where clients reach the gateway, such as `https://example.org`; absent if unknown. */
+interface Options {
+  /** Spaces per level. */
+  indent?: number;
+  /** Where clients reach the gateway, such as `https://example.org`; by default wherever they read this. */
   origin?: string;
-  lifecycle: Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
+  /** Replaced in tests. */
+  routes?: readonly Route[];
 }
-
-export const deploymentOf = (config: Config): Deployment => ({
-  basePath: config.REST_BASE_PATH,
-  lifecycle: lifecycleOf(config),
-});
 
 /**
  * The OpenAPI 3.0.3 description of the REST interface as JSON text. It is derived from the domains, their
  * rules and the error table, so it cannot diverge from the code.
- *
- * @param indent spaces per level
- * @param routes replaced in tests
  */
-export function openApiJson(deployment: Deployment, indent?: number, routes = ROUTES): string {
-  return stringify(describe(deployment, routes), undefined, indent)!;
+export function openApiJson(config: Config, { indent, origin = '', routes = ROUTES }: Options = {}): string {
+  return stringify(describe(config, origin, routes), undefined, indent)!;
 }
 
-function describe({ basePath, origin = '', lifecycle }: Deployment, routes: readonly Route[]): JsonSchema {
+function describe(config: Config, origin: string, routes: readonly Route[]): JsonSchema {
   const components = new Components();
   components.add('schemas', 'Error', errorSchema(routes));
   for (const { shape, schemas = {} } of RESOURCES) {
@@ -44,7 +35,7 @@ function describe({ basePath, origin = '', lifecycle }: Deployment, routes: read
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     paths[route.path] ??= {};
-    paths[route.path]![route.method.toLowerCase()] = describeOperation(route, lifecycle, components);
+    paths[route.path]![route.method.toLowerCase()] = describeOperation(route, config, components);
   }
   for (const stream of STREAMS) paths[stream.path] = { get: describeStream(stream, components) };
   return {
@@ -56,7 +47,7 @@ function describe({ basePath, origin = '', lifecycle }: Deployment, routes: read
       contact: { name: 'The operator of this gateway' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: origin + basePath || '/', description: 'This gateway' }],
+    servers: [{ url: origin + config.REST_BASE_PATH || '/', description: 'This gateway' }],
     tags: RESOURCES.flatMap(({ tags = {} }) =>
       Object.entries(tags).map(([name, description]) => ({ name, description })),
     ).toSorted((a, b) => (a.name < b.name ? -1 : 1)),

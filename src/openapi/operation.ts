@@ -23,17 +23,15 @@ import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 import { describeParameters, describeQueryParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 
-type Dates = Pick<Lifecycle, 'deprecationDate' | 'sunsetDate'>;
-
 /** Describes an operation of a row. */
-export function describeOperation(route: Route, dates: Dates, components: Components): JsonSchema {
+export function describeOperation(route: Route, lifecycle: Lifecycle, components: Components): JsonSchema {
   const { operationId, method, tag, summary, stability, body, shape, deprecation, described } = route;
   return {
     operationId,
     tags: [tag],
     summary,
-    description: descriptionOf(route, dates),
-    ...(deprecation && { deprecated: true, 'x-sunset': formatDate(dates.sunsetDate) }),
+    description: descriptionOf(route, lifecycle),
+    ...(deprecation && { deprecated: true, 'x-sunset': formatDate(lifecycle.SUNSET_DATE) }),
     'x-stability': stability,
     parameters: describeParameters(route, components),
     ...(body && {
@@ -107,11 +105,11 @@ export const refusalsOf = ({ method, kind }: Route): string | undefined => {
   return record && (method === 'DELETE' ? deletionDescription : uniquenessDescription)(record);
 };
 
-function descriptionOf(route: Route, dates: Dates): string {
+function descriptionOf(route: Route, lifecycle: Lifecycle): string {
   const { description, method, list, stability, deprecation } = route;
   return [
     deprecation &&
-      `**Deprecated** since ${formatDate(dates.deprecationDate)}, sunset on ${formatDate(dates.sunsetDate)}. Use ${deprecation.replacement} instead.`,
+      `**Deprecated** since ${formatDate(lifecycle.DEPRECATION_DATE)}, sunset on ${formatDate(lifecycle.SUNSET_DATE)}. Use ${deprecation.replacement} instead.`,
     description,
     method === 'GET' && list !== 'log' && (list === 'pages' ? LIST : READ),
     isExportable(route) && EXPORT,

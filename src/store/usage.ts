@@ -74,10 +74,6 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
   return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
 }
 
-/** How many more strikes ban a key. */
-export const strikesUntilBan = (strikes: readonly number[], now: number): number =>
-  STRIKES_TO_BAN - countingAt(now, strikes).length;
-
 const countingAt = (now: number, strikes: readonly number[]): number[] =>
   strikes.filter((at) => at > now - STRIKE_WINDOW);
 

@@ -1,8 +1,8 @@
 import type { GraphQLSchema } from 'graphql';
+import type { Access } from '../access/access.ts';
 import type { OpenStreams } from '../access/open-streams.ts';
 import type { Config } from '../config.ts';
 import type { EventStreams } from '../events/streams.ts';
-import type { Authentication } from '../http/authentication.ts';
 import type { Cors } from '../http/cors.ts';
 import type { Operations } from '../operations/operations.ts';
 import type { TrustedDocuments } from '../operations/trusted-documents.ts';
@@ -18,7 +18,7 @@ export interface TransportServices {
   trusted: TrustedDocuments;
   streams: EventStreams;
   openStreams: OpenStreams;
-  authentication: Authentication;
+  access: Access;
   cors: Cors;
   /** Receives errors that clients must not see. */
   report: (error: unknown, requestId?: string) => void;

@@ -67,7 +67,7 @@ describe('limiter decisions', () => {
     const decision = toDecision({ outcome: 'passed', usage: used(3, 40) }, LIMITS, 1, NOW);
     const minute = { limit: 10, remaining: 7, resetAt: minuteEnd };
     const day = { limit: 100, remaining: 60, resetAt: dayEnd };
-    expect(decision).toEqual({ outcome: 'passed', minute, day, tightest: minute, strikes: [] });
+    expect(decision).toEqual({ outcome: 'passed', minute, day, tightest: minute });
     const late = toDecision({ outcome: 'passed', usage: used(3, 95) }, LIMITS, 1, NOW);
     expect(late.tightest).toEqual({ limit: 100, remaining: 5, resetAt: dayEnd });
     // If the remainders are equal, the window that resets first.

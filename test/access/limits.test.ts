@@ -195,23 +195,6 @@ onAnyEngine('bans', (kit) => {
     expect((await strike(key, 22)).at(-1)).toBe(403);
     expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('60');
   });
-
-  it('says how many refusals away a ban is, for ten minutes', async () => {
-    const { gateway } = kit;
-    const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
-    const left = async () =>
-      (await gateway.graphql('{ rateLimit { refusalsUntilBan } }', undefined, { key })).json.data.rateLimit
-        .refusalsUntilBan;
-    expect(await left()).toBe(20);
-    expect(await strike(key, 2)).toEqual([200, 429]);
-    expect(await left()).toBe(20);
-    expect(await strike(key, 3)).toEqual([429, 429, 429]);
-    expect(await left()).toBe(17);
-    gateway.clock.advance(599_999);
-    expect(await left()).toBe(17);
-    gateway.clock.advance(1);
-    expect(await left()).toBe(20);
-  });
 });
 
 describe('the rate-limit headers', () => {

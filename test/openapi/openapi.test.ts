@@ -7,7 +7,7 @@ import { RESOURCES, ROUTES, STREAMS } from '../../src/domains/routes.ts';
 import { AppError, ERRORS, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { holdersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
-import { deploymentOf, openApiJson } from '../../src/openapi/document.ts';
+import { openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
 import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/rows/route.ts';
@@ -18,8 +18,8 @@ import { Description } from '../kit/openapi.ts';
 import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 import { create, holdOff, toBody, valuesOf } from '../kit/records.ts';
 
-const generate = (environment: Record<string, string> = {}, indent?: number) =>
-  openApiJson(deploymentOf(readConfig(environment)), indent);
+const generate = (environment: Record<string, string> = {}, indent = 0) =>
+  openApiJson(readConfig(environment), { indent });
 const description = new Description(generate());
 const { document } = description;
 /** The streams as routes, since they fail with the same errors. */

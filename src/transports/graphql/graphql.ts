@@ -1,9 +1,9 @@
+import type { Access } from '../../access/access.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
 import type { EventStreams } from '../../events/streams.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { Authentication } from '../../http/authentication.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -41,7 +41,7 @@ const SUBSCRIPTION_COST = 1;
 /** What has no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
-type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'authentication'>;
+type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'access'>;
 
 /**
  * GraphQL over HTTP at /graphql (https://graphql.github.io/graphql-over-http), and over SSE by Yoga.
@@ -53,13 +53,13 @@ export class GraphQLTransport implements Transport {
   readonly errorResponse = graphqlErrorResponse;
   readonly #services: DocumentServices;
   readonly #streams: EventStreams;
-  readonly #authentication: Authentication;
+  readonly #access: Access;
   readonly #yoga = new YogaTransport();
 
-  constructor({ operations, trusted, streams, authentication }: GraphQLServices) {
+  constructor({ operations, trusted, streams, access }: GraphQLServices) {
     this.#services = { operations, persisted: new PersistedQueries(), trusted };
     this.#streams = streams;
-    this.#authentication = authentication;
+    this.#access = access;
   }
 
   /** Loads what is not needed right at the start. */
@@ -76,7 +76,7 @@ export class GraphQLTransport implements Transport {
     context.operation = 'other';
     context.route = context.path;
     const expected = context.path === COST_PATH ? 'free' : 'perhaps free';
-    return this.#authentication.admit(context, expected, () => UNKNOWN);
+    return this.#access.admit(context, expected, () => UNKNOWN);
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {

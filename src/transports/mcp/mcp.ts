@@ -66,7 +66,7 @@ export class McpTransport implements Transport {
     // Without metadata, hosts don't begin OAuth and use the key.
     if (isOAuthMetadata(context.path))
       throw new AppError('NOT_FOUND', 'There is no OAuth here: send an API key as a bearer token.');
-    return this.#options.authentication.admit(context, 'perhaps free', () => ({
+    return this.#options.access.admit(context, 'perhaps free', () => ({
       transport: 'mcp',
       operations: [],
     }));

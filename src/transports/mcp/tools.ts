@@ -14,7 +14,7 @@ import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
 import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/result.ts';
-import { isPastSunset, type Lifecycle, lifecycleOf, refuseAfterSunset } from '../../rows/lifecycle.ts';
+import { isPastSunset, type Lifecycle, refuseAfterSunset } from '../../rows/lifecycle.ts';
 import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import { withIntegerIds, writeList, writeRecord } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
@@ -102,7 +102,7 @@ class RouteTool implements Tool {
     this.#route = route;
     this.#operation = new RouteOperation(route, operations);
     this.#streams = streams;
-    this.#lifecycle = lifecycleOf(config);
+    this.#lifecycle = config;
     const about = [
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),

@@ -7,7 +7,7 @@ import { GRAPHQL_PATH } from '../../http/paths.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { deploymentOf, openApiJson } from '../../openapi/document.ts';
+import { openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { operationsByTag } from './docs.ts';
@@ -227,7 +227,7 @@ const PLACEHOLDER = 'http://origin.invalid';
 function openApi(config: Config, routes: readonly Route[]): (origin: string) => string {
   let text: string | undefined;
   return (origin) => {
-    text ??= openApiJson({ ...deploymentOf(config), origin: PLACEHOLDER }, undefined, routes);
+    text ??= openApiJson(config, { origin: PLACEHOLDER, routes });
     return text.replace(PLACEHOLDER, origin);
   };
 }

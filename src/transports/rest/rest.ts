@@ -1,12 +1,12 @@
+import type { Access } from '../../access/access.ts';
 import type { UsageSubject } from '../../access/session.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import { AppError, cut } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { Authentication } from '../../http/authentication.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
-import { type Lifecycle, lifecycleOf, refuseAfterSunset } from '../../rows/lifecycle.ts';
+import { type Lifecycle, refuseAfterSunset } from '../../rows/lifecycle.ts';
 import type { Route } from '../../rows/route.ts';
 import { ROUTE_COST } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -22,16 +22,16 @@ export class RestTransport implements Transport {
   readonly name = 'rest';
   readonly vary = 'Accept, X-API-Key, Authorization';
   readonly errorResponse = errorResponse;
-  readonly #authentication: Authentication;
+  readonly #access: Access;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;
   readonly #router = new Router();
 
   constructor(services: TransportServices) {
-    const { authentication, config, routes } = services;
-    this.#authentication = authentication;
+    const { access, config, routes } = services;
+    this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
-    this.#lifecycle = lifecycleOf(config);
+    this.#lifecycle = config;
     for (const row of routes) {
       const deprecation = deprecationHeaders(row, this.#lifecycle);
       this.#router.add(this.#basePath, new DocumentOperation(row, services, deprecation));
@@ -40,7 +40,7 @@ export class RestTransport implements Transport {
   }
 
   admit(context: RequestContext): MaybePromise<void> {
-    return this.#authentication.admit(context, 'charged', () => this.#subjectOf(context));
+    return this.#access.admit(context, 'charged', () => this.#subjectOf(context));
   }
 
   #subjectOf({ method, path }: RequestContext): UsageSubject {
@@ -87,14 +87,14 @@ function pathNotFound(path: string, near: readonly string[]): AppError {
 /** The headers that announce the end of an operation (RFC 9745, RFC 8594). */
 function deprecationHeaders(
   { tag, operationId, deprecation }: Route,
-  { deprecationDate, sunsetDate }: Lifecycle,
+  { DEPRECATION_DATE, SUNSET_DATE }: Lifecycle,
 ): Headers | undefined {
   if (!deprecation) return undefined;
   return [
     'Deprecation',
-    `@${Math.floor(deprecationDate / 1000)}`,
+    `@${Math.floor(DEPRECATION_DATE / 1000)}`,
     'Sunset',
-    new Date(sunsetDate).toUTCString(),
+    new Date(SUNSET_DATE).toUTCString(),
     'Link',
     `</docs#tag/${tag}/${operationId}>; rel="deprecation", <${deprecation.successor}>; rel="successor-version"`,
   ];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
-import { deploymentOf, openApiJson } from '../../../src/openapi/document.ts';
+import { openApiJson } from '../../../src/openapi/document.ts';
 import type { Route } from '../../../src/rows/route.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
@@ -141,7 +141,7 @@ describe('the deprecation field of a route', () => {
   });
 
   it('marks only that operation as deprecated in the OpenAPI description', () => {
-    const { paths } = JSON.parse(openApiJson(deploymentOf(readConfig(environment)), 0, routes));
+    const { paths } = JSON.parse(openApiJson(readConfig(environment), { routes }));
     expect(paths['/store/orders'].get).toMatchObject({
       deprecated: true,
       'x-sunset': '2027-06-30',

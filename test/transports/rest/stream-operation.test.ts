@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
 import { PLANS } from '../../../src/access/plans.ts';
+import { readConfig } from '../../../src/config.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
 import { cases } from '../../kit/cases.ts';
@@ -156,8 +157,7 @@ onAnyEngine('GET /events/stream', (kit, engine) => {
     expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'text/event-stream']);
     // GET has no Content-Length, so HEAD must not have one either (RFC 9110 section 8.6).
     expect(head.headers['content-length']).toBeUndefined();
-    const deployment = { basePath: '', lifecycle: { deprecationDate: 0, sunsetDate: 0 } };
-    const description = new Description(openApiJson(deployment));
+    const description = new Description(openApiJson(readConfig({})));
     expect(description.differences('streamEvents', { ...head, text: 'x', json: 'x' })).toEqual([]);
     const post = await send(kit.gateway, 'POST /events/stream');
     expectRefusal(post, 'METHOD_NOT_ALLOWED');
