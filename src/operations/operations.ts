@@ -10,7 +10,7 @@ import {
 } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
-import { AppError } from '../foundation/errors.ts';
+import { AppError, type Issue } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
@@ -133,11 +133,11 @@ export class Operations {
     const operation = this.#operation(request);
     const { document, node } = operation;
     try {
-      const variables = coerceVariables(this.#schema, node, request.variables ?? {}, {
-        suggest: this.#suggest,
-      });
+      const issues: Issue[] = [];
+      const given = request.variables ?? {};
+      const variables = coerceVariables(this.#schema, node, given, issues, { suggest: this.#suggest });
       const plan = planOf(this.#schema, operation, variables);
-      checkVariables(this.#schema, node, plan.selected, variables);
+      checkVariables(this.#schema, node, plan.selected, variables, issues);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       const price = this.#priceOf(plan, variables);
       const schemaData = this.#schemaData(plan, variables);

@@ -19,17 +19,17 @@ export type Variables = Readonly<Record<string, unknown>>;
 /**
  * Coerces the variables of an operation before it runs, with the same messages as over REST.
  *
+ * @param issues filled with what is wrong with them, for `checkVariables`
  * @param options `suggest: false` hides the schema
- * @throws VALIDATION_FAILED listing the first issues
  */
 export function coerceVariables(
   schema: GraphQLSchema,
   { variableDefinitions }: OperationDefinitionNode,
   inputs: Variables,
+  issues: Issue[],
   { suggest }: { suggest: boolean },
 ): Variables {
   if (variableDefinitions!.length === 0) return NO_VARIABLES;
-  const issues: Issue[] = [];
   // No prototype: compiled code would mistake inherited properties for variables.
   const coerced: Record<string, unknown> = Object.create(null);
   for (const { variable, type: typeNode, defaultValue } of variableDefinitions!) {
@@ -50,7 +50,6 @@ export function coerceVariables(
           : coerceValue(type, given, name, issues, suggest);
     }
   }
-  if (issues.length > 0) throw validationFailed(issues);
   return coerced;
 }
 
@@ -79,6 +78,7 @@ function coerceValue(
 /**
  * Checks coerced variables by where they are used.
  *
+ * @param issues what is known to be wrong with them
  * @throws VALIDATION_FAILED listing the first issues
  */
 export function checkVariables(
@@ -86,8 +86,8 @@ export function checkVariables(
   { variableDefinitions }: OperationDefinitionNode,
   { ids, neverNull }: { ids: ReadonlySet<string>; neverNull: ReadonlySet<string> },
   variables: Variables,
+  issues: Issue[],
 ): void {
-  const issues: Issue[] = [];
   for (const { variable, type } of variableDefinitions!) {
     const name = variable.name.value;
     const value = variables[name];

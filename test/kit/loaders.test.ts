@@ -167,30 +167,4 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       sent.about,
     ).toEqual(['findAndModify']);
   });
-
-  it('reads below each field of a mutation with one command per level, in its transaction', async () => {
-    const below =
-      '{ name pets(first: 3) { totalCount nodes { category { name } orders(first: 2) { nodes { id } } } } }';
-    const text = (name: string) =>
-      `mutation { ${[1, 2].map((id) => `f${id}: updateCategory(id: ${id}, input: {name: "${name}"}) ${below}`).join(' ')} }`;
-    const commands: CommandStartedEvent[] = [];
-    const listen = (event: CommandStartedEvent) => commands.push(event);
-    store.client.on('commandStarted', listen);
-    const sent = await query(gateway, text('In order'));
-    store.client.off('commandStarted', listen);
-    dataOf(sent);
-    const found = commands
-      .filter(({ command }) => command.autocommit === false)
-      .map(({ commandName, command }) => `${commandName} ${command[commandName]}`);
-    const field = [
-      'find categories',
-      'update categories',
-      'aggregate categories',
-      'aggregate pets',
-      'aggregate pets',
-      'find categories',
-    ];
-    expect(found.slice(0, -1).sort(), sent.about).toEqual([...field, ...field].sort());
-    expect(found.at(-1)).toMatch(/^commitTransaction/);
-  });
 });

@@ -1,5 +1,5 @@
 import { buildSchema, parse } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/foundation/errors.ts';
 import { Compiler } from '../../src/operations/compile.ts';
 import { Documents } from '../../src/operations/documents.ts';
@@ -9,7 +9,7 @@ import { coerceVariables } from '../../src/operations/variables.ts';
 import { schema } from '../../src/schema.ts';
 import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
-import { dataOf, makeWorld, query, sqlite, type World } from '../kit/petstore.ts';
+import { makeWorld, query, sqlite, type World } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
 
 let opened: OpenedStore;
@@ -39,16 +39,12 @@ describe('compilation', () => {
     const compiler = new Compiler(executionSchemas(schema), (error) => reported.push(error));
     return requests.map(([query, given = {}]) => {
       const [operation] = documents.get(query).operations.values();
-      const variables = coerceVariables(schema, operation!.node, given, { suggest: true });
+      const variables = coerceVariables(schema, operation!.node, given, [], { suggest: true });
       return compiler.codeFor(planOf(schema, operation!, variables), variables) !== null;
     });
   }
   const fields = (count: number, prefix = 'a') =>
     Array.from({ length: count }, (_, i) => `${prefix}${i}: id`).join(' ');
-
-  it('compiles an operation from its second use on', () => {
-    expect(uses(...new Array(4).fill(['{ pet(id: 1) { id } }']))).toEqual([false, true, true, true]);
-  });
 
   it('compiles each combination of conditions from its second use on', () => {
     const text = 'query ($s: Boolean!) { pet(id: 1) { id name @skip(if: $s) } }';
@@ -63,18 +59,6 @@ describe('compilation', () => {
       ] as const;
     expect(uses(text(''), text(''))).toEqual([false, true]);
     expect(uses(text('__typename'), text('__typename'), text('__typename'))).toEqual([false, false, false]);
-  });
-
-  it('forgets code that was used least recently, above 10,000 fields', () => {
-    const texts = Array.from({ length: 34 }, (_, n) => [`{ pet(id: ${n + 1}) { ${fields(299)} } }`] as const);
-    const [first] = texts;
-    const compiled = vi.spyOn(Compiler.prototype, 'compile');
-    uses(...texts.slice(0, 33).flatMap((text) => [text, text]), first!);
-    expect(compiled).toHaveBeenCalledTimes(33);
-    compiled.mockClear();
-    uses(...texts.flatMap((text) => [text, text]), first!);
-    expect(compiled).toHaveBeenCalledTimes(35);
-    compiled.mockRestore();
   });
 
   it('compiles operations with variables inside input objects', () => {
@@ -111,20 +95,6 @@ describe('compilation', () => {
     expect(compiler.compile(other, parse('{ pet(id: 1) { id } }'))).toBeNull();
     expect(reported[0]!.message).toBe('An operation could not be compiled');
     expect(reported[0]!.cause).toHaveLength(1);
-  });
-
-  it('interprets an operation on every use if compilation fails', async () => {
-    const compile = vi.spyOn(Compiler.prototype, 'compile').mockReturnValue(null);
-    try {
-      for (let time = 1; time <= 3; time++) {
-        const sent = await query(gateway, `{ pet(id: ${world.P}) { n: name category { name } } }`);
-        expect(dataOf(sent)).toEqual({ pet: { n: 'Rex', category: { name: 'Dogs' } } });
-      }
-      // Neither the second use nor the third compiles again.
-      expect(compile).toHaveBeenCalledTimes(1);
-    } finally {
-      compile.mockRestore();
-    }
   });
 
   it('locates the errors of compiled mutations', async () => {

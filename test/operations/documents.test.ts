@@ -10,10 +10,6 @@ import { cases } from '../kit/cases.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** The same field under `count` aliases. */
-const names = (count: number, field: string): string =>
-  Array.from({ length: count }, (_, i) => `a${i}:${field}`).join(' ');
-
 const heap = (): number => {
   collectGarbage();
   return process.memoryUsage().heapUsed / 1e6;
@@ -38,18 +34,6 @@ it('limits heap growth over hundreds of different documents', () => {
   // Without limits, a document keeps 85 kB.
   expect(heap() - before).toBeLessThan(cases(15, 60));
 }, 120_000);
-
-it('keeps nothing of refused documents', () => {
-  const operations = new Operations(schema, () => {});
-  const refuse = (n: number) => {
-    const query = `{ ${names(20, `${n}`.padStart(90, 'n'))} ${' '.repeat(90_000)} }`;
-    for (let i = 0; i < 3; i++) expect(() => operations.prepare({ query })).toThrow();
-  };
-  for (let n = 0; n < 20; n++) refuse(n);
-  const before = heap();
-  for (let n = 20; n < cases(100, 150); n++) refuse(n);
-  expect(heap() - before).toBeLessThan(6);
-});
 
 describe('documents', () => {
   const refusalOf = (text: string, variables = {}) => {
@@ -80,13 +64,6 @@ describe('documents', () => {
       `{ pets(first: [${'1 '.repeat(1_900)}]) { totalCount } }`,
     ])
       expect(JSON.stringify(refusalOf(text)).length, text.slice(0, 50)).toBeLessThan(700);
-  });
-
-  it.each([
-    ['brackets', `{ pets(filter: ${'['.repeat(1_900)}`],
-    ['fields', `${'{ a '.repeat(999)}`],
-  ])('may have %s nested as deep as their tokens last', (_what, text) => {
-    expect(refusalOf(text)).toHaveLength(1);
   });
 
   it('list 20 errors of up to 100, and are too complex with more', () => {
@@ -138,29 +115,6 @@ describe('documents', () => {
           extensions: { code: 'VALIDATION_FAILED', status: 400, fields: [{ path, message: rule }] },
         },
       ]);
-  });
-
-  it('refuses fields that cannot be merged, wherever they stand', () => {
-    const conflict = /^Fields "\w+" conflict because/;
-    for (const text of [
-      '{ pets { totalCount } pets(first: 1) { totalCount } }',
-      '{ pet(id: 1) { x: id x: name } }',
-      '{ pet(id: 1) { ...F } } fragment F on Pet { x: id ... { x: name } }',
-      // A type condition that can never apply does not make it valid (section 5.3.2).
-      '{ nodes(nodeIds: ["x"]) { ... on Pet { ... on Node { ... on Order { x: id } } } ... on Category { ... on Node { ... on Order { x: complete } } } } }',
-      '{ nodes(nodeIds: ["x"]) { ... on Pet { ... on Node { ... on Order { x: id x: complete } } } } }',
-      'query A { __typename } query B { pet(id: 1) { x: id x: name } }',
-    ]) {
-      const [error, ...others] = refusalOf(text)!;
-      expect(error!.message, text).toMatch(conflict);
-      expect(error!.extensions, text).toEqual({ code: 'GRAPHQL_VALIDATION_FAILED', status: 400 });
-      expect(others, text).toEqual([]);
-    }
-    for (const text of [
-      '{ pets(first: 1, last: 2) { totalCount } pets(last: 2, first: 1) { totalCount } }',
-      '{ nodes(nodeIds: ["x"]) { ... on Pet { x: id } ... on Category { x: id } } }',
-    ])
-      expect(refusalOf(text)[0]?.message ?? '', text).not.toMatch(conflict);
   });
 
   it('rethrows unexpected errors', () => {

@@ -197,48 +197,6 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     });
   });
 
-  it('replays the outcome of a REST call for a single field with the same key and input', async () => {
-    const { E } = await makeWorld(kit);
-    const headers = { 'idempotency-key': randomUUID(), 'content-type': 'application/json' };
-    const rest = await send(kit.gateway, 'POST /pets', {
-      headers,
-      body: `{"name":"Same","categoryId":${E}}`,
-    });
-    const graphql = await run(
-      `mutation { x: createPet(input: {name: "Same", categoryId: ${E}}) { id } }`,
-      undefined,
-      headers,
-    );
-    expect(dataOf(graphql).x.id, graphql.about).toBe(String(rest.json.id));
-    expect(graphql.headers['idempotency-replayed'], graphql.about).toBe('true');
-  });
-
-  it('leaves the values of a single writer after concurrent mutations, and shows none half done', async () => {
-    const { P, F } = await makeWorld(kit);
-    const set = async (n: number) => {
-      const names = ['a', 'b', 'c', 'd'].map((field, i) => {
-        const name = i < 2 ? `Half of ${n}` : `All of ${n}`;
-        return `${field}: updatePet(id: ${i % 2 === 0 ? P : F}, input: {name: "${name}"}) { name }`;
-      });
-      const sent = await run(`mutation { ${names.join(' ')} }`);
-      const [half, all] = [{ name: `Half of ${n}` }, { name: `All of ${n}` }];
-      expect(dataOf(sent), sent.about).toEqual({ a: half, b: half, c: all, d: all });
-    };
-    const writers = Promise.all(Array.from({ length: 5 }, (_, n) => set(n)));
-    const seen = new Set<string>();
-    const read = async () => {
-      const { a, b } = dataOf(await run(`{ a: pet(id: ${P}) { name } b: pet(id: ${F}) { name } }`));
-      seen.add(a.name).add(b.name);
-      return [a.name, b.name];
-    };
-    for (let time = 0; time < 10; time++) await read();
-    await writers;
-    const [a, b] = await read();
-    expect(a).toBe(b);
-    expect(a).toMatch(/^All of [0-4]$/);
-    expect([...seen].filter((name) => name.startsWith('Half'))).toEqual([]);
-  });
-
   // Transactions of MongoDB are another process's: the store's tests show what others see of them.
   describe.runIf(engine.name === 'sqlite')('that take long', () => {
     let C: string;
@@ -294,22 +252,6 @@ onEachEngine('mutations with several fields', (kit, engine) => {
       expect(seen.length).toBeGreaterThan(0);
       expect(seen.filter((text) => text.includes('Never'))).toEqual([]);
       expect(await stored()).toEqual(before);
-    });
-
-    it('run one after the other, and a write sent during them sees their results', async () => {
-      const { headers } = await send(kit.gateway, `/categories/${C}`);
-      const writers = ['One', 'Two', 'Three'].map((name) =>
-        run(long(name, `updateCategory(id: ${C}, input: {}) { name description }`)),
-      );
-      await send(kit.gateway, `/categories/${C}`);
-      const stale = await send(kit.gateway, `PATCH /categories/${C}`, {
-        headers: { 'if-match': headers.etag!, 'content-type': 'application/merge-patch+json' },
-        body: '{"name":"Lost"}',
-      });
-      const lasts = (await Promise.all(writers)).map((sent) => dataOf(sent).last);
-      for (const { name, description } of lasts) expect(name).toBe(description);
-      expect(lasts.map(({ name }) => name).sort()).toEqual(['One', 'Three', 'Two']);
-      expect(stale.status, stale.about).toBe(412);
     });
   });
 

@@ -14,10 +14,8 @@ import { RESOURCES } from '../../src/domains/routes.ts';
 import type { Resource, Route } from '../../src/rows/route.ts';
 import { schema } from '../../src/schema.ts';
 import {
-  expectAnswer,
   expectQueryRefusal,
   expectRefusal,
-  makeWorld,
   onAnyEngine,
   query,
   type Sent,
@@ -254,40 +252,5 @@ onAnyEngine('a key with scopes', (kit) => {
       ...['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'NOT_ACCEPTABLE', 'UNSUPPORTED_MEDIA_TYPE'],
       ...['VALIDATION_FAILED', 'FORBIDDEN', 'FORBIDDEN'],
     ]);
-  });
-
-  it('sees events of records that it may read, and its place advances past the others', async () => {
-    const { gateway } = kit;
-    await makeWorld(kit);
-    const read = async (scopes: string[], more = '') => {
-      const key = await restricted('events:read', ...scopes);
-      const kinds = new Set<string>();
-      let next: string | undefined = `/events?limit=100${more}`;
-      for (let page = 0; page < 20; page++) {
-        const sent: Sent = await send(gateway, next, { key });
-        expectAnswer(sent, 200);
-        for (const { type } of sent.json) kinds.add(type.split('.')[0]);
-        const link: string = /<(.*)>; rel="next"/.exec(String(sent.headers.link))![1]!;
-        if (sent.json.length === 0 && page > 0) return { kinds: [...kinds].sort(), after: link };
-        next = link;
-      }
-      throw new Error('The log does not end.');
-    };
-    const all = ['category', 'inventory', 'order', 'pet'];
-    expect((await read(['*:read'])).kinds).toEqual(all);
-    expect((await read(['orders:read'])).kinds).toEqual(['order']);
-    expect((await read(['pets:write', 'inventory:read'])).kinds).toEqual(['inventory', 'pet']);
-    expect((await read(['orders:read'], '&type=pet.created')).kinds).toEqual([]);
-    const none = await read([]);
-    expect(none.kinds).toEqual([]);
-    // Nothing is left to read from there.
-    expect((await send(gateway, none.after)).json).toEqual([]);
-    const text = '{ events(first: 100) { nodes { type } } }';
-    const sent = await query(gateway, text, undefined, {
-      key: await restricted('events:read', 'orders:read'),
-    });
-    expect(
-      new Set(sent.json.data.events.nodes.map(({ type }: { type: string }) => type.split('_')[0])),
-    ).toEqual(new Set(['order']));
   });
 });
