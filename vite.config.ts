@@ -82,21 +82,18 @@ function systemFonts(): Plugin {
 }
 
 /**
- * Resolves `scalar` to the URL of the API reference of that name, ready-made for browsers. It is a text in the package
- * that serves it on Fastify: the reference's own package would install 270 others, 290 MB, which are already in the script.
+ * Adds the API reference Scalar, ready-made for browsers. It is a text in the package that serves it on Fastify: the
+ * reference's own package would install 270 others, 290 MB, which are already in the script.
  */
 function scalar(): Plugin {
   return {
     name: 'Scalar',
-    resolveId: (id) => (id === 'scalar' ? '\0scalar' : undefined),
-    load(id) {
-      if (id !== '\0scalar') return undefined;
+    buildStart() {
       const file = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference');
       const [literal] = /(?<=^var standalone_default = )".*"(?=;$)/m.exec(readFileSync(file, 'utf8')) ?? [];
       if (literal === undefined) throw new Error(`${file} has no script as before.`);
       const source = Function(`return ${literal}`)() as string;
-      const reference = this.emitFile({ type: 'asset', name: 'scalar.js', source });
-      return `export default import.meta.ROLLUP_FILE_URL_${reference}`;
+      this.emitFile({ type: 'asset', name: 'scalar.js', source });
     },
   };
 }

@@ -11,7 +11,7 @@ import { openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { operationsByTag } from './docs.ts';
-import { FIRST_EXAMPLE, LANDING_EXAMPLE } from './explorer/graphiql/first-example.ts';
+import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
 import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
 import { textPage } from './text-page.ts';
 
@@ -116,7 +116,6 @@ export class Pages implements Transport {
         'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
       data: (origin) => ({
         origin,
-        example: LANDING_EXAMPLE,
         guides: guides(),
         metrics: metrics && config.METRICS,
       }),

@@ -37,7 +37,7 @@ it.each([
     expect(blocking.length).toBeGreaterThan(1);
     const before = (await transferred(page)) + (await sum(blocking));
     const scripts = paths(
-      /<(?:script\s+type="module"[^>]* src|link\s+rel="(?:modulepreload|preload)"[^>]* href)="([^"]+)"/g,
+      /<(?:script\s+type="module"[^>]* src|script\s+defer[^>]* src|link\s+rel="modulepreload"[^>]* href)="([^"]+)"/g,
     );
     const total = before + (await sum(scripts));
     console.info(page, before, total, blocking.length + scripts.length + 1);

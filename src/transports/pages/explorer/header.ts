@@ -1,5 +1,5 @@
 import { capitalised } from '../../../foundation/words.ts';
-import { element } from './element.ts';
+import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
 import { type ThemeChoice, theme } from './theme.ts';

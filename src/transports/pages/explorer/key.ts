@@ -1,5 +1,5 @@
-import { Observable } from './observable.ts';
-import { type Budget, budgetIn, budgetOf, errorMessage, UNREACHABLE } from './server.ts';
+import { Observable } from './browser.ts';
+import { type Budget, budgetIn, messageOf, UNREACHABLE } from './server.ts';
 
 /** The state of the page's key. */
 export type KeyState =
@@ -97,15 +97,15 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
     return { kind: 'refused', message: UNREACHABLE };
   }
   const text = await response.text();
-  if (response.ok) return { kind: 'accepted', budget: budgetOf(JSON.parse(text)) };
+  const message = messageOf(text, response);
   const seconds = response.headers.get('retry-after');
-  if (response.status === 403 && seconds !== null) {
-    const bannedUntil = Date.now() + Number(seconds) * 1000;
-    return { kind: 'refused', message: errorMessage(text, response), bannedUntil };
-  }
-  // Valid, but bound to documents of which this is none, or asked too often: its own windows are named all the same.
-  const budget = budgetIn(response.headers, known.kind === 'accepted' ? known.budget : undefined);
-  return budget ? { kind: 'accepted', budget } : { kind: 'refused', message: errorMessage(text, response) };
+  if (response.status === 403 && seconds !== null)
+    return { kind: 'refused', message, bannedUntil: Date.now() + Number(seconds) * 1000 };
+  const budget = budgetIn(response.headers);
+  if (!budget) return { kind: 'refused', message };
+  // A key bound to documents of which this is none, or that asked too often, is valid too.
+  const plan = response.ok ? JSON.parse(text).plan : known.kind === 'accepted' && known.budget.plan;
+  return { kind: 'accepted', budget: { ...budget, plan: plan || undefined } };
 }
 
 export const apiKey = new ApiKey();

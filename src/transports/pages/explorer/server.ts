@@ -1,3 +1,5 @@
+import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
+
 /** One window of a plan. */
 export interface Window {
   limit: number;
@@ -14,65 +16,32 @@ export interface Budget {
   day: Window;
 }
 
-/** A window as the server sends it. */
-type SentWindow = Omit<Window, 'resetAt'> & { resetAt: string };
-
-/** Parses the budget in a response of `/graphql/cost`. */
-export const budgetOf = ({
-  plan,
-  minute,
-  day,
-}: {
-  plan: string;
-  minute: SentWindow;
-  day: SentWindow;
-}): Budget => ({
-  plan,
-  minute: windowOf(minute),
-  day: windowOf(day),
-});
-
-const windowOf = (window: SentWindow): Window => ({ ...window, resetAt: Date.parse(window.resetAt) });
+/** How far apart two resets of one window may seem, in milliseconds: they are sent in whole seconds. */
+const RESET_PRECISION = 2_000;
 
 /**
- * Reads a budget from the headers of a response, which name both windows (RateLimit header fields for HTTP, draft 11).
+ * Reads a budget from the headers of a response (RateLimit header fields for HTTP, draft 11).
  *
  * @param known the budget until now, if it is of the same key
  * @returns undefined if the headers have other windows, as without a valid key
  */
 export function budgetIn(headers: Headers, known?: Budget): Budget | undefined {
-  const limits = new Map(
-    [...(headers.get('ratelimit-policy') ?? '').matchAll(/"(\w+)";q=(\d+)/g)].map(([, name, q]) => [
-      name,
-      Number(q),
-    ]),
-  );
-  const windows = new Map(
-    [...(headers.get('ratelimit') ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)/g)].map(
-      ([, name, remaining, seconds]) => [
-        name,
-        {
-          limit: limits.get(name) ?? 0,
-          remaining: Number(remaining),
-          resetAt: Date.now() + Number(seconds) * 1000,
-        },
-      ],
-    ),
-  );
-  const minute = windows.get('minute');
-  const day = windows.get('day');
-  if (!minute || !day) return undefined;
-  if (!known) return { plan: undefined, minute, day };
-  return { ...known, minute: latest(known.minute, minute), day: latest(known.day, day) };
-}
-
-/** How far apart two resets of one window may seem, in milliseconds: they are sent in whole seconds. */
-const RESET_PRECISION = 2_000;
-
-/** Responses may arrive in another order than they were charged in, but within a window `remaining` only falls. */
-function latest(known: Window, sent: Window): Window {
-  const isSame = Math.abs(sent.resetAt - known.resetAt) < RESET_PRECISION;
-  return { ...sent, ...(isSame && { remaining: Math.min(known.remaining, sent.remaining) }) };
+  const windowOf = (name: 'minute' | 'day'): Window | undefined => {
+    const numbers = (header: string, pattern: string) =>
+      new RegExp(`"${name}";${pattern}`)
+        .exec(headers.get(header) ?? '')
+        ?.slice(1)
+        .map(Number) ?? [];
+    const [limit = 0] = numbers('ratelimit-policy', 'q=(\\d+)');
+    const [remaining, seconds = 0] = numbers('ratelimit', 'r=(\\d+);t=(\\d+)');
+    if (remaining === undefined) return undefined;
+    const resetAt = Date.now() + seconds * 1_000;
+    // Responses may arrive in another order than they were charged in, but within a window `remaining` only falls.
+    const isSame = known && Math.abs(resetAt - known[name].resetAt) < RESET_PRECISION;
+    return { limit, remaining: isSame ? Math.min(remaining, known[name].remaining) : remaining, resetAt };
+  };
+  const [minute, day] = [windowOf('minute'), windowOf('day')];
+  return minute && day && { plan: known?.plan, minute, day };
 }
 
 /** The window at a moment; full again after its reset. */
@@ -88,18 +57,8 @@ export function secondsUntilLeft({ minute, day }: Budget, now: number): number {
 export const UNREACHABLE =
   'The server cannot be reached. Check that it is running and that you are online, then try again.';
 
-/**
- * Describes a failure for users.
- *
- * @param failure an unsuccessful response, or what `fetch` threw
- */
-export async function describeFailure(failure: unknown): Promise<string> {
-  if (!(failure instanceof Response)) return UNREACHABLE;
-  return errorMessage(await failure.text(), failure);
-}
-
-/** Extracts the message from a body in either error format. */
-export function errorMessage(text: string, { status, statusText }: Response): string {
+/** What an unsuccessful response says for users, in either error format. @param text its body */
+export function messageOf(text: string, { status, statusText }: Response): string {
   try {
     const body = JSON.parse(text);
     const said = body.message ?? body.errors?.[0]?.message;
@@ -108,4 +67,17 @@ export function errorMessage(text: string, { status, statusText }: Response): st
     // A proxy's error page; fall back to the status line.
   }
   return `The server responded with ${`${status} ${statusText}`.trim()} and no explanation.`;
+}
+
+/** The server-sent events of a response, until it ends. @throws TypeError if the connection is lost */
+export async function* messagesOf({ body }: Response): AsyncGenerator<EventSourceMessage, void> {
+  const messages = body!
+    .pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>)
+    .pipeThrough(new EventSourceParserStream())
+    .getReader();
+  for (;;) {
+    const { value, done } = await messages.read();
+    if (done) return;
+    yield value;
+  }
 }

@@ -1,8 +1,7 @@
-import { Observable } from './observable.ts';
+import { Observable } from './browser.ts';
 
 /** What the user has chosen for all pages. `system` follows the operating system. */
 export type ThemeChoice = 'system' | 'light' | 'dark';
-export type Theme = 'light' | 'dark';
 
 /** Also read before the first paint (first-paint.ts). */
 const STORAGE_NAME = 'petstore.theme';
@@ -32,10 +31,9 @@ class ThemeSetting extends Observable {
   }
 
   /** The theme in force. */
-  get current(): Theme {
-    const { choice } = this;
-    if (choice !== 'system') return choice;
-    return this.#system.matches ? 'dark' : 'light';
+  get current(): 'light' | 'dark' {
+    const system = this.#system.matches ? 'dark' : 'light';
+    return this.choice === 'system' ? system : this.choice;
   }
 
   #apply(): void {

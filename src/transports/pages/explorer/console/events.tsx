@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { reason, request } from '../api.ts';
-import { messagesOf } from '../sse.ts';
+import { messagesOf } from '../server.ts';
 import { counted } from '../words.ts';
-import { moment } from './widgets.tsx';
+import { request } from './api.ts';
+import { Button, moment, Note } from './widgets.tsx';
 
 /** How many events are shown. */
 const SHOWN_EVENTS = 200;
@@ -47,7 +47,7 @@ export function Events() {
       setStatus(`Stopped after ${counted(received, 'event')}.`);
     } catch (error) {
       if (own.signal.aborted) setStatus(`Stopped after ${counted(received, 'event')}.`);
-      else setStatus(error instanceof TypeError ? 'The connection was lost.' : reason(error));
+      else setStatus(error instanceof TypeError ? 'The connection was lost.' : (error as Error).message);
     }
     setListening(false);
   }
@@ -57,9 +57,9 @@ export function Events() {
   return (
     <>
       <p class="controls">
-        <button type="button" onClick={() => (isListening ? aborter.current?.abort() : void listen())}>
+        <Button onClick={() => (isListening ? aborter.current?.abort() : listen())}>
           {isListening ? 'Stop' : 'Listen'}
-        </button>
+        </Button>
         <select aria-label="Type" onChange={({ currentTarget }) => setType(currentTarget.value)}>
           <option value="">All types</option>
           {types.map((name) => (
@@ -74,7 +74,7 @@ export function Events() {
         />
         <span role="status">{status}</span>
       </p>
-      <p class="note">Listening costs 1 unit, and 1 for every 100 events.</p>
+      <Note>Listening costs 1 unit, and 1 for every 100 events.</Note>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard */}
       <ol class="events" tabIndex={0} aria-label="Events, newest first">
         {events.filter(isShown).map((event) => (

@@ -4,16 +4,16 @@ import '../widgets.css';
 import './console.css';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { call } from '../api.ts';
-import { element } from '../element.ts';
+import { element } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { type Budget, secondsUntilLeft, windowAt } from '../server.ts';
 import { duration, number } from '../words.ts';
+import { call } from './api.ts';
 import { Events } from './events.tsx';
 import { Usage } from './usage.tsx';
 import { Webhooks } from './webhooks.tsx';
-import { Facts, moment, Section, useKeyState, useLoaded } from './widgets.tsx';
+import { Facts, moment, Note, Section, useKeyState, useLoaded } from './widgets.tsx';
 
 /** `GET /key`. */
 interface KeyFacts {
@@ -112,21 +112,21 @@ function Gauges({ budget }: { budget: Budget }) {
 
 function Key({ parameters }: { parameters: unknown[] }) {
   const { value: key, failure } = useLoaded(() => call<KeyFacts>('GET', '/key'), parameters);
-  if (failure !== undefined) return <p class="note">The key is not shown. {failure}</p>;
+  if (failure !== undefined) return <Note>The key is not shown. {failure}</Note>;
   if (!key) return null;
   return (
     <Facts
-      entries={[
-        ['Name', key.name],
-        ['Plan', key.plan],
-        ['Id', <code key="id">{key.id}</code>],
-        ['Scopes', key.scopes?.join(', ') ?? 'all'],
-        ['Created', moment(key.createdAt)],
-        ['Last used', key.lastUsedAt && moment(key.lastUsedAt)],
-        ['Expires', key.expiresAt ? moment(key.expiresAt) : 'never'],
-        ['Addresses', key.allow?.join(', ') ?? 'any'],
-        ['Documents', key.documents ?? 'any'],
-      ]}
+      entries={{
+        Name: key.name,
+        Plan: key.plan,
+        Id: <code>{key.id}</code>,
+        Scopes: key.scopes?.join(', ') ?? 'all',
+        Created: moment(key.createdAt),
+        'Last used': key.lastUsedAt && moment(key.lastUsedAt),
+        Expires: key.expiresAt ? moment(key.expiresAt) : 'never',
+        Addresses: key.allow?.join(', ') ?? 'any',
+        Documents: key.documents ?? 'any',
+      }}
     />
   );
 }

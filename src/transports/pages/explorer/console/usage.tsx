@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks';
-import { call } from '../api.ts';
 import { counted, number } from '../words.ts';
-import { Chart, useLoaded } from './widgets.tsx';
+import { call } from './api.ts';
+import { Button, Chart, Note, useLoaded } from './widgets.tsx';
 
 /** One day of `GET /usage`. */
 interface UsageDay {
@@ -19,14 +19,15 @@ interface UsageOperation extends Omit<UsageDay, 'date'> {
 }
 
 const DAY = 86_400_000;
-const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 const refusals = (count: number): string => (count > 0 ? `, ${number(count)} refused` : '');
 
 /** Units by day, and by operation on a chosen day. Each view costs one unit, so it is loaded on demand. */
 export function Usage({ parameters }: { parameters: unknown[] }) {
   const [days, setDays] = useState(7);
   const [chosen, choose] = useState<string>();
-  const dates = Array.from({ length: days }, (_, ago) => dateOf(Date.now() - ago * DAY));
+  const dates = Array.from({ length: days }, (_, ago) =>
+    new Date(Date.now() - ago * DAY).toISOString().slice(0, 10),
+  );
   const { value, failure, reload } = useLoaded(
     () => call<UsageDay[]>('GET', `/usage?from=${dates.at(-1)}&to=${dates[0]}`),
     [...parameters, days],
@@ -35,8 +36,12 @@ export function Usage({ parameters }: { parameters: unknown[] }) {
   const bars = dates.map((day) => {
     const { units = 0, refused = 0 } = value?.find((used) => used.date === day) ?? {};
     const name = `${day}: ${counted(units, 'unit')}${refusals(refused)}`;
-    const select = { name, onClick: () => choose(day) };
-    return { label: day.slice(5), value: units, second: refused, detail: number(units), select };
+    const label = (
+      <button key={day} type="button" class="link" title={name} aria-label={name} onClick={() => choose(day)}>
+        {day.slice(5)}
+      </button>
+    );
+    return { label, value: units, second: refused, detail: number(units) };
   });
   return (
     <>
@@ -48,15 +53,13 @@ export function Usage({ parameters }: { parameters: unknown[] }) {
             </option>
           ))}
         </select>
-        <button type="button" onClick={reload}>
-          Refresh
-        </button>
+        <Button onClick={reload}>Refresh</Button>
       </p>
-      {failure !== undefined && <p class="note">Usage is not shown. {failure}</p>}
+      {failure !== undefined && <Note>Usage is not shown. {failure}</Note>}
       {value && <Chart kind="columns" caption="Units by day (UTC)" bars={bars} />}
       <div aria-live="polite">
         {value && date !== undefined && <Day date={date} used={value} />}
-        {value?.length === 0 && <p class="note">Nothing was used in these days.</p>}
+        {value?.length === 0 && <Note>Nothing was used in these days.</Note>}
       </div>
     </>
   );
@@ -65,9 +68,9 @@ export function Usage({ parameters }: { parameters: unknown[] }) {
 /** The operations of a day. @param used loaded again when this is */
 function Day({ date, used }: { date: string; used: unknown }) {
   const { value, failure } = useLoaded(() => call<UsageOperation[]>('GET', `/usage/${date}`), [date, used]);
-  if (failure !== undefined) return <p class="note">{failure}</p>;
+  if (failure !== undefined) return <Note>{failure}</Note>;
   if (!value) return null;
-  if (value.length === 0) return <p class="note">Nothing was used on {date}.</p>;
+  if (value.length === 0) return <Note>Nothing was used on {date}.</Note>;
   const bars = value.map(({ operation, transport, requests, units, refused }) => ({
     label: `${operation} (${transport})`,
     value: units,

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useRef, useState } from 'preact/hooks';
-import { call, reason } from '../api.ts';
-import { Facts, moment, useLoaded } from './widgets.tsx';
+import { call } from './api.ts';
+import { Button, Facts, moment, Note, useLoaded } from './widgets.tsx';
 
 interface Webhook {
   id: string;
@@ -31,67 +31,62 @@ const DISABLED: Record<string, string> = {
   key: 'its key has expired, was revoked or no longer permits it',
 };
 
-const pathOf = ({ id }: Webhook): string => `/webhooks/${encodeURIComponent(id)}`;
-
 const outcome = ({ status, error }: WebhookAttempt): string =>
   error === undefined ? `was answered ${status}` : `failed: ${error.replaceAll('_', ' ')}`;
+
+/** A function that runs an action, says how it went, and loads the webhooks again. */
+function useAction(reload: () => Promise<void>) {
+  const [said, setSaid] = useState('');
+  const act = async (action: () => Promise<string>) => {
+    try {
+      setSaid(await action());
+      await reload();
+    } catch (error) {
+      setSaid((error as Error).message);
+    }
+  };
+  return [said, act] as const;
+}
 
 /** The key's webhooks with their state and last attempts, and all that can be done with them. */
 export function Webhooks({ parameters }: { parameters: unknown[] }) {
   const { value, failure, reload } = useLoaded(() => call<Webhook[]>('GET', '/webhooks'), parameters);
-  const [said, setSaid] = useState('');
+  const [said, act] = useAction(reload);
   const [created, setCreated] = useState<Webhook>();
-  const form = useRef<HTMLFormElement>(null);
 
-  async function create(event: Event): Promise<void> {
+  const create = (event: SubmitEvent) => {
     event.preventDefault();
-    const given = new FormData(form.current!);
+    const form = event.currentTarget as HTMLFormElement;
+    const given = new FormData(form);
     const types = String(given.get('types'))
       .split(/[\s,]+/)
       .filter(Boolean);
-    try {
-      const body = { url: String(given.get('url')).trim(), ...(types.length > 0 && { types }) };
+    const body = { url: String(given.get('url')).trim(), ...(types.length > 0 && { types }) };
+    void act(async () => {
       setCreated(await call<Webhook>('POST', '/webhooks', body));
-      setSaid('Created.');
-      form.current!.reset();
-      await reload();
-    } catch (error) {
-      setSaid(reason(error));
-    }
-  }
-
+      form.reset();
+      return 'Created.';
+    });
+  };
+  const url = { size: 36, 'aria-label': 'URL', placeholder: 'https://example.com/hook' };
+  const types = { size: 24, 'aria-label': 'Event types', placeholder: 'all types, or order.created …' };
   return (
     <>
-      {failure !== undefined && <p class="note">Webhooks are not shown. {failure}</p>}
+      {failure !== undefined && <Note>Webhooks are not shown. {failure}</Note>}
       {value && (
-        <form ref={form} class="controls" onSubmit={(event) => void create(event)}>
-          <input
-            name="url"
-            type="url"
-            required
-            size={36}
-            aria-label="URL"
-            placeholder="https://example.com/hook"
-          />
-          <input
-            name="types"
-            size={24}
-            aria-label="Event types"
-            placeholder="all types, or order.created …"
-          />
+        <form class="controls" onSubmit={create}>
+          <input name="url" type="url" required {...url} />
+          <input name="types" {...types} />
           <button type="submit">Create</button>
-          <button type="button" onClick={reload}>
-            Refresh
-          </button>
+          <Button onClick={reload}>Refresh</Button>
           <span role="status">{said}</span>
         </form>
       )}
-      {value?.length === 0 && <p class="note">This key has no webhooks.</p>}
-      {value?.map((webhook) => (
+      {value?.length === 0 && <Note>This key has no webhooks.</Note>}
+      {value?.map((each) => (
         <WebhookView
-          key={webhook.id}
-          webhook={webhook}
-          secret={created?.id === webhook.id ? created.secret : undefined}
+          key={each.id}
+          webhook={created?.id === each.id ? { ...created, ...each } : each}
           reload={reload}
         />
       ))}
@@ -99,132 +94,96 @@ export function Webhooks({ parameters }: { parameters: unknown[] }) {
   );
 }
 
-interface Props {
-  webhook: Webhook;
-  /** If it was just created. */
-  secret: string | undefined;
-  reload: () => Promise<void>;
-}
-
-function WebhookView({ webhook, secret: first, reload }: Props) {
-  const { enabled, failing, disabledReason, after } = webhook;
-  const path = pathOf(webhook);
-  const [said, setSaid] = useState('');
-  const [secret, setSecret] = useState(first);
+/** @param webhook with its secret if it was just created */
+function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
+  const { url, enabled, failing, disabledReason, after, types, createdAt } = webhook;
+  const path = `/webhooks/${encodeURIComponent(webhook.id)}`;
+  const [said, act] = useAction(reload);
+  const [secret, setSecret] = useState(webhook.secret);
   const [attempts, setAttempts] = useState<WebhookAttempt[]>();
   const [isDeleting, setDeleting] = useState(false);
   const position = useRef<HTMLInputElement>(null);
 
-  /** Runs an action and says how it went. */
-  const act = (action: () => Promise<string>) => async () => {
-    try {
-      setSaid(await action());
-      await reload();
-    } catch (error) {
-      setSaid(reason(error));
-    }
-  };
-  const change = (patch: () => object, text: string) =>
+  const change = (patch: object, text: string) =>
     act(async () => {
-      await call('PATCH', path, patch());
+      await call('PATCH', path, patch);
       return text;
     });
-  const loadAttempts = async () => setAttempts(await call<WebhookAttempt[]>('GET', `${path}/attempts`));
-  const test = act(async () => {
+  const showAttempts = async () => {
+    setAttempts(await call<WebhookAttempt[]>('GET', `${path}/attempts`));
+    return '';
+  };
+  const test = async () => {
     const attempt = await call<WebhookAttempt>('POST', `${path}/test`);
-    await loadAttempts();
+    await showAttempts();
     return `The test ${outcome(attempt)} after ${attempt.ms} ms.`;
-  });
-  const rotate = act(async () => {
+  };
+  const rotate = async () => {
     setSecret((await call<Webhook>('POST', `${path}/rotate`, {})).secret);
     return 'Rotated: the earlier secret signs too for 24 hours.';
-  });
-  const remove = act(async () => {
+  };
+  const remove = async () => {
     await call('DELETE', path);
     return 'Deleted.';
-  });
-  const state = !enabled
-    ? `Paused${disabledReason ? `: ${DISABLED[disabledReason] ?? disabledReason}` : ''}`
-    : failing
-      ? `Failing since ${moment(failing.since)}, ${failing.attempts} attempts, next ${moment(failing.nextAttemptAt)}`
-      : 'Delivering';
-  const button = (label: string, onClick: () => unknown) => (
-    <button type="button" onClick={onClick}>
-      {label}
-    </button>
-  );
+  };
+  const pause = () => change({ enabled: !enabled }, enabled ? 'Paused; its position is kept.' : 'Resumed.');
+  let state = 'Delivering';
+  if (!enabled) state = `Paused${disabledReason ? `: ${DISABLED[disabledReason] ?? disabledReason}` : ''}`;
+  else if (failing)
+    state = `Failing since ${moment(failing.since)}, ${failing.attempts} attempts, next ${moment(failing.nextAttemptAt)}`;
   return (
     <article class="webhook">
-      <h3>{webhook.url}</h3>
+      <h3>{url}</h3>
       <Facts
-        entries={
-          [
-            [
-              'State',
-              <strong key="state" class={enabled && !failing ? 'good' : 'bad'}>
-                {state}
-              </strong>,
-            ],
-            ['Types', webhook.types?.join(', ') ?? 'all'],
-            ['Received up to', <code key="after">{after}</code>],
-            ['Created', moment(webhook.createdAt)],
-            ['Secret, shown once', secret !== undefined && <code key="secret">{secret}</code>],
-          ].filter(([, value]) => value !== false) as never
-        }
+        entries={{
+          State: <strong class={enabled && !failing ? 'good' : 'bad'}>{state}</strong>,
+          Types: types?.join(', ') ?? 'all',
+          'Received up to': <code>{after}</code>,
+          Created: moment(createdAt),
+          'Secret, shown once': secret && <code>{secret}</code>,
+        }}
       />
       <p class="controls">
-        {button('Test', test)}
-        {enabled
-          ? button(
-              'Pause',
-              change(() => ({ enabled: false }), 'Paused; its position is kept.'),
-            )
-          : button(
-              'Resume',
-              change(() => ({ enabled: true }), 'Resumed.'),
-            )}
-        {button('Rotate secret', rotate)}
-        {isDeleting ? button('Delete it for good', remove) : button('Delete', () => setDeleting(true))}
-        {button(
-          'Last attempts',
-          act(async () => loadAttempts().then(() => '')),
-        )}
+        <Button onClick={() => act(test)}>Test</Button>
+        <Button onClick={pause}>{enabled ? 'Pause' : 'Resume'}</Button>
+        <Button onClick={() => act(rotate)}>Rotate secret</Button>
+        <Button onClick={() => (isDeleting ? act(remove) : setDeleting(true))}>
+          {isDeleting ? 'Delete it for good' : 'Delete'}
+        </Button>
+        <Button onClick={() => act(showAttempts)}>Last attempts</Button>
         <input ref={position} key={after} aria-label="Replay after event" defaultValue={after} size={24} />
-        {button(
-          'Replay',
-          change(() => ({ after: position.current!.value }), 'Replaying from there.'),
-        )}
+        <Button onClick={() => change({ after: position.current!.value }, 'Replaying from there.')}>
+          Replay
+        </Button>
       </p>
       <p role="status">{said}</p>
-      {attempts?.length === 0 && <p class="note">There have been no attempts.</p>}
-      {attempts && attempts.length > 0 && <Attempts url={webhook.url} attempts={attempts} />}
+      {attempts?.length === 0 && <Note>There have been no attempts.</Note>}
+      {attempts && attempts.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard
+        <section class="table" tabIndex={0} aria-label={`Last attempts to ${url}`}>
+          <table>
+            <thead>
+              <tr>
+                {['Time', 'Event', 'Outcome', 'Duration'].map((title) => (
+                  <th key={title} scope="col">
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {attempts.map((attempt) => (
+                <tr key={attempt.time + attempt.eventId}>
+                  <td>{moment(attempt.time)}</td>
+                  <td>{attempt.eventId}</td>
+                  <td>{outcome(attempt)}</td>
+                  <td>{attempt.ms} ms</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
     </article>
   );
 }
-
-const Attempts = ({ url, attempts }: { url: string; attempts: readonly WebhookAttempt[] }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard
-  <section class="table" tabIndex={0} aria-label={`Last attempts to ${url}`}>
-    <table>
-      <thead>
-        <tr>
-          {['Time', 'Event', 'Outcome', 'Duration'].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {attempts.map((attempt) => (
-          <tr key={attempt.time + attempt.eventId}>
-            <td>{moment(attempt.time)}</td>
-            <td>{attempt.eventId}</td>
-            <td>{outcome(attempt)}</td>
-            <td>{attempt.ms} ms</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </section>
-);

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { reason } from '../api.ts';
 import { apiKey, type KeyState } from '../key.ts';
 
 /** The state of the page's key, and again each second, since what is left depends on the time. */
@@ -29,7 +28,7 @@ export function useLoaded<T>(call: () => Promise<T>, parameters: unknown[]) {
     const current = ++calls.current;
     const next = await latest.current().then(
       (value) => ({ value }),
-      (error: unknown) => ({ failure: reason(error) }),
+      ({ message }: Error) => ({ failure: message }),
     );
     if (current === calls.current) setState(next);
   }, []);
@@ -38,75 +37,61 @@ export function useLoaded<T>(call: () => Promise<T>, parameters: unknown[]) {
   return { ...state, reload };
 }
 
-export const Section = ({
-  title,
-  wide = false,
-  children,
-}: {
-  title: string;
-  wide?: boolean;
-  children: ComponentChildren;
-}) => (
+type Parent<Props = object> = Props & { children: ComponentChildren };
+
+export const Section = ({ title, wide = false, children }: Parent<{ title: string; wide?: boolean }>) => (
   <section class={wide ? 'card wide' : 'card'} aria-label={title}>
     <h2>{title}</h2>
     {children}
   </section>
 );
 
+export const Note = ({ children }: Parent) => <p class="note">{children}</p>;
+
+export const Button = ({ onClick, children }: Parent<{ onClick: () => unknown }>) => (
+  <button type="button" onClick={onClick}>
+    {children}
+  </button>
+);
+
 /** A definition list of those entries that have a value. */
-export const Facts = ({ entries }: { entries: readonly [term: string, value: ComponentChildren][] }) => (
+export const Facts = ({ entries }: { entries: Record<string, ComponentChildren> }) => (
   <dl>
-    {entries
-      .filter(([, value]) => value !== undefined && value !== '')
+    {Object.entries(entries)
+      .filter(([, value]) => value)
       .map(([term, value]) => [<dt key={term}>{term}</dt>, <dd key={`${term}:`}>{value}</dd>])}
   </dl>
 );
 
 /** A bar of a chart, with its numbers as text. */
 export interface Bar {
-  label: string;
+  label: ComponentChildren;
   value: number;
   /** Drawn after the bar in another colour. */
   second: number;
   detail: string;
-  /** What choosing it does, and how that is called. */
-  select?: { name: string; onClick: () => void };
 }
 
-/** A chart whose bars are rows, or columns beside each other. */
-export function Chart({
-  kind,
-  caption,
-  bars,
-}: {
+interface ChartProps {
   kind: 'rows' | 'columns';
   caption: string;
   bars: readonly Bar[];
-}) {
+}
+
+/** A chart whose bars are rows, or columns beside each other. */
+export function Chart({ kind, caption, bars }: ChartProps) {
   const highest = Math.max(1, ...bars.map(({ value, second }) => value + second));
-  const part = (name: string, value: number) => <div class={name} style={{ '--share': value / highest }} />;
   return (
     <div class={kind}>
       <h3>{caption}</h3>
       <ul>
-        {bars.map(({ label, value, second, detail, select }) => (
-          <li key={label}>
-            {select ? (
-              <button
-                type="button"
-                class="link"
-                title={select.name}
-                aria-label={select.name}
-                onClick={select.onClick}
-              >
-                {label}
-              </button>
-            ) : (
-              <span class="label">{label}</span>
-            )}
+        {bars.map(({ label, value, second, detail }, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: bars have no state
+          <li key={i}>
+            <span class="label">{label}</span>
             <div class="track">
-              {part('bar', value)}
-              {part('bar second', second)}
+              <div class="bar" style={{ '--share': value / highest }} />
+              <div class="bar second" style={{ '--share': second / highest }} />
             </div>
             <span class="detail">{detail}</span>
           </li>
@@ -117,5 +102,5 @@ export function Chart({
 }
 
 /** A moment in the reader's own time zone. */
-export const moment = (time: string | number): string =>
+export const moment = (time: string): string =>
   new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' });

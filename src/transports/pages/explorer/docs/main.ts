@@ -1,37 +1,34 @@
 import '../pages.css';
 import './docs.css';
-import scalarUrl from 'scalar';
-import { element } from '../element.ts';
+import { element } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { describeFailure, UNREACHABLE } from '../server.ts';
+import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { fixAccessibility } from './accessibility.ts';
 import { NOT_TRIED, referenceOf } from './description.ts';
-
-/** The parts of Scalar's configuration used here. */
-interface ScalarConfiguration {
-  content: unknown;
-  customFetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
-  [option: string]: unknown;
-}
 
 declare global {
   var Scalar: {
     createApiReference(
       element: Element,
-      configuration: ScalarConfiguration,
-    ): { updateConfiguration(configuration: ScalarConfiguration): void };
+      configuration: object,
+    ): { updateConfiguration(configuration: object): void };
   };
 }
 
+/** The script of the reference, which runs after this one. */
+const scalar = new Promise((resolve, reject) => {
+  element('scalar').addEventListener('load', resolve);
+  element('scalar').addEventListener('error', () => reject(new Error(UNREACHABLE)));
+});
 initHeader();
 fixAccessibility();
 
 /** Shows the reference in place of the plain one that the server has rendered. */
 async function show(root: HTMLElement): Promise<void> {
-  const [response] = await Promise.all([fetch('/openapi.json'), load(scalarUrl)]);
-  if (!response.ok) throw new Error(await describeFailure(response));
+  const [response] = await Promise.all([fetch('/openapi.json'), scalar]);
+  if (!response.ok) throw new Error(messageOf(await response.text(), response));
   const links = new Map(
     [...root.querySelectorAll<HTMLAnchorElement>('.to-graphiql')].map((link) => [
       link.closest('section')!.id.replace(/.*\//, ''),
@@ -41,7 +38,7 @@ async function show(root: HTMLElement): Promise<void> {
   const { content, untried } = referenceOf(await response.text(), links, location.origin);
   const plain = root.firstElementChild;
   const place = root.appendChild(document.createElement('div'));
-  const configuration = (): ScalarConfiguration => ({
+  const configuration = () => ({
     content,
     // Everything comes from this origin, and nothing is reported to anyone.
     withDefaultFonts: false,
@@ -50,7 +47,8 @@ async function show(root: HTMLElement): Promise<void> {
     mcp: { disabled: true },
     showDeveloperTools: 'never',
     hideClientButton: true,
-    customFetch: (input, init) => send(new Request(input, init), [...untried.values()]),
+    customFetch: (input: RequestInfo | URL, init?: RequestInit) =>
+      send(new Request(input, init), [...untried.values()]),
     theme: 'none',
     hideDarkModeToggle: true,
     forceDarkModeState: theme.current,
@@ -77,15 +75,6 @@ async function show(root: HTMLElement): Promise<void> {
     if (id !== '') place.querySelector(`[id$="${CSS.escape(id)}"]`)?.scrollIntoView();
   });
 }
-
-/** Runs a classic script. */
-const load = (src: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const script = document.head.appendChild(document.createElement('script'));
-    script.addEventListener('load', () => resolve());
-    script.addEventListener('error', () => reject(new Error(UNREACHABLE)));
-    script.src = src;
-  });
 
 /** Sends a request of the console with the page's key, so that the key is entered in one place. */
 async function send(request: Request, untried: readonly string[]): Promise<Response> {

@@ -1,11 +1,11 @@
 import { explorerPlugin } from '@graphiql/plugin-explorer';
-import { type GraphiQLPlugin, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
+import { type GraphiQLPlugin, StarIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { element } from '../element.ts';
+import { element } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { describeFailure } from '../server.ts';
+import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { cost } from './cost.ts';
 import { examplesFor } from './examples.ts';
@@ -16,19 +16,7 @@ import { storage } from './storage.ts';
 
 const EXAMPLES_PLUGIN: GraphiQLPlugin = {
   title: 'Examples',
-  icon: (props) => (
-    // biome-ignore lint/a11y/noSvgWithoutTitle: GraphiQL hides it from screen readers and labels the button
-    <svg
-      viewBox="0 0 24 24"
-      fill="none"
-      stroke="currentColor"
-      strokeWidth="1.8"
-      strokeLinejoin="round"
-      {...props}
-    >
-      <path d="M4 5h7v14H4zM13 5h7v14h-7zM6 9h3M6 12h3M15 9h3M15 12h3" />
-    </svg>
-  ),
+  icon: StarIcon,
   content: Examples,
 };
 /** Builds an operation by ticking fields. */
@@ -86,19 +74,13 @@ function useSchema(): [schema: GraphQLSchema | undefined, problem: string | unde
   useEffect(() => {
     if (schema || key.kind === 'checking') return;
     const load = async () => {
-      try {
-        const response = await fetch('/schema.graphql');
-        if (!response.ok) throw response;
-        setSchema(buildSchema(await response.text(), { assumeValid: true }));
-        setProblem(undefined);
-      } catch (error) {
-        const isHidden = error instanceof Response && [401, 404].includes(error.status);
-        setProblem(
-          isHidden
-            ? 'This server hides its schema. Operations run, but without completion and validation.'
-            : await describeFailure(error),
-        );
-      }
+      const response = await fetch('/schema.graphql').catch(() => undefined);
+      const text = (await response?.text()) ?? '';
+      if (response?.ok) setSchema(buildSchema(text, { assumeValid: true }));
+      if (!response) setProblem(UNREACHABLE);
+      else if ([401, 404].includes(response.status))
+        setProblem('This server hides its schema. Operations run, but without completion and validation.');
+      else setProblem(response.ok ? undefined : messageOf(text, response));
     };
     void load();
   }, [schema, key]);
@@ -169,7 +151,7 @@ function Examples() {
       <h2>Examples</h2>
       <ul className="examples">
         {examplesFor(schema).map((example) => (
-          <li key={example.id}>
+          <li key={example.title}>
             <button type="button" onClick={() => open(example)}>
               {example.title}
             </button>

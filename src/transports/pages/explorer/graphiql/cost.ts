@@ -9,9 +9,9 @@ import {
   validate,
 } from 'graphql';
 import { parse as parseJsonc } from 'jsonc-parser';
+import { Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { Observable } from '../observable.ts';
-import { errorMessage } from '../server.ts';
+import { messageOf } from '../server.ts';
 import { counted } from '../words.ts';
 import { bodyOf, headersFor, operationAt } from './request.ts';
 
@@ -118,7 +118,7 @@ async function quoteOf(body: string): Promise<{ quote: Quote; retryAfter?: numbe
         quote: { kind: 'known', text: units === 0 ? 'Costs nothing' : `Costs ${counted(units, 'unit')}` },
       };
     }
-    const said = errorMessage(text, response);
+    const said = messageOf(text, response);
     if (text.includes('"QUERY_TOO_COMPLEX"')) return { quote: { kind: 'refused', text: said } };
     const retryAfter = Number(response.headers.get('retry-after') ?? 0);
     return { quote: none(said), ...(response.status === 429 && { retryAfter }) };

@@ -2,7 +2,6 @@ import { type GraphQLSchema, parse, print } from 'graphql';
 import { FIRST_EXAMPLE } from './first-example.ts';
 
 export interface Example {
-  id: string;
   title: string;
   about: string;
   query: string;
@@ -14,13 +13,11 @@ const formatted = (query: string): string => `${print(parse(query))}\n`;
 
 const EXAMPLES: readonly Example[] = [
   {
-    id: 'nested',
     title: 'Nested pets',
     about: 'Categories with their pets, stock and orders, in one request.',
     query: FIRST_EXAMPLE,
   },
   {
-    id: 'filters',
     title: 'Filters',
     about: 'The latest open orders.',
     query: formatted(`query OpenOrders {
@@ -30,7 +27,6 @@ const EXAMPLES: readonly Example[] = [
     }`),
   },
   {
-    id: 'pagination',
     title: 'Pagination',
     about: 'For the next page, set the variable "after" to endCursor.',
     query: formatted(`query Inventory($after: String) {
@@ -41,7 +37,6 @@ const EXAMPLES: readonly Example[] = [
     variables: '{\n  "after": null\n}\n',
   },
   {
-    id: 'mutation',
     title: 'A mutation',
     about: 'Creates an order. Every run creates another one.',
     query: formatted(`mutation CreateOrder($input: NewOrder!) {
@@ -50,13 +45,11 @@ const EXAMPLES: readonly Example[] = [
     variables: '{\n  "input": { "petId": "1", "quantity": 2 }\n}\n',
   },
   {
-    id: 'one-pet',
     title: 'One pet',
     about: 'A lookup by id: what GET /pets/1 answers.',
     query: formatted('query Pet { pet(id: 1) { id name status categoryId } }'),
   },
   {
-    id: 'rate-limit',
     title: 'Rate limit',
     about: 'The limits of your key and what is left. Free.',
     query: formatted(`query RateLimit {
@@ -64,7 +57,6 @@ const EXAMPLES: readonly Example[] = [
     }`),
   },
   {
-    id: 'finding',
     title: 'Ordering and finding',
     about: 'Pets whose name begins with "re", regardless of case and accents, from Z to A.',
     query: formatted(`query FindPets {
@@ -74,7 +66,6 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 const SUBSCRIPTION: Example = {
-  id: 'subscription',
   title: 'A subscription',
   about: 'Every change as it happens, until you stop it. Run "A mutation" in another browser tab.',
   query: formatted(`subscription Changes {

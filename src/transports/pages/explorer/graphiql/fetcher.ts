@@ -1,11 +1,22 @@
 import type { Fetcher } from '@graphiql/toolkit';
 import { getOperationAST } from 'graphql';
-import { parseExactly } from '../exact-json.ts';
+import { parse } from 'lossless-json';
 import { apiKey } from '../key.ts';
-import { describeFailure, errorMessage } from '../server.ts';
-import { messagesOf } from '../sse.ts';
+import { messageOf, messagesOf } from '../server.ts';
 import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
+
+/**
+ * Parses JSON into values that `JSON.stringify` writes with the original integers, as GraphiQL does. Those that a double
+ * cannot hold are in the form of the "JSON.parse source text access" proposal, or strings in browsers without it.
+ */
+const parseExactly = (text: string): unknown =>
+  parse(text, undefined, {
+    parseNumber(literal) {
+      if (!/^-?\d+$/.test(literal) || Number.isSafeInteger(Number(literal))) return Number(literal);
+      return (JSON as { rawJSON?: (text: string) => unknown }).rawJSON?.(literal) ?? literal;
+    },
+  });
 
 const failed = (message: string) => ({ errors: [{ message }] });
 
@@ -52,7 +63,7 @@ function resultOf(text: string, response: Response): { result: object; units?: n
       ...(rateLimit && { units: rateLimit.cost }),
     };
   } catch {
-    return { result: failed(errorMessage(text, response)) };
+    return { result: failed(messageOf(text, response)) };
   }
 }
 
@@ -90,7 +101,7 @@ async function* resultsOf(
   try {
     const accept = { ...headers, Accept: 'text/event-stream' };
     const response = await apiKey.fetch('/graphql', { method: 'POST', headers: accept, body, signal });
-    if (!response.ok) return yield failed(await describeFailure(response));
+    if (!response.ok) return yield failed(messageOf(await response.text(), response));
     isOpen = true;
     for await (const { event, data } of messagesOf(response)) {
       if (event === 'complete') return;

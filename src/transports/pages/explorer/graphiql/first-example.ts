@@ -26,22 +26,3 @@ export const FIRST_EXAMPLE = `query PetsAndCategories {
   }
 }
 `;
-
-/** The one of the landing page: nested data in one request of one unit. */
-export const LANDING_EXAMPLE = `{
-  categories(first: 2) {
-    nodes {
-      name
-      pets(first: 2) {
-        nodes {
-          name
-          status
-          inventory {
-            quantity
-          }
-        }
-      }
-    }
-  }
-}
-`;

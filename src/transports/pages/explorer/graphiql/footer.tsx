@@ -1,6 +1,6 @@
 import { useGraphiQL } from '@graphiql/react';
 import { type ReactNode, useState, useSyncExternalStore } from 'react';
-import { copy } from '../clipboard.ts';
+import { copy } from '../browser.ts';
 import { counted, number } from '../words.ts';
 import { cost } from './cost.ts';
 

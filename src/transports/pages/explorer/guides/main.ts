@@ -1,6 +1,6 @@
 import '../pages.css';
 import './guides.css';
-import { element } from '../element.ts';
+import { element } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { counted } from '../words.ts';
 

@@ -2,11 +2,10 @@ import '../pages.css';
 import '../widgets.css';
 import './landing.css';
 import indented from 'json-stringify-pretty-compact';
-import { copy } from '../clipboard.ts';
-import { element } from '../element.ts';
+import { copy, element } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { errorMessage, windowAt } from '../server.ts';
+import { messageOf, windowAt } from '../server.ts';
 import { counted, number } from '../words.ts';
 
 /** What a Free key has each minute. */
@@ -91,7 +90,7 @@ element('run').addEventListener('click', async () => {
     });
     const text = await response.text();
     const milliseconds = Math.round(performance.now() - began);
-    if (!response.ok) throw new Error(errorMessage(text, response));
+    if (!response.ok) throw new Error(messageOf(text, response));
     const { state } = apiKey;
     const left =
       state.kind === 'accepted' &&

@@ -1,0 +1,30 @@
+import { element } from '../browser.ts';
+import { apiKey } from '../key.ts';
+import { messageOf, secondsUntilLeft } from '../server.ts';
+import { number } from '../words.ts';
+
+/** Calls a REST operation with the page's key. @returns the parsed body; undefined if there is none */
+export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const response = await request(method, path, {
+    ...(body !== undefined && { body: JSON.stringify(body), headers: { 'Content-Type': type } }),
+  });
+  const text = await response.text();
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+/**
+ * Sends a request with the page's key, unless nothing is left to pay for it: that would be a strike, and the
+ * page itself would get the key banned. @throws Error in words for the reader, unless it succeeds
+ */
+export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
+  const { state } = apiKey;
+  const wait = state.kind === 'accepted' ? secondsUntilLeft(state.budget, Date.now()) : 0;
+  if (wait > 0) throw new Error(`Nothing is left of the budget for ${number(wait)} s.`);
+  const response = await apiKey.fetch(element('main').dataset.base + path, { ...init, method });
+  if (response.ok) return response;
+  if (response.status === 404) throw new Error('This server does not offer it.');
+  const said = messageOf(await response.text(), response);
+  const isForbidden = response.status === 403 && !response.headers.has('retry-after');
+  throw new Error(isForbidden ? `This key does not permit it: ${said}` : said);
+}
