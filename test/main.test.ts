@@ -229,12 +229,29 @@ describe('a server', () => {
       expect(refused?.status).toBe(503);
       expect(Number(refused!.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
       expect(await refused!.json()).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
+      // There may be room for a small write, which does not make it ready.
+      await create(key, '/categories', { name: 'Small' });
+      expect((await get(server, '/health/ready')).status).toBe(503);
       for (const id of acknowledged) expect((await get(server, `/categories/${id}`, key)).status).toBe(200);
       limit(server, '--fsize=unlimited:');
       expect((await write('Room')).status).toBe(201);
+      expect((await get(server, '/health/ready')).status).toBe(200);
     },
     60_000,
   );
+
+  it('loses no ban by SIGKILL right after it was told', async () => {
+    const made = await runKeys(settings, 'create', '--name', 'test', '--plan', 'free', '--json');
+    const { key } = JSON.parse(made.stdout);
+    let status = 0;
+    for (let i = 0; i < 300 && status !== 403; i++) ({ status } = await get(server, '/pets/1', key));
+    server.child.kill('SIGKILL');
+    expect(status).toBe(403);
+    await server.exited;
+    await start();
+    const reply = await get(server, '/pets/1', key);
+    expect([reply.status, (await reply.json()).code]).toEqual([403, 'API_KEY_BANNED']);
+  });
 
   it('loses no acknowledged write by SIGKILL and leads to no repeated id', async () => {
     const key = await unlimitedKey();

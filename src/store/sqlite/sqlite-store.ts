@@ -86,8 +86,13 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     ...usage.store,
     async ping() {
       db.checkFile();
-      // A disk that was full may have room again.
-      if (writer.failure) await writer.write(() => db.run('update event_log set removed = removed', []));
+      // A disk that was full may have room again, for more than the smallest of writes.
+      if (writer.failure) {
+        await writer.write(() =>
+          db.run(`insert or replace into idempotency values ('', '', '', ?, 0)`, ['-'.repeat(65_536)]),
+        );
+        writer.failure = undefined;
+      }
       db.value('select 1 from event_log');
     },
     async close() {

@@ -31,7 +31,7 @@ interface Write {
  * nothing is ever seen that is not committed.
  */
 export class Writer {
-  /** Why the latest transaction could not be committed; undefined if it could. */
+  /** Why a transaction could not be committed, until a ping has found that there is room again. */
   failure: unknown;
   /** Changes when the work that is running ends. */
   turn = 0;
@@ -134,7 +134,6 @@ export class Writer {
       const all = group.length > 0 ? group : this.#queue.splice(0);
       return all.map((write) => () => write.reject(write === all.at(-1) ? error : unavailable(error)));
     }
-    this.failure = undefined;
     for (const follower of this.#followers) follower.onCommitted?.();
     return answers;
   }
