@@ -44,20 +44,6 @@ it('stops reading once the client has disconnected', async () => {
   await expect(loaders.record(Category, '2')).rejects.toThrow('The client went away.');
 });
 
-it('provides the budget for the cost of the operation, and the clock', () => {
-  const costs: number[] = [];
-  const session = {
-    store: kit.gateway.store,
-    now: () => 7,
-    budget: (cost: number) => {
-      costs.push(cost);
-      return { cost };
-    },
-  } as unknown as Session;
-  const context = newContext(session, { cost: 3 } as never);
-  expect([context.rateLimit(), context.now(), costs]).toEqual([{ cost: 3 }, 7, [3]]);
-});
-
 describe('reading', () => {
   const contextOf = (cost: number) =>
     newContext({ store: kit.gateway.store, now: kit.clock.now } as Session, { cost } as never);

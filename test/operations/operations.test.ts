@@ -1,13 +1,8 @@
-import fc from 'fast-check';
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { Category } from '../../src/domains/category/category.ts';
-import { Order } from '../../src/domains/order/order.ts';
-import { Pet } from '../../src/domains/pet/pet.ts';
 import { Operations } from '../../src/operations/operations.ts';
 import { OperationRefused } from '../../src/operations/result.ts';
 import { schema } from '../../src/schema.ts';
-import { anyCharacter, cases } from '../kit/cases.ts';
 import { dataOf, expectQueryRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 const TYPOS: [what: string, text: string, variables?: Record<string, unknown>][] = [
@@ -66,54 +61,6 @@ describe('INTROSPECTION=off', () => {
   });
 });
 
-describe('responses of compiled operations', () => {
-  const kit = useGateway(sqlite);
-  const OPERATION = `query ($id: ID!, $order: ID!, $yes: Boolean = false) {
-    category(id: $id) { id name description pets { totalCount nodes { status inventory { quantity } } } }
-    none: category(id: 9223372036854775807) { id }
-    order(id: $order) { complete petId quantity }
-    dated: order(id: $order) @include(if: $yes) { shipDate }
-    rateLimit { plan }
-    __typename
-  }`;
-  const PLAIN = OPERATION.replace(/dated.*/, '').replace(', $yes: Boolean = false', '');
-
-  it('equals the response of the interpreted operation exactly, whatever the data', async () => {
-    const { store } = kit.gateway;
-    for (let use = 0; use < 2; use++) {
-      for (const yes of [false, true]) await query(kit.gateway, OPERATION, { id: 1, order: 1, yes });
-      await query(kit.gateway, PLAIN, { id: 1, order: 1 });
-    }
-    const text = fc
-      .string({ unit: anyCharacter, minLength: 1, maxLength: 80 })
-      .map((value) => value.replace(/[\p{Cc}\p{Cs}]/gu, '"\\').trim() || '\u2028');
-    await fc.assert(
-      fc.asyncProperty(text, text, fc.nat(1), async (name, description, n) => {
-        const { id } = await store.table(Category).insert({ name, ...(n && { description }) });
-        await store.table(Pet).insert({ name, categoryId: id, status: 'sold' });
-        const order = await store.table(Order).insert({
-          complete: n === 1,
-          ...(n && { shipDate: '2026-01-31T09:30:00Z' }),
-        });
-        const given = { id, order: order.id };
-        for (const [variant, variables] of [
-          [OPERATION, given],
-          [OPERATION, { ...given, yes: true }],
-          [PLAIN, given],
-        ] as const) {
-          const compiled = await query(kit.gateway, variant, variables);
-          // The unique text makes it a new operation, which is interpreted the first time.
-          const interpreted = await query(kit.gateway, `${variant} # ${id}`, variables);
-          expect(compiled.json.errors, compiled.about).toBeUndefined();
-          expect(compiled.text).toBe(interpreted.text);
-          expect(compiled.json.data.category.name).toBe(name);
-        }
-      }),
-      { numRuns: Number(process.env.PROPERTY_RUNS ?? cases(8, 100)) },
-    );
-  });
-});
-
 describe('operations of a document', () => {
   const kit = useGateway(sqlite);
   const run = (operationName: unknown, query: string) =>
@@ -135,39 +82,6 @@ describe('operations of a document', () => {
     expect(dataOf(await run('B', TWO))).toEqual({ b: 'Mutation' });
     for (const name of ['A', undefined, null, ''])
       expect(dataOf(await run(name, 'query A { a: __typename }'))).toEqual({ a: 'Query' });
-  });
-
-  it('never shares a plan between combinations of the variables of @skip and @include', async () => {
-    const text = `query ($all: Boolean!, $few: Boolean!) {
-      a: pet(id: 1) @include(if: $all) { id }
-      b: pets(first: 100) @skip(if: $few) { nodes { id category { __typename } } totalCount }
-      rateLimit { cost }
-    }`;
-    const pet = { a: null };
-    const pets = { b: { nodes: [], totalCount: 0 } };
-    const [both, none] = [
-      [true, false],
-      [false, true],
-    ] as const;
-    const [onlyPet, onlyPets] = [
-      [true, true],
-      [false, false],
-    ] as const;
-    for (const order of [
-      [onlyPet, onlyPets, both, none],
-      [none, both, onlyPets, onlyPet],
-      [both, onlyPet, none, onlyPets],
-    ]) {
-      for (const [all, few] of order) {
-        const cost = Number(all) + Number(!few);
-        const sent = await query(kit.gateway, text, { all, few });
-        expect(dataOf(sent), sent.about).toEqual({
-          ...(all && pet),
-          ...(!few && pets),
-          rateLimit: { cost },
-        });
-      }
-    }
   });
 });
 

@@ -15,11 +15,8 @@ const LARGE = '{ categories(first: 10) { nodes { id name pets(first: 100) { node
 describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
   let opened: OpenedStore;
   let gateway: TestGateway;
-  /** Called before a request is charged, and after its categories are read but before its pets are. */
-  const steps: Record<'beforeCharge' | 'beforePages', () => void | Promise<void>> = {
-    beforeCharge: () => {},
-    beforePages: () => {},
-  };
+  /** Called after the categories of a request are read but before its pets are. */
+  let beforePages: () => void | Promise<void> = () => {};
   let pagesRead = 0;
   /** The responses of the gateway, in order. */
   const responses: ServerResponse[] = [];
@@ -38,7 +35,7 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
           ...table,
           page: async (filter, page) => {
             const found = await table.page(filter, page);
-            if (record.kind === 'category') await steps.beforePages();
+            if (record.kind === 'category') await beforePages();
             return found;
           },
           pagesByParent: (...args) => {
@@ -46,10 +43,6 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
             return table.pagesByParent(...args);
           },
         };
-      },
-      charge: async (...args) => {
-        await steps.beforeCharge();
-        return store.charge(...args);
       },
     };
     gateway = await TestGateway.start(watched);
@@ -99,19 +92,15 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
     expect([streamed.status, streamed.json.errors[0].extensions.code]).toEqual([406, 'NOT_ACCEPTABLE']);
   });
 
-  /** Sends a request and calls `act` at one of its steps. */
-  async function sendAnd(
-    act: (socket: Socket) => void | Promise<void>,
-    request: object = { query: LARGE },
-    when: 'beforeCharge' | 'beforePages' = 'beforePages',
-  ): Promise<Socket> {
+  /** Sends a request and calls `act` between its levels. */
+  async function sendAnd(act: (socket: Socket) => void | Promise<void>): Promise<Socket> {
     pagesRead = 0;
     const key = await gateway.newKey('pro');
-    const body = JSON.stringify(request);
+    const body = JSON.stringify({ query: LARGE });
     const socket = await openRaw(gateway.url, { allowHalfOpen: true });
     const acted = new Promise<void>((resolve) => {
-      steps[when] = async () => {
-        steps[when] = () => {};
+      beforePages = async () => {
+        beforePages = () => {};
         await act(socket);
         resolve();
       };
@@ -140,59 +129,4 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
     expect(pagesRead).toBe(0);
     expect(lines().filter((line) => line.includes('"level":50'))).toEqual([]);
   });
-
-  it('does at most a quarter of the work of 40 requests whose clients leave before their second level', async () => {
-    const query = '{ categories(first: 49) { nodes { id pets(first: 100) { nodes { id } } } } }';
-    const body = JSON.stringify({ query });
-    const cost = await gateway.call('/graphql/cost', { method: 'POST', body });
-    expect(cost.json.cost).toBe(50);
-    const logged = gateway.logs.length;
-    const sockets = await Promise.all(Array.from({ length: 40 }, () => openRaw(gateway.url)));
-    pagesRead = 0;
-    let begun = 0;
-    const allBegun = new Promise<void>((resolve) => {
-      steps.beforePages = () => {
-        begun++;
-        if (begun === 40) {
-          for (const socket of sockets) socket.end();
-          resolve();
-        }
-        return allBegun;
-      };
-    });
-    const head = `POST /graphql HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.key}\r\ncontent-type: application/json`;
-    for (const socket of sockets) socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-    const ended = () => gateway.logs.slice(logged).filter((line) => line.includes('"msg":"request"'));
-    await expect.poll(() => ended().length, { timeout: 10_000 }).toBe(40);
-    steps.beforePages = () => {};
-    expect(pagesRead).toBeLessThanOrEqual(10);
-  });
-
-  it.each(['beforeCharge', 'beforePages'] as const)(
-    'is abandoned in a batch when the client resets the connection %s',
-    async (when) => {
-      const logged = gateway.logs.length;
-      let wasRead = false;
-      await sendAnd(
-        async (socket) => {
-          const closed = new Promise((resolve) => responses.at(-1)!.once('close', resolve));
-          socket.resetAndDestroy();
-          await closed;
-          if (when === 'beforePages') return;
-          steps.beforePages = () => {
-            wasRead = true;
-          };
-        },
-        [{ query: LARGE }, { query: LARGE }],
-        when,
-      );
-      const lines = () => gateway.logs.slice(logged).map((line) => JSON.parse(line));
-      await expect
-        .poll(() => lines().filter(({ msg }) => msg === 'stream ended'), { timeout: 5_000 })
-        .toMatchObject([{ aborted: true }]);
-      expect([pagesRead, wasRead]).toEqual([0, false]);
-      steps.beforePages = () => {};
-      expect(lines().filter(({ level }) => level >= 50)).toEqual([]);
-    },
-  );
 });

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unavailable } from '../../../src/foundation/errors.ts';
 import { hashOf, PersistedQueries } from '../../../src/operations/persisted-queries.ts';
 import { TrustedDocuments } from '../../../src/operations/trusted-documents.ts';
-import { cases } from '../../kit/cases.ts';
 import { failing } from '../../kit/failing.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
@@ -217,39 +215,6 @@ onEachEngine('trusted documents', (kit) => {
 describe('a bound key', () => {
   const kit = useGateway(sqlite);
 
-  it('runs none of hundreds of mutated texts', async () => {
-    const { gateway } = kit;
-    const text = 'query Pets($first: Int) { pets(first: $first) { nodes { id name } } }';
-    await gateway.store.addDocuments([documentOf('web', 'pets', text)]);
-    const key = await gateway.restrictedKey({ documents: 'web' });
-    const edit = fc.record({
-      at: fc.nat({ max: text.length }),
-      remove: fc.nat({ max: 3 }),
-      insert: fc.oneof(
-        fc.constantFrom('', ' ', '\n', ',', '#', '\ufeff', 'a', '"', '{id}', '@skip(if:false)', '\ud800'),
-        fc.string({ maxLength: 4 }),
-      ),
-    });
-    const mutated = fc
-      .array(edit, { minLength: 1, maxLength: 3 })
-      .map((edits) =>
-        edits.reduce(
-          (now, { at, remove, insert }) => now.slice(0, at) + insert + now.slice(at + remove),
-          text,
-        ),
-      )
-      .filter((candidate) => candidate !== text && candidate !== '');
-    await fc.assert(
-      fc.asyncProperty(mutated, async (query) => {
-        const body = { query, ...(query.length % 2 ? { documentId: undefined } : {}) };
-        const sent = await send(gateway, 'POST /graphql', { key, body });
-        expectQueryRefusal(sent, 'FORBIDDEN', NONE);
-      }),
-      { numRuns: cases(100, 1_000) },
-    );
-    dataOf(await send(gateway, 'POST /graphql', { key, body: { query: text } }));
-  }, 60_000);
-
   it('is known to have used a document although that could not be written at first', async () => {
     let isAway = true;
     const store = failing(kit.opened.store, /^touchDocuments$/, (_, write) => {
@@ -264,17 +229,5 @@ describe('a bound key', () => {
     isAway = false;
     await trusted.close();
     expect((await store.documentById('used', 'pets'))?.lastUsedAt).toBe(kit.clock.now());
-  });
-
-  it('has the latest 10,000 look-ups cached, whatever is asked for', async () => {
-    const reads: unknown[] = [];
-    const store = failing(kit.opened.store, /^documentByHash$/, (args) => (reads.push(args) ? null : args));
-    const trusted = new TrustedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
-    const [session, persisted] = [{ principal: {} } as never, new PersistedQueries()];
-    for (const n of [...Array(10_001).keys(), 10_000, 0, 10_000])
-      await trusted
-        .resolve(session, { documentId: String(n).padStart(64, '0') }, persisted)
-        .catch(() => null);
-    expect(reads).toHaveLength(10_002);
   });
 });
