@@ -110,6 +110,16 @@ it.each([['103 Early Hints'], ['100 Continue']])('ends at endless interim respon
   await closed;
 });
 
+it.each([
+  [5, { status: 204 }],
+  [6, { error: 'connect' }],
+])('after %i interim responses gives %o', async (count, outcome) => {
+  const port = await listen((socket) => {
+    socket.write(`${'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count)}HTTP/1.1 204 No Content\r\n\r\n`);
+  });
+  expect(await send(port)).toEqual(outcome);
+});
+
 it('reuses connections', async () => {
   let [connections, requests] = [0, 0];
   const port = await listen((socket) => {
