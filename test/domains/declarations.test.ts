@@ -38,6 +38,7 @@ type Values = Record<string, unknown>;
 type Door = 'rest' | 'graphql' | 'mcp';
 interface Answer {
   code?: string;
+  message?: string;
   // biome-ignore lint/suspicious/noExplicitAny: whatever was declared
   value?: any;
 }
@@ -181,7 +182,7 @@ class Program {
       const path = id === undefined ? `/${plural}` : `/${plural}/${id}`;
       const { status, json, text } = await this.gateway.call(path, { method, body: numbers });
       if (status >= 500) throw new Error(text);
-      if (status >= 400) return { code: json.code };
+      if (status >= 400) return { code: json.code, message: json.message };
       return { value: json && this.#plain(n, json) };
     }
     if (door === 'mcp') {
@@ -210,6 +211,12 @@ class Program {
     }
     if (operation === 'get' && json.data.result === null) return { code: 'NOT_FOUND' };
     return { value: operation === 'delete' ? undefined : this.#plain(n, json.data.result) };
+  }
+
+  /** The same without its message. */
+  async askPlainly(...call: Parameters<Program['ask']>): Promise<Answer> {
+    const { message: _, ...answer } = await this.ask(...call);
+    return answer;
   }
 
   #withNumbers(n: number, values: Values): Values {
@@ -345,6 +352,7 @@ async function start(specs: readonly RecordSpec[], stage: Since, name: string, m
 }
 
 async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Promise<void> {
+  count(specs);
   const model = new Model(specs);
   const name = `declared-${randomUUID().slice(0, 8)}`;
   const pick = <T>(values: readonly T[]): T => values[draw(fc.nat, values.length - 1)]!;
@@ -393,6 +401,13 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     for (const program of running.programs) {
       const answer = await program.ask(by, 'create', n, undefined, given);
       expect(answer.code, `${by} create ${JSON.stringify([n, given])}`).toBe(code);
+      if (code === 'UNKNOWN_REFERENCE' && by === 'rest') {
+        const unknown = specs[n]!.references.filter(
+          (one) =>
+            given[referenceName(one)] && !model.records[one.parent]!.has(String(given[referenceName(one)])),
+        );
+        for (const one of unknown) expect(answer.message).toContain(referenceName(one));
+      }
       if (code) continue;
       if (id) expect(answer.value.id).toBe(id);
       id = answer.value.id;
@@ -413,7 +428,7 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     const by = door();
     const about = [by, 'update', n, id, name, given];
     await agree(
-      (program) => program.ask(by, 'update', n, id, { [name]: given }),
+      (program) => program.askPlainly(by, 'update', n, id, { [name]: given }),
       code ? { code } : { value: { id, ...values } },
       about,
     );
@@ -424,12 +439,11 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     const id = pick([...model.records[n]!.keys(), '4711']);
     const code = !model.records[n]!.has(id) ? 'NOT_FOUND' : model.isHeld(n, id) ? 'CONFLICT' : undefined;
     const by = door();
-    await agree((program) => program.ask(by, 'delete', n, id), code ? { code } : { value: undefined }, [
-      by,
-      'delete',
-      n,
-      id,
-    ]);
+    await agree(
+      (program) => program.askPlainly(by, 'delete', n, id),
+      code ? { code } : { value: undefined },
+      [by, 'delete', n, id],
+    );
     if (!code) model.records[n]!.delete(id);
   };
 
@@ -489,10 +503,26 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     );
   };
 
+  /** A list that all interfaces refuse: with two texts that records are found by, or a number out of range. */
+  const wrongList = async (n: number) => {
+    const all = conditions(model.declared[n]!);
+    const finders = all.flatMap(([name, isPrefix]) => (isPrefix ? [name] : []));
+    const number = all.find(([name]) => kindOf(n, name) === 'integer')?.[0];
+    const wrong = [
+      ...(finders.length > 1 ? [{ [finders[0]!]: 'a', [finders[1]!]: 'a' }] : []),
+      ...(number ? [{ [number]: 11 }] : []),
+    ];
+    if (wrong.length === 0) return;
+    const [by, filter] = [door(), pick(wrong)];
+    const sort = finders[0] && finders[0] in filter ? finders[0] : 'id';
+    const ask = (program: Program) => program.page(by, n, filter, sort, 2).then(String, String);
+    for (const program of running.programs) expect(await ask(program)).toContain('VALIDATION_FAILED');
+  };
+
   const run = async (operations: number) => {
     for (let i = 0; i < operations; i++) {
       const n = pick([0, 1, 2, 2, 3]);
-      await pick([create, create, update, update, list, list, list, remove])(n);
+      await pick([create, create, update, update, list, list, list, wrongList, remove])(n);
     }
   };
   const lists = async () => {
@@ -548,6 +578,33 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     await running.stop();
   }
 }
+
+/** How often what may be declared was drawn, printed if COVERAGE is set. */
+const coverage = new Map<string, number>();
+
+function count(specs: readonly RecordSpec[]): void {
+  const add = (...parts: string[]) => coverage.set(parts.join(' '), (coverage.get(parts.join(' ')) ?? 0) + 1);
+  for (const [n, { fields, references, unique, choosesId }] of specs.entries()) {
+    for (const { name, kind, presence, since, sorted, filtered } of fields) {
+      add('field', kind, presence, since === 'start' ? '' : 'added');
+      add('sorted', kind, presence, sorted);
+      if (filtered) add('filtered', kind, presence);
+      add('named', name);
+    }
+    for (const { presence, holds, filtered, sorted } of references) {
+      add('reference', presence, `holds ${holds}`, ['', 'child', 'of two parents', 'grandchild'][n]!);
+      add('reference', presence, `sorted ${sorted}`, filtered ? 'filtered' : '');
+    }
+    add('unique', unique, references.length > 0 ? 'with a reference' : 'alone');
+    add('id', choosesId ? 'chosen' : 'assigned');
+  }
+}
+
+afterAll(() => {
+  if (!process.env.COVERAGE) return;
+  const all = [...coverage].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  console.info(all.map(([what, times]) => `${String(times).padStart(4)} ${what}`).join('\n'));
+});
 
 it('what a declaration accepts works over all interfaces, on all engines, and after a restart', {
   timeout: 600_000,
