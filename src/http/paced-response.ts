@@ -6,30 +6,32 @@ import { MAX_TURN, ownTurn } from '../foundation/turns.ts';
 export class PacedResponse {
   readonly #response: ServerResponse;
   #resume: (() => void) | undefined;
+  #isEnding = false;
 
   /** @param onDisconnect called immediately if the client has already disconnected */
   constructor(response: ServerResponse, onDisconnect = () => {}) {
     this.#response = response;
-    response.on('drain', () => this.resume());
+    response.on('drain', () => this.#resume?.());
     response.on('close', () => {
       onDisconnect();
-      this.resume();
+      this.#resume?.();
     });
     if (response.destroyed) onDisconnect();
   }
 
-  /** Resolves when the client can take more or has disconnected, or when `resume` is called. */
+  /** Resolves when the client can take more or has disconnected, or when `end` is called. */
   async write(chunk: string | Uint8Array): Promise<void> {
     const response = this.#response;
-    if (response.destroyed || response.write(chunk)) return;
+    if (response.destroyed || response.write(chunk) || this.#isEnding) return;
     await new Promise<void>((resolve) => {
       this.#resume = resolve;
       if (response.destroyed || !response.writableNeedDrain) resolve();
     });
   }
 
-  /** Lets a pending `write` continue, since the stream has ended. */
-  resume(): void {
+  /** Waits for the client no longer, since what is left to write is little. */
+  end(): void {
+    this.#isEnding = true;
     this.#resume?.();
   }
 }

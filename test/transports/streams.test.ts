@@ -1,13 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
-import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
+import { eventsGone, type PublicError, unavailable } from '../../src/foundation/errors.ts';
 import type { EventFollower } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { EventStreamClient, type StreamCall } from '../kit/event-stream.ts';
 import { TestGateway } from '../kit/gateway.ts';
+import { send, sqlite, useGateway } from '../kit/petstore.ts';
 import { openRaw } from '../kit/raw.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
@@ -238,4 +240,175 @@ describe('a stream whose head cannot be written', () => {
     await gateway.close();
     await opened.close();
   });
+});
+
+/** A way to keep something open at the gateway. */
+interface Door {
+  path: string;
+  call: StreamCall;
+  /** Units that open it and pay for 200 rows. */
+  units: number;
+  /** What a client got: how many rows, and the error at the end. */
+  received(client: EventStreamClient): { rows: number; error: Partial<PublicError> | undefined };
+}
+
+const AT_ONCE = { path: '/events?after=now&wait=25', call: { headers: { accept: '*/*' } } };
+const WAITING = { jsonrpc: '2.0', id: 1, method: 'tools/call' };
+const BY_MCP = {
+  path: '/mcp',
+  call: {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: '*/*' },
+    body: JSON.stringify({
+      ...WAITING,
+      params: { name: 'listEvents', arguments: { after: 'now', wait: 25 } },
+    }),
+  },
+};
+
+describe('the rules for what is open', () => {
+  const kit = useGateway(sqlite);
+  const clients: EventStreamClient[] = [];
+  /** Where the log was before there were rows. */
+  let after: string;
+
+  beforeAll(async () => {
+    const { gateway } = kit;
+    const { headers } = await send(gateway, '/events?after=now');
+    [, after = ''] = /after=([^&>]+)/.exec(String(headers.link))!;
+    // Twice what the system keeps for a client that does not read.
+    const names = Array.from({ length: 1_500 }, (_, n) => `${n}`);
+    const description = '🐕'.repeat(2_000);
+    await Promise.all(names.map((name) => gateway.store.table(Category).insert({ name, description })));
+  });
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.close();
+  });
+
+  const doors: Record<string, () => Door> = {
+    'GET /events/stream': () => ({
+      path: `/events/stream?after=${after}`,
+      call: {},
+      units: 3,
+      received({ messages }) {
+        const rows = messages.filter(({ event }) => event !== 'error');
+        const error = messages.find(({ event }) => event === 'error');
+        return { rows: rows.length, error: error && JSON.parse(error.data!) };
+      },
+    }),
+    'subscription { events }': () => ({
+      path: '/graphql',
+      call: {
+        ...OVER_GRAPHQL,
+        body: JSON.stringify({ query: `subscription { events(after: "${after}") { id data } }` }),
+      },
+      units: 3,
+      received({ messages }) {
+        const results = messages.filter(({ data }) => data).map(({ data }) => JSON.parse(data!));
+        const [error] = results.flatMap(({ errors = [] }) => errors);
+        return { rows: results.filter(({ data }) => data).length, error: error?.extensions };
+      },
+    }),
+    'an export': () => ({
+      path: '/categories',
+      call: { headers: { accept: 'application/x-ndjson' } },
+      units: 2,
+      received({ text }) {
+        const lines = text.split('\n').slice(0, -1);
+        const last = JSON.parse(lines.at(-1)!);
+        return { rows: lines.length - (last.code ? 1 : 0), error: last.code && last };
+      },
+    }),
+  };
+  const each = it.each(Object.entries(doors));
+
+  const open = async (door: Pick<Door, 'path' | 'call'>, key: string, gateway = kit.gateway) => {
+    const client = await EventStreamClient.open(gateway, door.path, { ...door.call, key });
+    clients.push(client);
+    return client;
+  };
+  /** Opens it as a client that reads nothing yet. */
+  const openUnread = async (door: Door, key: string, gateway = kit.gateway) => {
+    const client = await open(door, key, gateway);
+    expect(client.response.statusCode).toBe(200);
+    client.response.pause();
+    return client;
+  };
+  /** What it says of its end once it is read. */
+  const endOf = async (door: Door, client: EventStreamClient) => {
+    client.response.resume();
+    await client.ended;
+    return door.received(client).error;
+  };
+  const withLimit = (perMinute: number) => kit.gateway.newKey('enterprise', { perMinute, perDay: 1_000 });
+
+  each('%s pays for every 100 rows ahead, ends with an Error, and opens no more', async (_name, doorOf) => {
+    const door = doorOf();
+    const key = await withLimit(door.units);
+    const client = await open(door, key);
+    expect(client.response.headers['x-ratelimit-remaining']).toBe(String(door.units - 1));
+    await client.ended;
+    const { rows, error } = door.received(client);
+    expect(rows).toBe(200);
+    expect(error).toMatchObject({ code: 'RATE_LIMITED', status: 429 });
+    expect((await open(door, key)).response.statusCode).toBe(429);
+  });
+
+  const places = { ...doors, 'GET /events?wait': () => AT_ONCE, 'listEvents of MCP': () => BY_MCP };
+  it.each(Object.entries(places))('%s takes one of the places of its plan', async (_name, doorOf) => {
+    const key = await kit.gateway.newKey('free');
+    const [first] = [await open({ path: '/events/stream', call: {} }, key)];
+    const second = EventStreamClient.open(kit.gateway, doorOf().path, { ...doorOf().call, key });
+    const opened = second.then((client) => client.response.pause());
+    // Long polls answer once there is something.
+    await Promise.race([opened, sleep(100)]);
+    for (const door of Object.values(places)) {
+      const { response, ended, ...refused } = await open(door(), key);
+      expect([200, 429]).toContain(response.statusCode);
+      await ended;
+      expect(refused.text).toMatch(/The plan allows 2 concurrent streams\. Close one first\./);
+    }
+    first.close();
+    await expect.poll(async () => (await open(doors['an export']!(), key)).response.statusCode).toBe(200);
+    await kit.gateway.store.table(Category).insert({ name: 'Last' });
+    (await second).close();
+  });
+
+  each('%s ends when its key is revoked, with the reason', async (_name, doorOf) => {
+    const { key, apiKey } = await kit.gateway.keyRecord({});
+    const client = await openUnread(doorOf(), key);
+    await kit.gateway.store.revokeApiKey(apiKey.id, kit.clock.now());
+    kit.clock.advance(5_000);
+    await expect.poll(() => reasons(apiKey.id)).toEqual(['UNAUTHENTICATED']);
+    expect(await endOf(doorOf(), client)).toMatchObject({ code: 'UNAUTHENTICATED', status: 401 });
+  });
+
+  each('%s ends when its key is banned', async (_name, doorOf) => {
+    const key = await withLimit(20);
+    const client = await openUnread(doorOf(), key);
+    while ((await kit.gateway.call('/pets', { key })).status !== 403);
+    const [apiKey] = (await kit.gateway.store.apiKeys()).slice(-1);
+    await expect.poll(() => reasons(apiKey!.id), { timeout: 5_000 }).toEqual(['API_KEY_BANNED']);
+    expect(await endOf(doorOf(), client)).toMatchObject({ code: 'API_KEY_BANNED', status: 403 });
+  });
+
+  each('%s ends when the server stops, after which none is opened', async (name, doorOf) => {
+    const gateway = await TestGateway.start(kit.gateway.store, {}, kit.clock);
+    const client = await openUnread(doorOf(), kit.gateway.key, gateway);
+    gateway.endStreams();
+    const error = await endOf(doorOf(), client);
+    // The others reconnect by themselves and go on.
+    if (name === 'an export') expect(error).toMatchObject({ code: 'UNAVAILABLE', after: expect.any(String) });
+    else expect(error).toBeUndefined();
+    expect(client.text).not.toContain('event: complete');
+    expect((await open(doorOf(), kit.gateway.key, gateway)).response.statusCode).toBe(503);
+    await gateway.close();
+  });
+
+  /** Why the streams of a key have ended. */
+  const reasons = (id: string) =>
+    kit.gateway.logs
+      .map((line) => JSON.parse(line))
+      .filter(({ msg, apiKey }) => msg === 'stream ended' && apiKey === id)
+      .map(({ end }) => end);
 });

@@ -52,7 +52,7 @@ export class Subscription {
     stream.onFailure((error) => {
       // Without `complete`, clients reconnect and resume.
       if (error === SERVER_STOPPING) response.destroy();
-      paced.resume();
+      paced.end();
     });
     try {
       for await (const chunk of await encode()) await paced.write(chunk);

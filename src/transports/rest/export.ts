@@ -86,7 +86,7 @@ export async function openExport(
     ...head,
     async stream(response) {
       const paced = new PacedResponse(response, () => fail(CLIENT_DISCONNECTED));
-      onFailure = () => paced.resume();
+      onFailure = () => paced.end();
       const { shape } = source;
       let { after = '0' } = source;
       let rows = 0;

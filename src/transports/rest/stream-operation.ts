@@ -94,7 +94,7 @@ export class StreamOperation implements RestOperation {
 
   async #write(response: ServerResponse, stream: EventStream): Promise<Record<string, unknown>> {
     const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
-    stream.onFailure(() => paced.resume());
+    stream.onFailure(() => paced.end());
     // A client that does not read gets no comments, since writing them would count as activity.
     const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
     try {

@@ -167,20 +167,6 @@ onAnyEngine('subscription { events }', (kit) => {
     expect(client.messages.at(-1)).toEqual({ event: 'complete', data: '' });
   });
 
-  it('ends without a complete message when the server stops, so that clients reconnect', async () => {
-    const { TestGateway } = await import('../../kit/gateway.ts');
-    const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
-    const client = await EventStreamClient.open(other, '/graphql', {
-      method: 'POST',
-      body: JSON.stringify({ query: 'subscription { events { id } }' }),
-      headers: { 'content-type': 'application/json' },
-    });
-    other.endStreams();
-    await client.ended;
-    expect(client.messages).toEqual([]);
-    await other.close();
-  });
-
   it.each([
     ['subscription { events(after: "nonsense") { id } }', 'VALIDATION_FAILED', {}],
     ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', {}],

@@ -224,33 +224,6 @@ describe('an export', () => {
     expect(ids).toEqual(Array.from({ length: COUNT - 1 }, (_, n) => n + 1).concat(Number(id)));
     expect(lines.at(-2)).toContain('"Renamed"');
   });
-
-  it.each<[event: string, happen: (apiKeyId: string) => unknown, error: object]>([
-    [
-      'its key is revoked',
-      async (apiKeyId) => {
-        await kit.gateway.store.revokeApiKey(apiKeyId, kit.clock.now());
-        kit.clock.advance(5_000);
-      },
-      { code: 'UNAUTHENTICATED', status: 401 },
-    ],
-    ['the server stops', () => kit.gateway.endStreams(), { code: 'UNAVAILABLE', status: 503 }],
-  ])('ends with an Error and where to go on when %s', async (_event, happen, error) => {
-    const limits = { perMinute: 10_000, perDay: 10_000 };
-    const { key, apiKey } = newApiKey({ name: 'test', plan: 'enterprise', limits, now: kit.clock.now() });
-    await kit.gateway.store.createApiKey(apiKey);
-    const response = await open(key);
-    await happen(apiKey.id);
-    await expect.poll(() => ended(apiKey.id), { timeout: 5_000 }).toHaveLength(1);
-    const lines = await readAll(response);
-    const last = parse(lines.pop()!);
-    expect(last).toStrictEqual({
-      ...error,
-      message: expect.any(String),
-      after: String(parse(lines.at(-1)!).id),
-    });
-    expect(lines.length).toBeLessThan(COUNT - 1);
-  });
 });
 
 describe.each(engines)('an export to a client that does not read ($name)', (engine) => {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
-import { PLANS } from '../../../src/access/plans.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
@@ -162,76 +161,6 @@ onAnyEngine('GET /events/stream', (kit, engine) => {
     const post = await send(kit.gateway, 'POST /events/stream');
     expectRefusal(post, 'METHOD_NOT_ALLOWED');
     expect(post.headers.allow).toBe('GET, HEAD, OPTIONS');
-  });
-
-  it('costs 1 unit to open and 1 before every 100 events, and ends when the budget is exhausted', async () => {
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 3, perDay: 1_000 });
-    const client = await stream('', { key });
-    expect(client.response.headers['x-ratelimit-remaining']).toBe('2');
-    await Promise.all(Array.from({ length: 205 }, (_, i) => create(`N${i}`)));
-    await client.ended;
-    const last = client.messages.at(-1)!;
-    expect(client.messages).toHaveLength(201);
-    expect(last.event).toBe('error');
-    expect(JSON.parse(last.data!)).toEqual({
-      code: 'RATE_LIMITED',
-      message: expect.any(String),
-      status: 429,
-    });
-    expect(last.id).toBeUndefined();
-    // The events that could not be charged are sent once the window has reset.
-    kit.clock.advance(60_000);
-    const next = await stream(`?after=${client.messages[199]!.id}`, { key });
-    expect((await next.until(5)).map(({ event }) => event)).toEqual(new Array(5).fill('category.created'));
-  });
-
-  it('responds 429 without opening a stream if the budget is exhausted', async () => {
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
-    const client = await stream('', { key });
-    await create('Unpaid');
-    expect((await client.until(1))[0]!.event).toBe('error');
-    expectRefusal(await send(kit.gateway, '/events/stream', { key }), 'RATE_LIMITED');
-  });
-
-  it('limits concurrent streams to the number in the plan, and frees one when a client disconnects', async () => {
-    await untilNoneOpen();
-    const key = await kit.gateway.newKey('free');
-    const clients = [await stream('', { key }), await stream('', { key })];
-    const refused = await send(kit.gateway, '/events/stream', { key });
-    expectRefusal(refused, 'RATE_LIMITED', /2 concurrent streams/);
-    expect(refused.headers['retry-after']).toBe('1');
-    // The limit is reported even if Last-Event-ID is invalid.
-    const headers = { 'last-event-id': 'nonsense' };
-    expectRefusal(await send(kit.gateway, '/events/stream', { key, headers }), 'RATE_LIMITED');
-    expect(await metric('event_streams')).toBe(2);
-    clients[0]!.close();
-    while ((await metric('event_streams')) > 1) await sleep(5);
-    expect((await stream('', { key })).response.statusCode).toBe(200);
-    expect(PLANS).toMatchObject({
-      free: { streams: 2 },
-      pro: { streams: 10 },
-      business: { streams: 100 },
-      enterprise: { streams: 1_000 },
-    });
-  });
-
-  it('ends with API_KEY_BANNED when the key is banned', async () => {
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
-    const client = await stream('', { key });
-    while ((await kit.gateway.call('/pets', { key })).status !== 403);
-    await client.ended;
-    expect(client.events).toMatchObject([{ code: 'API_KEY_BANNED', status: 403 }]);
-  });
-
-  it('ends without an error when the server stops, and responds 503 to new streams', async () => {
-    const { TestGateway } = await import('../../kit/gateway.ts');
-    const other = await TestGateway.start(kit.gateway.store, {}, kit.clock);
-    const client = await EventStreamClient.open(other, '/events/stream');
-    other.endStreams();
-    await client.ended;
-    expect(client.text).toBe('retry: 3000\n');
-    expectRefusal(await send(other, '/events/stream'), 'UNAVAILABLE');
-    await other.close();
   });
 
   it('sends a comment every 15 seconds', async () => {
