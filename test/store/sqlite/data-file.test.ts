@@ -65,6 +65,13 @@ describe('an existing file', { timeout: 60_000 }, () => {
     await expect
       .poll(async () => (await server.eventPage({ limit: 1 })).events)
       .toMatchObject([{ type: 'category.created' }]);
+    // At once, before the server looks again by itself.
+    await tool.table(Category).insert({ name: 'Second' });
+    await server.table(Category).insert({ name: 'Third' });
+    const { events } = await server.eventPage({ limit: 9 });
+    expect(events.map(({ record }) => record)).toMatchObject(
+      ['By a tool', 'Second', 'Third'].map((name, n) => ({ id: `${n + 1}`, name })),
+    );
     await server.close();
     folder.open();
   });
@@ -111,6 +118,14 @@ describe('the log of events', () => {
 });
 
 describe('a commit', () => {
+  it('has a ban in the file before anybody is told of it', async () => {
+    const store = folder.open();
+    const charge = { apiKeyId: 'k', limits: { perMinute: 0, perDay: 0 }, cost: 1, now: Date.now() };
+    let result = await store.charge(charge);
+    while (result.outcome !== 'banned') result = await store.charge(charge);
+    expect(await folder.open({ role: 'tool' }).usage(['k'])).toEqual([result.usage]);
+  });
+
   it.each([
     ['process', 1],
     ['full', 2],
