@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
 import type { Field } from '../foundation/fields.ts';
@@ -21,6 +19,7 @@ import {
 } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import type { Webhook } from '../store/webhooks.ts';
+import { linesOf } from './load-rows.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -317,8 +316,7 @@ async function* rowsOf(
   const { rule } = partOf(name);
   let number = 0;
   let batch: unknown[] = [];
-  const input = createReadStream(join(directory, file));
-  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of linesOf(join(directory, file))) {
     number++;
     if (number > rows) throw new DamagedExport(`${file}, line ${number}: the manifest counts ${rows} lines.`);
     let content: unknown;

@@ -119,7 +119,7 @@ async function* jsonRows(file: string, onFault: OnFault): AsyncGenerator<Row> {
   }
 }
 
-async function* linesOf(file: string): AsyncGenerator<string> {
+export async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const text of textOf(file)) {
     const lines = (rest + text).split('\n');
