@@ -92,21 +92,6 @@ export interface ConnectionSource<T extends { id: Id }> {
   count: () => MaybePromise<number>;
 }
 
-/** An item of a connection. Its cursor is computed on demand. */
-class Edge<T extends { id: Id }> {
-  readonly node: T;
-  readonly #list: Pick<ConnectionSource<T>, 'record' | 'sort'>;
-
-  constructor(node: T, list: Pick<ConnectionSource<T>, 'record' | 'sort'>) {
-    this.node = node;
-    this.#list = list;
-  }
-
-  get cursor(): string {
-    return cursorOf(this.#list.record, this.#list.sort, this.node);
-  }
-}
-
 /** A page of records as a Relay connection. Edges and page info beyond the page are computed on demand. */
 export class Connection<T extends { id: Id }> {
   readonly #page: Page<T>;
@@ -127,15 +112,18 @@ export class Connection<T extends { id: Id }> {
     return this.#page.items;
   }
 
-  get edges(): Edge<T>[] {
-    return this.#page.items.map((node) => new Edge(node, this.#source));
+  get edges(): { node: T; readonly cursor: string }[] {
+    const { record, sort } = this.#source;
+    return this.#page.items.map((node) => ({
+      node,
+      get cursor() {
+        return cursorOf(record, sort, node);
+      },
+    }));
   }
 
   get totalCount(): () => MaybePromise<number> {
-    return () => {
-      this.#count ??= this.#source.count();
-      return this.#count;
-    };
+    return () => (this.#count ??= this.#source.count());
   }
 
   /** A connection is its own PageInfo: their fields do not overlap. */
@@ -144,17 +132,15 @@ export class Connection<T extends { id: Id }> {
   }
 
   get startCursor(): string | null {
-    const first = this.#page.items[0];
-    return first === undefined ? null : this.#cursorOf(first);
+    return this.#cursorOf(this.#page.items[0]);
   }
 
   get endCursor(): string | null {
-    const last = this.#page.items.at(-1);
-    return last === undefined ? null : this.#cursorOf(last);
+    return this.#cursorOf(this.#page.items.at(-1));
   }
 
-  #cursorOf(item: T): string {
-    return cursorOf(this.#source.record, this.#source.sort, item);
+  #cursorOf(item: T | undefined): string | null {
+    return item ? cursorOf(this.#source.record, this.#source.sort, item) : null;
   }
 
   // May hold promises if the database has to be queried; the resolvers of these fields pass them on.

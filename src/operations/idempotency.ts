@@ -34,11 +34,6 @@ export async function callOnce<T>(
   return { value, replayed };
 }
 
-/** Runs `work` once, as `callOnce` does. @returns its outcome, now or the first time */
-export async function runOnce<T>(...call: Parameters<typeof callOnce<T>>): Promise<T> {
-  return (await callOnce<T>(...call)).value;
-}
-
 /** Digest of an operation and its input, independent of the order of fields. */
 const fingerprint = (operation: string, input: object): string =>
   createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');

@@ -14,7 +14,7 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
 import type { Write, Writer } from '../kit/write.ts';
 import type { Transaction } from '../store/store.ts';
-import { callOnce, runOnce } from './idempotency.ts';
+import { callOnce } from './idempotency.ts';
 import type { MutationResult } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
@@ -62,9 +62,10 @@ async function mutateAlone(context: Context, { field, execute }: MutationPart): 
   let committed = false;
   const root: Writer = {
     async write({ work, onCommitted }, args, own) {
-      const outcome = await (context.idempotency
-        ? runOnce(context, field!.definition.name, args, (transaction) => work(transaction, args, own))
-        : work(context.store, args, own));
+      const { name } = field!.definition;
+      const outcome = context.idempotency
+        ? (await callOnce(context, name, args, (transaction) => work(transaction, args, own))).value
+        : await work(context.store, args, own);
       committed = true;
       onCommitted?.(outcome, own);
       return outcome;

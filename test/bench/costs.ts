@@ -72,6 +72,9 @@ const BOMBS: Record<string, Bomb> = {
     f: Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`f${n}`, n])),
   }),
   'JSON nested as deep as a body': { ...post('/pets', {}), body: '['.repeat(99_000) },
+  'a flood of objects at the highest price': graphql(
+    `{ pets(first: 100) { nodes { ${aliases(320, 'category { id }')} } } }`,
+  ),
   'the widest answer': graphql(WIDE),
   'a batch of the heaviest entries': post('/graphql', Array(5).fill(ENTRY)),
   'a batch of ten new documents': post(

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Context } from '../../src/kit/context.ts';
-import { runOnce } from '../../src/operations/idempotency.ts';
+import { callOnce } from '../../src/operations/idempotency.ts';
 import { onAnyEngine } from '../kit/petstore.ts';
 
 const DAY = 24 * 60 * 60 * 1_000;
@@ -23,7 +23,7 @@ onAnyEngine('calls with an Idempotency-Key', (kit) => {
       },
     } as unknown as Context;
     const before = calls;
-    const outcome = await runOnce(context, operation, input, async () => ++calls);
+    const { value: outcome } = await callOnce(context, operation, input, async () => ++calls);
     expect([isReplayed, outcome]).toEqual(calls === before ? [true, outcome] : [false, calls]);
     return isReplayed;
   }

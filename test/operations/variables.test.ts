@@ -3,12 +3,14 @@ import {
   buildSchema,
   coerceInputValue,
   type GraphQLInputType,
+  GraphQLList,
   type GraphQLScalarType,
   type OperationDefinitionNode,
   parse,
   typeFromAST,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { IdScalar, idIssues } from '../../src/kit/arguments.ts';
 import { coerceVariables } from '../../src/operations/variables.ts';
 import { cases } from '../kit/cases.ts';
 import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from '../kit/petstore.ts';
@@ -116,6 +118,10 @@ describe('issues of variables', () => {
     );
     fc.assert(fc.property(values, expectSame), RUNS);
   });
+});
+
+it('names malformed ids in lists by their place', () => {
+  expect(idIssues(new GraphQLList(IdScalar), ['1', 'x', null], 'v').map(({ path }) => path)).toEqual(['v.1']);
 });
 
 describe('variables', () => {
