@@ -29,6 +29,10 @@ export function introspect(
   selection: Selection,
   variables: Variables,
 ): Record<string, unknown> | undefined {
+  const asked = selection.filter(
+    (field) => isSchemaField(field) || field.definition === TypeNameMetaFieldDef,
+  );
+  if (asked.length === 0) return undefined;
   // All that the resolvers of meta fields use.
   const info = { schema } as GraphQLResolveInfo;
   let count = 0;
@@ -50,7 +54,6 @@ export function introspect(
     for (const field of fields) result[field.key] = resolve(field, object);
     return result;
   };
-  const own = selection.filter((field) => isSchemaField(field) || field.definition === TypeNameMetaFieldDef);
-  const data = objectOf(own, undefined);
-  return own.length === selection.length ? data : undefined;
+  const data = objectOf(asked, undefined);
+  return asked.length === selection.length ? data : undefined;
 }

@@ -6,7 +6,6 @@ import {
   type GraphQLField,
   type GraphQLSchema,
   type OperationDefinitionNode,
-  TypeNameMetaFieldDef,
 } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
@@ -17,7 +16,7 @@ import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
 import { Compiler } from './compile.ts';
 import { Documents, type Operation } from './documents.ts';
-import { introspect, isSchemaField } from './introspection.ts';
+import { introspect } from './introspection.ts';
 import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
 import { type Plan, planOf, resultWriter } from './plan.ts';
 import { type Price, Prices } from './price.ts';
@@ -78,13 +77,8 @@ export interface InternalOperation {
   readonly field: GraphQLField<unknown, unknown>;
 }
 
-interface InternalCode {
-  plan: Plan;
-  code: CompiledQuery;
-}
-
 /** By text. */
-const internalCode = memoized((_: GraphQLSchema) => new Map<string, InternalCode>());
+const internalCode = memoized((_: GraphQLSchema) => new Map<string, { plan: Plan; code: CompiledQuery }>());
 const pricesOf = memoized((schema: GraphQLSchema) => new Prices(schema));
 
 /** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
@@ -140,7 +134,7 @@ export class Operations {
       checkVariables(this.#schema, node, plan.selected, variables, issues);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       const price = this.#priceOf(plan, variables);
-      const schemaData = this.#schemaData(plan, variables);
+      const schemaData = introspect(this.#schema, plan.selected.selection, variables);
       return this.#prepared(document.text, plan, variables, price, schemaData);
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
@@ -187,13 +181,13 @@ export class Operations {
           const error = source.errors![0]!;
           throw error.originalError ?? error;
         }
-        const resolve = async (event: unknown) =>
-          publicResult(
-            await execute({ ...args, contextValue: contextOfEvent(), rootValue: event }),
-            this.#report,
-            context.requestId,
-          );
-        return resultsOf(source, resolve);
+        const report = this.#report;
+        return (async function* () {
+          for await (const rootValue of source) {
+            const result = await execute({ ...args, contextValue: contextOfEvent(), rootValue });
+            yield publicResult(result, report, context.requestId);
+          }
+        })();
       },
       stringify: (result) => {
         if (!plan.isCompiled || result.errors || result.extensions) return toJson(result);
@@ -206,20 +200,16 @@ export class Operations {
   /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
     const known = internalCode(this.#schema);
-    const { plan, code } = known.get(query) ?? this.#readInternal(query);
+    const plan = known.get(query)?.plan ?? planOf(this.#schema, this.#operation({ query }), {});
+    const schema = this.#schemas[plan.operation.node.operation];
+    const code = known.get(query)?.code ?? this.#compiler.compile(schema, plan.documents[0]!);
+    if (!code) throw new Error(`Cannot compile ${query}`);
     known.set(query, { plan, code });
     return Object.assign(
       (variables: Record<string, unknown>, context: Context) =>
         this.#run(plan, variables, context, executorOf([code], variables)),
       { field: plan.selected.selection[0]!.definition },
     );
-  }
-
-  #readInternal(query: string): InternalCode {
-    const plan = planOf(this.#schema, this.#operation({ query }), {});
-    const code = this.#compiler.compile(this.#schemas[plan.operation.node.operation], plan.documents[0]!);
-    if (!code) throw new Error(`Cannot compile ${query}`);
-    return { plan, code };
   }
 
   #operation({ query, operationName }: OperationRequest): Operation {
@@ -270,20 +260,6 @@ export class Operations {
         : executorOf(0)(ROOT, context);
     return result instanceof Promise ? result.then(publish) : publish(result);
   }
-
-  /** The result of an operation that queries the schema alone. @throws QUERY_TOO_COMPLEX */
-  #schemaData({ selected: { selection } }: Plan, variables: Variables): Record<string, unknown> | undefined {
-    const isAsked = selection.some(isSchemaField);
-    const isConstant = selection.every(({ definition }) => definition === TypeNameMetaFieldDef);
-    return isAsked || isConstant ? introspect(this.#schema, selection, variables) : undefined;
-  }
-}
-
-async function* resultsOf<T>(
-  events: AsyncIterable<T>,
-  resolve: (event: T) => MaybePromise<PublicResult>,
-): AsyncGenerator<PublicResult> {
-  for await (const event of events) yield await resolve(event);
 }
 
 /** Executes a part of an operation. */

@@ -263,6 +263,8 @@ onEachEngine('mutations with several fields', (kit, engine) => {
     expectQueryRefusal(refused, 'RATE_LIMITED');
     expect(await stored()).toEqual(before);
     dataOf(await run(`mutation { ${updates(20, P)} }`, undefined, {}, key));
+    const rest = await send(kit.gateway, 'DELETE /store/orders/1', { key });
+    expect([rest.json.code, rest.headers['retry-after']], rest.about).toEqual(['RATE_LIMITED', '1']);
   });
 });
 

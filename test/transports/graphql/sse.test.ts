@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { Order } from '../../../src/domains/order/order.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { fill, makeWorld, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
 
@@ -6,6 +7,7 @@ const kit = useGateway(sqlite);
 let world: World;
 beforeAll(async () => {
   world = await makeWorld(kit);
+  await kit.gateway.store.table(Order).insert({ id: '9223372036854775807', complete: true });
 });
 
 const SSE = { accept: 'application/json;q=0, application/graphql-response+json;q=0, text/event-stream' };
@@ -15,7 +17,7 @@ describe('an operation that is no subscription, over SSE', () => {
   it.each([
     '{ pet(id: $P) { id name category { name } } }',
     '{ pet(id: 404404) { id } a: events(after: "x") { nodes { id } } }',
-    '{ events(first: 1) { nodes { data } } rateLimit { cost } }',
+    '{ events(last: 1) { nodes { data } } rateLimit { cost } }',
     '{ __schema { queryType { name } } }',
     'mutation { a: updatePet(id: $P, input: {name: "A"}) { name } b: updatePet(id: $P, input: {name: "B"}) { name } }',
     'mutation { a: updatePet(id: $P, input: {name: "C"}) { name } b: deleteOrder(id: 99) }',
