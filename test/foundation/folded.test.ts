@@ -14,28 +14,7 @@ function* codePoints(): Generator<string> {
 
 /** Text that is likely to change when it is folded. */
 const text = fc.string({
-  unit: fc.oneof(
-    fc.constantFrom(
-      'a',
-      'B',
-      'İ',
-      'ı',
-      'ß',
-      'ẞ',
-      'Σ',
-      'ς',
-      'é',
-      'e\u0301',
-      '\u0323',
-      'ﬁ',
-      'Ａ',
-      '한',
-      'ᄒ',
-      '𝔄',
-      '\uffff',
-    ),
-    anyCharacter,
-  ),
+  unit: fc.oneof(fc.constantFrom(...'aBİıßẞΣςé\u0323ﬁＡ한ᄒ𝔄\uffff', 'e\u0301'), anyCharacter),
 });
 
 const byUtf8 = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -73,18 +52,7 @@ describe('folded', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is the same for texts that differ in case or accents alone', () => {
-    const wrong: string[] = [];
-    for (const compatible of codePoints()) {
-      const character = compatible.normalize('NFKC');
-      // Letters whose capital has another small one, such as the dotless i and the final sigma.
-      if (character.toUpperCase().toLowerCase() !== character.toLowerCase()) continue;
-      // Most have no case.
-      if (character.toUpperCase() === character.toLowerCase()) continue;
-      if (folded(`x${character.toUpperCase()}x`) !== folded(`x${character.toLowerCase()}x`))
-        wrong.push(character);
-    }
-    expect(wrong).toEqual([]);
+  it('is the same for every normal form of a text', () => {
     fc.assert(fc.property(text, (name) => folded(name.normalize('NFD')) === folded(name.normalize('NFC'))));
   });
 });

@@ -54,10 +54,12 @@ describe.each(engines)('the event log ($name)', (engine) => {
   afterAll(() => opened.close());
 
   it('returns pages without gaps or overlaps from any position, also after a restart', async () => {
-    const start = await store.endOfEvents();
+    const [start, before] = [await store.endOfEvents(), Date.now()];
     for (let i = 0; i < 7; i++) await store.table(Category).insert({ name: `Page ${i}` });
     const all = await readAll(store, start);
     expect(all).toHaveLength(7);
+    // MongoDB uses the clock of its server.
+    expect(Math.abs(all[0]!.time - before)).toBeLessThan(2_000);
     expect(new Set(all.map(({ id }) => id)).size).toBe(7);
     expect(await readAll(store, start, 3)).toEqual(all);
     store = await opened.reopen();
@@ -81,16 +83,6 @@ describe.each(engines)('the event log ($name)', (engine) => {
     expect(await of(...EVENT_TYPES)).toEqual(all.map(({ type }) => type));
   });
 
-  it('records the time of a write', async () => {
-    const start = await store.endOfEvents();
-    const before = Date.now();
-    await store.table(Category).insert({ name: 'Now' });
-    const [event] = await readAll(store, start);
-    // MongoDB uses the clock of its server.
-    expect(event!.time).toBeGreaterThanOrEqual(before - 1_000);
-    expect(event!.time).toBeLessThanOrEqual(Date.now() + 1_000);
-  });
-
   it('starts at the oldest event each time without a position', async () => {
     for (const name of ['Second', 'Third']) await store.table(Category).insert({ name });
     const { events } = await store.eventPage({ limit: 1 });
@@ -98,18 +90,14 @@ describe.each(engines)('the event log ($name)', (engine) => {
     expect(await store.eventPage({ limit: 1 })).toMatchObject({ events });
   });
 
-  it.each([
-    ...['', 'x', '0', '-1', 'deadbeef-1', '82', '\0', `${'f'.repeat(8)}-0`],
-    ...['zz'.repeat(40), '0'.repeat(100)],
-  ])('refuses %j as a position', async (after) => {
-    expect(await codeOf(() => store.eventPage({ after, limit: 1 }))).toBe('VALIDATION_FAILED');
-  });
-
-  it('accepts the position at its end and, on SQLite, refuses a later one', async () => {
+  it('refuses what is no position, and on SQLite one after its end', async () => {
     const end = await store.endOfEvents();
     const later = end.replace(/\d+$/, (digits) => String(Number(digits) + 1));
-    if (engine.name === 'sqlite')
-      expect(await codeOf(() => store.eventPage({ after: later, limit: 1 }))).toBe('VALIDATION_FAILED');
+    const wrong = ['', 'x', '0', '-1', 'deadbeef-1', '82', '\0', `${'f'.repeat(8)}-0`, 'zz'.repeat(40)];
+    for (const after of [...wrong, '0'.repeat(100), ...(engine.name === 'sqlite' ? [later] : [])])
+      expect(await codeOf(() => store.eventPage({ after, limit: 1 })), after).toBe('VALIDATION_FAILED');
+    const backward = { limit: 1, backward: true, before: 'x' };
+    expect(await codeOf(() => store.eventPage(backward))).toBe('VALIDATION_FAILED');
     expect(await codeOf(() => store.eventPage({ after: end, limit: 1 }))).toBeUndefined();
   });
 
@@ -142,23 +130,19 @@ describe.each(engines)('the event log ($name)', (engine) => {
     }
   });
 
-  it('reaches the beginning backward and refuses what is no position', async () => {
+  it('reaches the beginning backward', async () => {
     const oldest = (await store.eventPage({ limit: 1 })).events[0]!;
-    for (let before: string | undefined, atEnd = false, last: string | undefined; !atEnd; ) {
-      const page = await store.eventPage({ limit: 100, backward: true, ...(before && { before }) });
-      last = page.events[0]?.id ?? last;
-      ({ next: before, atEnd } = page);
-      if (atEnd) expect(last).toBe(oldest.id);
-    }
-    const request = { limit: 1, backward: true, before: 'x' };
-    expect(await codeOf(() => store.eventPage(request))).toBe('VALIDATION_FAILED');
+    let page = await store.eventPage({ limit: 100, backward: true });
+    while (!page.atEnd) page = await store.eventPage({ limit: 100, backward: true, before: page.next });
+    expect(page.events[0]).toEqual(oldest);
   });
 
   describe('following', () => {
     it('delivers every later commit, as pages list it, until it is stopped', async () => {
       const start = await store.endOfEvents();
-      const follower = new CollectingFollower();
+      const [follower, other] = [new CollectingFollower(), new CollectingFollower()];
       const following = await store.followEvents(follower);
+      const others = await store.followEvents(other);
       const dogs = await store.table(Category).insert({ name: 'Dogs' });
       await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
@@ -169,21 +153,12 @@ describe.each(engines)('the event log ($name)', (engine) => {
       await following.caughtUp();
       const events = await follower.until(22);
       expect(events).toEqual(await readAll(store, start));
+      expect(following.lag()).toBeGreaterThanOrEqual(0);
       following.stop();
-      await store.table(Category).insert({ name: 'Unheard' });
+      await store.table(Category).insert({ name: 'Heard by the other' });
+      expect((await other.until(23)).slice(0, 22)).toEqual(events);
       expect(follower.events).toHaveLength(22);
-    });
-
-    it('delivers the same events to several followers', async () => {
-      const followers = [new CollectingFollower(), new CollectingFollower()];
-      const followings = [];
-      for (const follower of followers) followings.push(await store.followEvents(follower));
-      await store.table(Category).insert({ name: 'Both' });
-      expect(await followers[0]!.until(1)).toEqual(await followers[1]!.until(1));
-      for (const following of followings) {
-        expect(following.lag()).toBeGreaterThanOrEqual(0);
-        following.stop();
-      }
+      others.stop();
     });
   });
 });
