@@ -44,9 +44,10 @@ describe('a refusal', () => {
     expect(charge(ahead, NOW, { limits }).usage.refusedUntil).toBe(NOW + DAY);
   });
 
-  it('lasts until the end of the day window if that one refuses', () => {
+  it('lasts until the end of the day window if that one refuses, and no longer', () => {
     const limits = { perMinute: 1_000, perDay: 1 };
     expect(charge(chargedAt(NOW), NOW + 30 * SECOND, { limits }).usage.refusedUntil).toBe(NOW + DAY);
+    expect(charge(chargedAt(NOW), NOW + DAY, { limits }).outcome).toBe('passed');
   });
 
   it('counts only strikes from the last 10 minutes towards a ban', () => {
