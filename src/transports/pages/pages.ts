@@ -11,7 +11,7 @@ import { openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { operationsByTag } from './docs.ts';
-import { FIRST_EXAMPLE } from './explorer/graphiql/first-example.ts';
+import { EXAMPLES } from './explorer/graphiql/examples.ts';
 import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
 import { textPage } from './text-page.ts';
 
@@ -140,7 +140,7 @@ export class Pages implements Transport {
         template: 'graphiql',
         title: 'Petstore GraphiQL',
         description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
-        data: () => ({ example: FIRST_EXAMPLE }),
+        data: () => ({ example: EXAMPLES[0].query }),
         isFor: isNavigation,
       });
     this.#addGuides = () => {
@@ -151,7 +151,11 @@ export class Pages implements Transport {
           title: shown ? `${shown.title} · Petstore` : 'Petstore guides',
           description:
             'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.',
-          data: () => ({ guides: guides(), shown }),
+          data: () => ({
+            guides: guides(),
+            shown,
+            html: introspection ? shown?.html : withoutSchema(shown?.html),
+          }),
         });
     };
   }
@@ -193,6 +197,10 @@ const json = (value: unknown): HttpResponse => ({
   headers: ['Cache-Control', 'no-store'],
   body: JSON.stringify(value),
 });
+
+/** What links to the schema is text where there is none. */
+const withoutSchema = (html?: string): string | undefined =>
+  html?.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
 
 /** Redirects to a page, keeping the query. */
 const redirectTo =

@@ -12,11 +12,8 @@ async function transferred(path: string): Promise<number> {
   return Number(headers['content-length']);
 }
 
-const sum = async (paths: Iterable<string>): Promise<number> => {
-  let bytes = 0;
-  for (const path of paths) bytes += await transferred(path);
-  return bytes;
-};
+const sum = async (paths: string[]): Promise<number> =>
+  (await Promise.all(paths.map(transferred))).reduce((bytes, each) => bytes + each, 0);
 
 /**
  * `first` is what a browser needs before the first text: the page, its style sheets and blocking scripts. At the
@@ -35,7 +32,7 @@ it.each([
     const paths = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, path]) => path!);
     const blocking = paths(/<(?:link rel="stylesheet" crossorigin href|script\s+src)="([^"]+)"/g);
     expect(blocking.length).toBeGreaterThan(1);
-    const before = (await transferred(page)) + (await sum(blocking));
+    const before = await sum([page, ...blocking]);
     const scripts = paths(
       /<(?:script\s+type="module"[^>]* src|script\s+defer[^>]* src|link\s+rel="modulepreload"[^>]* href)="([^"]+)"/g,
     );

@@ -9,8 +9,17 @@ export const copy = (text: string): Promise<boolean> =>
   );
 
 /** Has a state that others follow. */
-export abstract class Observable {
+export abstract class Observable<State> {
   readonly #listeners = new Set<() => void>();
+  #state: State;
+
+  constructor(initial: State) {
+    this.#state = initial;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
 
   /** @returns a function to unsubscribe */
   subscribe = (listener: () => void): (() => void) => {
@@ -18,7 +27,22 @@ export abstract class Observable {
     return () => this.#listeners.delete(listener);
   };
 
-  protected changed(): void {
+  protected settle(state: State): void {
+    this.#state = state;
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** Applies fixes, by the selectors of the elements that need them, to what libraries add to the page. */
+export function fixWhenAdded(fixes: Record<string, (element: HTMLElement) => void>): void {
+  let isDue = false;
+  const fix = () => {
+    isDue = false;
+    for (const [selector, change] of Object.entries(fixes))
+      for (const found of document.querySelectorAll<HTMLElement>(selector)) change(found);
+  };
+  new MutationObserver(() => {
+    if (!isDue) requestAnimationFrame(fix);
+    isDue = true;
+  }).observe(document.body, { childList: true, subtree: true });
 }

@@ -23,15 +23,13 @@ export function initHeader(): void {
     input.setAttribute('aria-invalid', String(state.kind === 'refused'));
   };
   input.value = apiKey.value;
+  const use = () => void apiKey.use(input.value.trim());
   element('key-form').addEventListener('submit', (event) => {
     event.preventDefault();
-    void apiKey.use(input.value.trim());
+    use();
   });
   // Pasting a key submits it.
-  input.addEventListener('change', () => {
-    if (input.value.trim() !== apiKey.value) void apiKey.use(input.value.trim());
-  });
-  input.addEventListener('paste', () => setTimeout(() => void apiKey.use(input.value.trim())));
+  for (const type of ['change', 'paste']) input.addEventListener(type, () => setTimeout(use));
   apiKey.subscribe(show);
   setInterval(show, 1_000);
   const select = element<HTMLSelectElement>('theme');

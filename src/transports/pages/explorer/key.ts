@@ -16,14 +16,13 @@ export type KeyState =
 const STORAGE_NAME = 'petstore.key';
 
 /** The API key shared by all pages and GraphiQL tabs. */
-class ApiKey extends Observable {
-  #state: KeyState = { kind: 'missing' };
+class ApiKey extends Observable<KeyState> {
   #checks = 0;
   /** The key checked last, whose state stays while it is checked again. */
   #checked: string | undefined;
 
   constructor() {
-    super();
+    super({ kind: 'missing' });
     // A link with a key to the page that is open, which is taken out of the address before the first paint.
     addEventListener('hashchange', () => {
       if (location.hash.startsWith('#key=')) location.reload();
@@ -33,10 +32,6 @@ class ApiKey extends Observable {
   /** The key, or an empty string. */
   get value(): string {
     return sessionStorage.getItem(STORAGE_NAME) ?? '';
-  }
-
-  get state(): KeyState {
-    return this.#state;
   }
 
   /** Sets the key and checks it. */
@@ -50,11 +45,11 @@ class ApiKey extends Observable {
   async check(): Promise<void> {
     const check = ++this.#checks;
     const key = this.value;
-    if (key !== '' && this.#checked !== key) this.#settle({ kind: 'checking' });
+    if (key !== '' && this.#checked !== key) this.settle({ kind: 'checking' });
     this.#checked = key;
-    const state = await stateOf(key, this.#state);
+    const state = await stateOf(key, this.state);
     // Unless the key has changed meanwhile.
-    if (check === this.#checks) this.#settle(state);
+    if (check === this.#checks) this.settle(state);
   }
 
   /**
@@ -68,16 +63,11 @@ class ApiKey extends Observable {
       throw error.name === 'AbortError' ? error : new Error(UNREACHABLE);
     });
     if (response.status === 401) void this.check();
-    if (this.#state.kind === 'accepted') {
-      const budget = budgetIn(response.headers, this.#state.budget);
-      if (budget) this.#settle({ kind: 'accepted', budget });
+    if (this.state.kind === 'accepted') {
+      const budget = budgetIn(response.headers, this.state.budget.plan);
+      if (budget) this.settle({ kind: 'accepted', budget });
     }
     return response;
-  }
-
-  #settle(state: KeyState): void {
-    this.#state = state;
-    this.changed();
   }
 }
 
@@ -86,26 +76,21 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   if (key === '') return { kind: 'missing' };
   if (!/^[!-~]+$/.test(key))
     return { kind: 'refused', message: 'This is not an API key: keys are ASCII without spaces.' };
-  let response: Response;
-  try {
-    response = await fetch('/graphql/cost', {
-      method: 'POST',
-      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
-      body: '{"query":"{__typename}"}',
-    });
-  } catch {
-    return { kind: 'refused', message: UNREACHABLE };
-  }
+  const response = await fetch('/graphql/cost', {
+    method: 'POST',
+    headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+    body: '{"query":"{__typename}"}',
+  }).catch(() => undefined);
+  if (!response) return { kind: 'refused', message: UNREACHABLE };
   const text = await response.text();
   const message = messageOf(text, response);
   const seconds = response.headers.get('retry-after');
   if (response.status === 403 && seconds !== null)
     return { kind: 'refused', message, bannedUntil: Date.now() + Number(seconds) * 1000 };
-  const budget = budgetIn(response.headers);
-  if (!budget) return { kind: 'refused', message };
   // A key bound to documents of which this is none, or that asked too often, is valid too.
   const plan = response.ok ? JSON.parse(text).plan : known.kind === 'accepted' && known.budget.plan;
-  return { kind: 'accepted', budget: { ...budget, plan: plan || undefined } };
+  const budget = budgetIn(response.headers, plan || undefined);
+  return budget ? { kind: 'accepted', budget } : { kind: 'refused', message };
 }
 
 export const apiKey = new ApiKey();

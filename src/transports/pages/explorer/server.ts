@@ -16,16 +16,13 @@ export interface Budget {
   day: Window;
 }
 
-/** How far apart two resets of one window may seem, in milliseconds: they are sent in whole seconds. */
-const RESET_PRECISION = 2_000;
-
 /**
  * Reads a budget from the headers of a response (RateLimit header fields for HTTP, draft 11).
  *
- * @param known the budget until now, if it is of the same key
+ * @param plan of the key, if it is known
  * @returns undefined if the headers have other windows, as without a valid key
  */
-export function budgetIn(headers: Headers, known?: Budget): Budget | undefined {
+export function budgetIn(headers: Headers, plan?: string): Budget | undefined {
   const windowOf = (name: 'minute' | 'day'): Window | undefined => {
     const numbers = (header: string, pattern: string) =>
       new RegExp(`"${name}";${pattern}`)
@@ -35,13 +32,10 @@ export function budgetIn(headers: Headers, known?: Budget): Budget | undefined {
     const [limit = 0] = numbers('ratelimit-policy', 'q=(\\d+)');
     const [remaining, seconds = 0] = numbers('ratelimit', 'r=(\\d+);t=(\\d+)');
     if (remaining === undefined) return undefined;
-    const resetAt = Date.now() + seconds * 1_000;
-    // Responses may arrive in another order than they were charged in, but within a window `remaining` only falls.
-    const isSame = known && Math.abs(resetAt - known[name].resetAt) < RESET_PRECISION;
-    return { limit, remaining: isSame ? Math.min(remaining, known[name].remaining) : remaining, resetAt };
+    return { limit, remaining, resetAt: Date.now() + seconds * 1_000 };
   };
   const [minute, day] = [windowOf('minute'), windowOf('day')];
-  return minute && day && { plan: known?.plan, minute, day };
+  return minute && day && { plan, minute, day };
 }
 
 /** The window at a moment; full again after its reset. */

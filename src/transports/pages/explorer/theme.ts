@@ -7,11 +7,11 @@ export type ThemeChoice = 'system' | 'light' | 'dark';
 const STORAGE_NAME = 'petstore.theme';
 
 /** The theme of all pages, in force as the `color-scheme` of the document, which every `light-dark()` colour follows. */
-class ThemeSetting extends Observable {
+class Theme extends Observable<'light' | 'dark'> {
   readonly #system = matchMedia('(prefers-color-scheme: dark)');
 
   constructor() {
-    super();
+    super('light');
     this.#apply();
     this.#system.addEventListener('change', () => this.#apply());
     // Another tab has changed it.
@@ -30,16 +30,12 @@ class ThemeSetting extends Observable {
     this.#apply();
   }
 
-  /** The theme in force. */
-  get current(): 'light' | 'dark' {
-    const system = this.#system.matches ? 'dark' : 'light';
-    return this.choice === 'system' ? system : this.choice;
-  }
-
   #apply(): void {
-    document.documentElement.style.colorScheme = this.current;
-    this.changed();
+    const system = this.#system.matches ? 'dark' : 'light';
+    const theme = this.choice === 'system' ? system : this.choice;
+    document.documentElement.style.colorScheme = theme;
+    this.settle(theme);
   }
 }
 
-export const theme = new ThemeSetting();
+export const theme = new Theme();

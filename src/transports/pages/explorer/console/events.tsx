@@ -18,7 +18,6 @@ interface ShownEvent {
 /** The events of `GET /events/stream` as they come, with filters and a stop button. */
 export function Events() {
   const [events, setEvents] = useState<readonly ShownEvent[]>([]);
-  const [types, setTypes] = useState<readonly string[]>([]);
   const [status, setStatus] = useState('');
   const [type, setType] = useState('');
   const [text, setText] = useState('');
@@ -41,7 +40,6 @@ export function Events() {
         if (data === '') continue;
         const shown = { ...(JSON.parse(data) as Omit<ShownEvent, 'data'>), data };
         setEvents((earlier) => [shown, ...earlier].slice(0, SHOWN_EVENTS));
-        setTypes((known) => [...new Set([...known, shown.type])]);
         setStatus(`Listening: ${counted(++received, 'event')}`);
       }
       setStatus(`Stopped after ${counted(received, 'event')}.`);
@@ -62,7 +60,7 @@ export function Events() {
         </Button>
         <select aria-label="Type" onChange={({ currentTarget }) => setType(currentTarget.value)}>
           <option value="">All types</option>
-          {types.map((name) => (
+          {[...new Set(events.map(({ type }) => type))].map((name) => (
             <option key={name}>{name}</option>
           ))}
         </select>

@@ -9,22 +9,11 @@ interface Operation extends Json {
 }
 
 interface Description extends Json {
-  servers: { url: string }[];
   paths: Record<string, Record<string, Operation>>;
 }
 
 /** The colours of marks for stability. The description says what they mean. */
 const COLORS: Record<string, string> = { beta: '#1f5f99', experimental: '#6929c4' };
-
-export const NOT_TRIED =
-  'The specification disables the try-it panel for this operation. Use a request sample instead.';
-
-export interface Reference {
-  /** The description as it is shown. */
-  content: Json;
-  /** The operations that may not be tried: method and URL by operationId. */
-  untried: ReadonlyMap<string, string>;
-}
 
 /**
  * Prepares the OpenAPI description for people: exact integers, marks for stability and sunset, and a link to the same
@@ -32,17 +21,16 @@ export interface Reference {
  *
  * @param text the description as JSON
  * @param links to GraphiQL, by operationId
- * @param origin of the page
+ * @returns the description as it is shown, and the operationIds of those that may not be tried
  */
-export function referenceOf(text: string, links: ReadonlyMap<string, string>, origin: string): Reference {
+export function referenceOf(text: string, links: ReadonlyMap<string, string>) {
   const description = parse(text, exactLimits, { parseNumber: exact }) as Description;
-  const untried = new Map<string, string>();
-  const server = new URL(description.servers[0]?.url ?? '/', origin).href.replace(/\/$/, '');
-  for (const [path, methods] of Object.entries(description.paths)) {
-    for (const [method, operation] of Object.entries(methods)) {
+  const untried: string[] = [];
+  for (const methods of Object.values(description.paths)) {
+    for (const operation of Object.values(methods)) {
       const { operationId } = operation;
       const isUntried = operation['x-explorer-enabled'] === false;
-      if (isUntried) untried.set(operationId, `${method.toUpperCase()} ${server}${path}`);
+      if (isUntried) untried.push(operationId);
       const stability = String(operation['x-stability']);
       const sunset = operation['x-sunset'];
       operation['x-badges'] = [
@@ -51,7 +39,8 @@ export function referenceOf(text: string, links: ReadonlyMap<string, string>, or
       ];
       const link = links.get(operationId);
       operation.description = [
-        isUntried && `**${NOT_TRIED}**`,
+        isUntried &&
+          '**The specification disables the try-it panel for this operation. Use a request sample instead.**',
         operation.description,
         link !== undefined && `[Open in GraphiQL](${link})`,
       ]

@@ -6,16 +6,11 @@ import { apiKey } from '../key.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { fixAccessibility } from './accessibility.ts';
-import { NOT_TRIED, referenceOf } from './description.ts';
+import { referenceOf } from './description.ts';
 
-declare global {
-  var Scalar: {
-    createApiReference(
-      element: Element,
-      configuration: object,
-    ): { updateConfiguration(configuration: object): void };
-  };
-}
+declare const Scalar: {
+  createApiReference(place: Element, options: object): { updateConfiguration(options: object): void };
+};
 
 /** The script of the reference, which runs after this one. */
 const scalar = new Promise((resolve, reject) => {
@@ -35,7 +30,7 @@ async function show(root: HTMLElement): Promise<void> {
       link.getAttribute('href')!,
     ]),
   );
-  const { content, untried } = referenceOf(await response.text(), links, location.origin);
+  const { content, untried } = referenceOf(await response.text(), links);
   const plain = root.firstElementChild;
   const place = root.appendChild(document.createElement('div'));
   const configuration = () => ({
@@ -47,17 +42,16 @@ async function show(root: HTMLElement): Promise<void> {
     mcp: { disabled: true },
     showDeveloperTools: 'never',
     hideClientButton: true,
-    customFetch: (input: RequestInfo | URL, init?: RequestInit) =>
-      send(new Request(input, init), [...untried.values()]),
+    customFetch: (input: RequestInfo | URL, init?: RequestInit) => send(new Request(input, init)),
     theme: 'none',
     hideDarkModeToggle: true,
-    forceDarkModeState: theme.current,
+    forceDarkModeState: theme.state,
     documentDownloadType: 'json',
     operationTitleSource: 'summary',
     orderSchemaPropertiesBy: 'preserve',
     defaultOpenAllTags: true,
     // Without the button that opens the console.
-    customCss: [...untried.keys()]
+    customCss: untried
       .map((operationId) => `[id$="/${operationId}"] .show-api-client-button { display: none }`)
       .join('\n'),
     generateTagSlug: ({ name }: { name: string }) => name,
@@ -67,7 +61,7 @@ async function show(root: HTMLElement): Promise<void> {
       element('loading').hidden = true;
     },
   });
-  const reference = globalThis.Scalar.createApiReference(place, configuration());
+  const reference = Scalar.createApiReference(place, configuration());
   theme.subscribe(() => reference.updateConfiguration(configuration()));
   // Links to another operation, such as those that readers type or follow from elsewhere, lead there without a reload.
   addEventListener('hashchange', () => {
@@ -77,9 +71,7 @@ async function show(root: HTMLElement): Promise<void> {
 }
 
 /** Sends a request of the console with the page's key, so that the key is entered in one place. */
-async function send(request: Request, untried: readonly string[]): Promise<Response> {
-  const { origin, pathname } = new URL(request.url);
-  if (untried.includes(`${request.method} ${origin}${pathname}`)) throw new Error(NOT_TRIED);
+function send(request: Request): Promise<Response> {
   for (const header of ['Authorization', 'X-API-Key']) request.headers.delete(header);
   return apiKey.fetch(request);
 }

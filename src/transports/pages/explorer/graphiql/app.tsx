@@ -8,9 +8,8 @@ import { apiKey } from '../key.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { cost } from './cost.ts';
-import { examplesFor } from './examples.ts';
+import { EXAMPLES } from './examples.ts';
 import { fetcher } from './fetcher.ts';
-import { FIRST_EXAMPLE } from './first-example.ts';
 import { Footer } from './footer.tsx';
 import { storage } from './storage.ts';
 
@@ -28,12 +27,13 @@ const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, HISTORY_PLUGIN];
 const isWide = matchMedia('(min-width: 800px)').matches;
 
 export function App() {
-  const [schema, problem] = useSchema();
-  const forcedTheme = useSyncExternalStore(theme.subscribe, () => theme.current);
+  const [{ schema, problem }, setLoaded] = useState<Awaited<ReturnType<typeof loadSchema>>>({});
+  useEffect(() => void loadSchema().then(setLoaded), []);
+  const forcedTheme = useSyncExternalStore(theme.subscribe, () => theme.state);
   return (
     <>
       {problem && (
-        <p role="alert" className="problem">
+        <p role="alert" className="loading">
           {problem}
         </p>
       )}
@@ -48,7 +48,7 @@ export function App() {
         plugins={PLUGINS}
         {...(isWide && { visiblePlugin: EXAMPLES_PLUGIN })}
         defaultQuery=""
-        defaultTabs={[{ query: FIRST_EXAMPLE, variables: '', headers: '' }]}
+        defaultTabs={[{ query: EXAMPLES[0].query, variables: '', headers: '' }]}
         showPersistHeadersSettings={false}
         inputValueDeprecation
       >
@@ -66,25 +66,14 @@ export function App() {
   );
 }
 
-/** Loads the schema, which is as public as the documentation and so needs no key. */
-function useSchema(): [schema: GraphQLSchema | undefined, problem: string | undefined] {
-  const [schema, setSchema] = useState<GraphQLSchema>();
-  const [problem, setProblem] = useState<string>();
-  const key = useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
-  useEffect(() => {
-    if (schema || key.kind === 'checking') return;
-    const load = async () => {
-      const response = await fetch('/schema.graphql').catch(() => undefined);
-      const text = (await response?.text()) ?? '';
-      if (response?.ok) setSchema(buildSchema(text, { assumeValid: true }));
-      if (!response) setProblem(UNREACHABLE);
-      else if ([401, 404].includes(response.status))
-        setProblem('This server hides its schema. Operations run, but without completion and validation.');
-      else setProblem(response.ok ? undefined : messageOf(text, response));
-    };
-    void load();
-  }, [schema, key]);
-  return [schema, problem];
+/** The schema, which is as public as the documentation and so needs no key, or why there is none. */
+async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string }> {
+  const response = await fetch('/schema.graphql').catch(() => undefined);
+  if (!response) return { problem: UNREACHABLE };
+  const text = await response.text();
+  if (response.ok) return { schema: buildSchema(text, { assumeValid: true }) };
+  if (![401, 404].includes(response.status)) return { problem: messageOf(text, response) };
+  return { problem: 'This server hides its schema. Operations run, but without completion and validation.' };
 }
 
 const useEditors = () =>
@@ -100,7 +89,7 @@ function Watch() {
       const model = queryEditor.getModel();
       const position = queryEditor.getPosition();
       const offset = model && position ? model.getOffsetAt(position) : 0;
-      cost.update(queryEditor.getValue(), variableEditor.getValue(), offset, schema);
+      cost.update({ query: queryEditor.getValue(), variables: variableEditor.getValue(), offset, schema });
     };
     look();
     const watched = [
@@ -119,7 +108,7 @@ function Watch() {
 
 /** Opens an operation: in the tab that already has it, in this one if that loses nothing, or in a new one. */
 function useOpen(): (example: { query: string; variables?: string | undefined }) => void {
-  const { queryEditor, variableEditor, schema } = useEditors();
+  const { queryEditor, variableEditor } = useEditors();
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
   const { addTab, changeTab } = useGraphiQLActions();
   return ({ query, variables = '' }) => {
@@ -130,7 +119,7 @@ function useOpen(): (example: { query: string; variables?: string | undefined })
       if (open !== activeTabIndex) changeTab(open);
       return;
     }
-    const isUntouched = examplesFor(schema).some((example) => example.query === current);
+    const isUntouched = EXAMPLES.some((example) => example.query === current);
     if (current.trim() !== '' && !isUntouched) addTab();
     queryEditor.setValue(query);
     variableEditor.setValue(variables);
@@ -144,13 +133,12 @@ function useOpen(): (example: { query: string; variables?: string | undefined })
 }
 
 function Examples() {
-  const { schema } = useEditors();
   const open = useOpen();
   return (
     <section aria-label="Examples" className="panel">
       <h2>Examples</h2>
       <ul className="examples">
-        {examplesFor(schema).map((example) => (
+        {EXAMPLES.map((example) => (
           <li key={example.title}>
             <button type="button" onClick={() => open(example)}>
               {example.title}

@@ -1,6 +1,6 @@
 import {
   type DocumentNode,
-  GraphQLError,
+  type GraphQLError,
   type GraphQLSchema,
   Kind,
   parse,
@@ -37,6 +37,15 @@ export interface Run {
   size: number;
 }
 
+/** What is in the editors. */
+interface Written {
+  query: string;
+  variables: string;
+  /** The position of the cursor. */
+  offset: number;
+  schema: GraphQLSchema | null | undefined;
+}
+
 export interface CostState {
   quote: Quote;
   run: Run | undefined;
@@ -50,28 +59,20 @@ const none = (text: string): Quote => ({ kind: 'none', text });
 const NO_KEY = none('Enter an API key to see costs.');
 
 /** The cost of the operation under the cursor, and of the last run. */
-class Cost extends Observable {
-  #state: CostState = { quote: NO_KEY, run: undefined, events: undefined, body: undefined };
+class Cost extends Observable<CostState> {
   #requested: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  get state(): CostState {
-    return this.#state;
+  constructor() {
+    super({ quote: NO_KEY, run: undefined, events: undefined, body: undefined });
   }
 
   /**
    * Requests the cost of the operation under the cursor once typing pauses. Never requests the same operation
    * twice in a row, nor one that cannot run.
-   *
-   * @param offset the position of the cursor
    */
-  update(
-    query: string,
-    variablesText: string,
-    offset: number,
-    schema: GraphQLSchema | null | undefined,
-  ): void {
-    const { body, problem } = bodyAt(query, variablesText, offset, schema);
+  update(written: Written): void {
+    const { body, problem } = bodyOfOne(written);
     const { state } = apiKey;
     if (body === undefined || state.kind !== 'accepted') {
       clearTimeout(this.#timer);
@@ -98,8 +99,7 @@ class Cost extends Observable {
   }
 
   set(change: Partial<CostState>): void {
-    this.#state = { ...this.#state, ...change };
-    this.changed();
+    this.settle({ ...this.state, ...change });
   }
 }
 
@@ -111,15 +111,14 @@ class Cost extends Observable {
 async function quoteOf(body: string): Promise<{ quote: Quote; retryAfter?: number }> {
   try {
     const response = await apiKey.fetch('/graphql/cost', { method: 'POST', headers: headersFor(), body });
-    const text = await response.text();
+    const answer = await response.text();
     if (response.ok) {
-      const { cost: units } = JSON.parse(text);
-      return {
-        quote: { kind: 'known', text: units === 0 ? 'Costs nothing' : `Costs ${counted(units, 'unit')}` },
-      };
+      const { cost: units } = JSON.parse(answer);
+      const text = units === 0 ? 'Costs nothing' : `Costs ${counted(units, 'unit')}`;
+      return { quote: { kind: 'known', text } };
     }
-    const said = messageOf(text, response);
-    if (text.includes('"QUERY_TOO_COMPLEX"')) return { quote: { kind: 'refused', text: said } };
+    const said = messageOf(answer, response);
+    if (answer.includes('"QUERY_TOO_COMPLEX"')) return { quote: { kind: 'refused', text: said } };
     const retryAfter = Number(response.headers.get('retry-after') ?? 0);
     return { quote: none(said), ...(response.status === 429 && { retryAfter }) };
   } catch (error) {
@@ -127,29 +126,25 @@ async function quoteOf(body: string): Promise<{ quote: Quote; retryAfter?: numbe
   }
 }
 
-/** The body of a request with the operation at a position, or why it cannot run. */
-function bodyAt(
-  query: string,
-  variablesText: string,
-  offset: number,
-  schema: GraphQLSchema | null | undefined,
-): { body?: string; problem?: string } {
+/** The body of a request with the operation under the cursor, or why it cannot run. */
+function bodyOfOne({ query, variables, offset, schema }: Written): { body?: string; problem?: string } {
   if (query.replaceAll(/#.*$/gm, '').trim() === '') return { problem: 'Write an operation to see its cost.' };
   let document: DocumentNode;
   try {
     document = parse(query);
   } catch (error) {
-    return { problem: syntaxProblem(error) };
+    const { message, locations: [place] = [] } = error as GraphQLError;
+    if (message.includes('<EOF>')) return { problem: 'The operation is incomplete.' };
+    const where = place && ` in line ${place.line}, column ${place.column}`;
+    return { problem: `${message.replace(/\.$/, '')}${where ?? ''}.` };
   }
   const operation = operationAt(document, offset);
   if (!operation) return { problem: 'There are only fragments, no operation.' };
   const error = schema ? validate(schema, document)[0] : undefined;
   if (error) return { problem: error.message };
   const faults: unknown[] = [];
-  const given = parseJsonc(variablesText, faults as never, {
-    allowTrailingComma: true,
-    allowEmptyContent: true,
-  });
+  const options = { allowTrailingComma: true, allowEmptyContent: true };
+  const given = parseJsonc(variables, faults as never, options);
   if (faults.length > 0) return { problem: 'The variables are not valid JSON.' };
   const absent = operation.variableDefinitions?.find(
     ({ variable, type, defaultValue }) =>
@@ -159,14 +154,6 @@ function bodyAt(
   const name = operation.name?.value;
   const own = separateOperations(document)[name ?? '']!;
   return { body: bodyOf(print(own), given, name) };
-}
-
-/** Tells text that ends too early from text that is wrong. */
-function syntaxProblem(error: unknown): string {
-  if (!(error instanceof GraphQLError)) return String(error);
-  if (error.message.includes('<EOF>')) return 'The operation is incomplete.';
-  const [place] = error.locations ?? [];
-  return `${error.message.replace(/\.$/, '')}${place ? ` in line ${place.line}, column ${place.column}` : ''}.`;
 }
 
 export const cost = new Cost();

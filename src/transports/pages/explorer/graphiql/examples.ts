@@ -1,5 +1,4 @@
-import { type GraphQLSchema, parse, print } from 'graphql';
-import { FIRST_EXAMPLE } from './first-example.ts';
+import { parse, print } from 'graphql';
 
 export interface Example {
   title: string;
@@ -11,11 +10,20 @@ export interface Example {
 /** An operation as GraphiQL formats it. */
 const formatted = (query: string): string => `${print(parse(query))}\n`;
 
-const EXAMPLES: readonly Example[] = [
+/** The first is in GraphiQL on the first visit. */
+export const EXAMPLES: readonly [Example, ...Example[]] = [
   {
     title: 'Nested pets',
     about: 'Categories with their pets, stock and orders, in one request.',
-    query: FIRST_EXAMPLE,
+    query: formatted(`query PetsAndCategories {
+      categories(first: 3) {
+        nodes {
+          name description pets(first: 5, filter: { status: [available, pending] }) {
+            totalCount nodes { id name status inventory { quantity } orders(first: 2) { nodes { id quantity complete } } }
+          }
+        }
+      }
+    }`),
   },
   {
     title: 'Filters',
@@ -63,16 +71,11 @@ const EXAMPLES: readonly Example[] = [
       pets(filter: { name: "re" }, sort: name_desc, first: 5) { totalCount nodes { name status } }
     }`),
   },
-];
-
-const SUBSCRIPTION: Example = {
-  title: 'A subscription',
-  about: 'Every change as it happens, until you stop it. Run "A mutation" in another browser tab.',
-  query: formatted(`subscription Changes {
+  {
+    title: 'A subscription',
+    about: 'Every change as it happens, until you stop it. Run "A mutation" in another browser tab.',
+    query: formatted(`subscription Changes {
     events { id type time pet { name status } order { id quantity complete } }
   }`),
-};
-
-/** The examples supported by the schema. */
-export const examplesFor = (schema: GraphQLSchema | null | undefined): readonly Example[] =>
-  schema?.getSubscriptionType()?.getFields().events ? [...EXAMPLES, SUBSCRIPTION] : EXAMPLES;
+  },
+];

@@ -4,18 +4,17 @@ import '@graphiql/plugin-explorer/style.css';
 import '../pages.css';
 import './graphiql.css';
 import { createRoot } from 'react-dom/client';
+import { element, fixWhenAdded } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { App } from './app.tsx';
 
 initHeader();
 
 // The panel that builds operations leaves its controls without names.
-new MutationObserver(() => {
-  for (const control of document.querySelectorAll<HTMLElement>(
-    '.graphiql-explorer-root :is(input, select):not([aria-label])',
-  )) {
+fixWhenAdded({
+  '.graphiql-explorer-root :is(input, select):not([aria-label])': (control) => {
     const unnamed = control.tagName === 'SELECT' ? 'Kind of operation' : 'Operation name';
     control.ariaLabel = control.closest<HTMLElement>('[data-arg-name]')?.dataset.argName ?? unnamed;
-  }
-}).observe(document.body, { childList: true, subtree: true });
-createRoot(document.getElementById('graphiql')!).render(<App />);
+  },
+});
+createRoot(element('graphiql')).render(<App />);
