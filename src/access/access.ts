@@ -152,9 +152,7 @@ export class Access {
     return isValid ? cached.principal : undefined;
   }
 
-  /**
-   * @param readAt when the read began, on the monotonic clock: a slow read says nothing about the time since
-   */
+  /** @param readAt when the read began, on the monotonic clock: a slow read says nothing about the time since */
   #keep(
     cache: LRUCache<string, CachedPrincipal>,
     name: string,

@@ -114,11 +114,7 @@ export class Session {
     return requirement(this.principal);
   }
 
-  /**
-   * Goes on with the key as it is by now.
-   *
-   * @throws FORBIDDEN if it no longer permits what is open
-   */
+  /** Goes on with the key as it is by now. @throws FORBIDDEN if it no longer permits what is open */
   async renew(principal: Principal): Promise<void> {
     this.principal = principal;
     if (!this.isAllowed) throw foreignAddress();

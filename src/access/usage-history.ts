@@ -75,11 +75,7 @@ export class UsageHistory {
     counts.refused += refused;
   }
 
-  /**
-   * The days of a key with use, oldest first, both ends included, up to this moment.
-   *
-   * @throws UNAVAILABLE
-   */
+  /** The days of a key with use, oldest first, both ends included, up to this moment. @throws UNAVAILABLE */
   async totals(apiKeyId: string, from: string, to: string): Promise<UsageTotal[]> {
     await this.flush();
     return this.#store.usageTotals(apiKeyId, from, to);

@@ -40,11 +40,7 @@ export const errorResponse = (error: AppError): HttpResponse => ({
   body: JSON.stringify(error.toPublic()),
 });
 
-/**
- * The headers of an error response, over any transport.
- *
- * @param methods for Allow, if the error does not know them
- */
+/** The headers of an error response, over any transport. @param methods for Allow, if the error does not know them */
 export function errorHeaders(error: AppError, methods?: string): Headers {
   const headers: Headers = [];
   if (error.retryAfter !== undefined) headers.push('Retry-After', error.retryAfter);

@@ -62,11 +62,7 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
   date: 'string',
 };
 
-/**
- * The REST form of a record.
- *
- * @param form what differs from the declaration, such as the fields of a view
- */
+/** The REST form of a record. @param form what differs from the declaration, such as the fields of a view */
 export function shapeOf(
   record: AnyRecord,
   form: Partial<Pick<Shape, 'type' | 'name' | 'listName' | 'description'>> & {

@@ -42,11 +42,7 @@ export function readInput(
 
 const ID = { rule: ID_RULE, read: parseId };
 
-/**
- * Reads the path parameter of a route into its variable.
- *
- * @param text undefined if it is missing
- */
+/** Reads the path parameter of a route into its variable. @param text undefined if it is missing */
 export function readPathParameter(
   { pathParameter, pathValue }: Route,
   text: string | undefined,

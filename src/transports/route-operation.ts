@@ -37,11 +37,7 @@ export class RouteOperation {
     this.charges = [{ name: this.read.field.name, units: ROUTE_COST }];
   }
 
-  /**
-   * Charges a call.
-   *
-   * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
-   */
+  /** Charges a call. @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE */
   charge(session: Session): MaybePromise<void> {
     // The common case is a key that may do everything.
     if (session.principal.scopes) requireScopes(session.principal, this.scopes);
