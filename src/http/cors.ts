@@ -1,5 +1,6 @@
 import type { RequestContext } from './request-context.ts';
-import type { Headers } from './response.ts';
+import { errorResponse, type Headers, type HttpResponse } from './response.ts';
+import type { Transport } from './transport.ts';
 
 const EXPOSED = [
   'X-RateLimit-Limit',
@@ -20,8 +21,13 @@ const EXPOSED = [
   'X-Request-Id',
 ].join(', ');
 
-/** CORS (Fetch standard): which origins may read responses. Keys travel in headers, never in cookies. */
-export class Cors {
+/**
+ * CORS (Fetch standard): which origins may read responses. Keys travel in headers, never in cookies. As a transport it
+ * answers the preflight requests of browsers on every path, without a key and free of charge.
+ */
+export class Cors implements Transport {
+  readonly name = 'page';
+  readonly errorResponse = errorResponse;
   readonly #origins: ReadonlySet<string> | null;
 
   /** @param origins `*` or a list of origins */
@@ -47,14 +53,21 @@ export class Cors {
     }
   }
 
-  preflightHeaders(context: RequestContext): Headers {
-    return [
-      'Access-Control-Allow-Methods',
-      'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS',
-      'Access-Control-Allow-Headers',
-      context.headers['access-control-request-headers'] ?? 'Authorization, Content-Type, X-API-Key',
-      'Access-Control-Max-Age',
-      86_400,
-    ];
+  matches({ method, headers }: RequestContext): boolean {
+    return method === 'OPTIONS' && !!headers.origin && !!headers['access-control-request-method'];
+  }
+
+  admit(): void {}
+
+  handle({ headers }: RequestContext): HttpResponse {
+    const allowed = headers['access-control-request-headers'] ?? 'Authorization, Content-Type, X-API-Key';
+    return {
+      status: 204,
+      headers: [
+        ...['Access-Control-Allow-Methods', 'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS'],
+        ...['Access-Control-Allow-Headers', allowed],
+        ...['Access-Control-Max-Age', 86_400],
+      ],
+    };
   }
 }

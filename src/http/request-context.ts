@@ -6,17 +6,6 @@ import type { Session } from '../access/session.ts';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { Headers } from './response.ts';
 
-/** What is common to the requests of one transport. */
-export interface TransportDescription {
-  /** For the log and the metrics. */
-  readonly name: string;
-  /**
-   * The request headers that select its responses to reads, as in Vary. Those responses are marked as private
-   * to the key. Absent if its responses say so themselves.
-   */
-  readonly vary?: string;
-}
-
 /** One request, its response, and everything learned about it along the way. */
 export class RequestContext {
   readonly request: IncomingMessage;
@@ -40,7 +29,7 @@ export class RequestContext {
   /** As sent: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
   readonly apiKey: string | undefined;
   /** Set by the gateway to the one that matches. */
-  transport: TransportDescription | undefined;
+  transport: { readonly name: string; readonly vary?: string } | undefined;
   /** Set by admission once the key is accepted. */
   session: Session | undefined;
   /** Set by admission: the per-address window, shown when no key's budget applies. */

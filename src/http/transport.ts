@@ -1,13 +1,20 @@
 import type { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { RequestContext, TransportDescription } from './request-context.ts';
+import type { RequestContext } from './request-context.ts';
 import type { HttpResponse } from './response.ts';
 
 /**
  * One way to call the gateway over HTTP. The gateway has a list of them: the first that matches a request
  * answers it.
  */
-export interface Transport extends TransportDescription {
+export interface Transport {
+  /** For the log and the metrics. */
+  readonly name: string;
+  /**
+   * The request headers that select its responses to reads, as in Vary, which are then marked as private to the key.
+   * Absent if its responses say so themselves.
+   */
+  readonly vary?: string;
   /** The roots of the paths that it may match (`RequestContext.root`). Absent if it may match any path. */
   readonly roots?: readonly string[];
   /** Absent if it matches all requests below its roots. */

@@ -1,13 +1,17 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
+import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
 import { scopesOf } from '../domains/routes.ts';
+import type { EventStreams } from '../events/streams.ts';
 import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import type { Context } from '../kit/context.ts';
-import type { InternalOperation, Operations } from '../operations/operations.ts';
+import type { InternalOperation } from '../operations/operations.ts';
 import type { PublicResult } from '../operations/result.ts';
 import type { Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
+import type { TransportServices } from './transport-services.ts';
 
 /** In units: a call of a route counts as one request. */
 export const ROUTE_COST = 1;
@@ -24,8 +28,11 @@ export class RouteOperation {
   /** Runs a call that has been charged. */
   readonly read: InternalOperation;
 
-  constructor(route: Route, operations: Operations) {
+  readonly #streams: EventStreams;
+
+  constructor(route: Route, { operations, streams }: Pick<TransportServices, 'operations' | 'streams'>) {
     this.route = route;
+    this.#streams = streams;
     const read = operations.prepareInternal(route.document);
     const { variables } = route;
     this.read = variables
@@ -44,18 +51,67 @@ export class RouteOperation {
     return session.charge(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
   }
 
+  /** Charges what stays open, for as long as its key permits it. @throws as `charge` */
+  open(session: Session): MaybePromise<void> {
+    session.require((principal) => requireScopes(principal, this.scopes));
+    return this.charge(session);
+  }
+
   /**
-   * Charges a call and runs it.
+   * Charges a call and runs it, again if it waits for the first event (long polling).
    *
    * @param variables valid values of the document's variables
+   * @param contextOf makes the context of each run
    * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE; other errors are in the result
    */
-  run(session: Session, variables: Variables, context: Context): MaybePromise<PublicResult> {
+  run(
+    request: RequestContext,
+    session: Session,
+    variables: Variables,
+    contextOf: () => Context,
+  ): MaybePromise<PublicResult> {
+    if (variables.wait !== undefined) return this.#poll(request, session, variables as never, contextOf);
     const charged = this.charge(session);
     return charged instanceof Promise
-      ? charged.then(() => this.read(variables, context))
-      : this.read(variables, context);
+      ? charged.then(() => this.read(variables, contextOf()))
+      : this.read(variables, contextOf());
   }
+
+  async #poll(
+    { requestId, response, apiKey }: RequestContext,
+    session: Session,
+    variables: PollVariables,
+    contextOf: () => Context,
+  ): Promise<PublicResult> {
+    await this.open(session);
+    const { after, type, wait } = variables;
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const { result } = await this.#streams.poll(
+      {
+        ...{ session, key: apiKey!, requestId, wait: wait * 1000, signal: gone.signal },
+        selection: {
+          ...(after !== undefined && { after }),
+          ...(type && { types: type.map(fromEventTypeName) }),
+        },
+      },
+      async (position) => {
+        const from = position === undefined ? { ...variables } : { ...variables, after: position };
+        const result = await this.read(from, contextOf());
+        // An error ends the poll as a page with events does.
+        const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
+        return { result, isEmpty: page?.nodes.length === 0, next: page?.pageInfo.endCursor ?? '' };
+      },
+    );
+    return result;
+  }
+}
+
+/** The variables of a list of events that was asked to wait, in seconds. */
+interface PollVariables {
+  after?: string;
+  type?: readonly EventTypeName[];
+  wait: number;
 }
 
 /** A page of a list, or all of it. */

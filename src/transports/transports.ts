@@ -3,7 +3,6 @@ import type { Transport } from '../http/transport.ts';
 import { GraphQLTransport } from './graphql/graphql.ts';
 import { McpTransport } from './mcp/mcp.ts';
 import { Pages } from './pages/pages.ts';
-import { Preflight } from './preflight.ts';
 import { RestTransport } from './rest/rest.ts';
 import type { TransportServices } from './transport-services.ts';
 
@@ -20,7 +19,7 @@ export function transportsOf({
 }): readonly Transport[] {
   const services: TransportServices = { ...others, routes };
   return [
-    new Preflight(services.cors),
+    services.cors,
     new Pages(services),
     ...(services.config.MCP ? [new McpTransport(services)] : []),
     new GraphQLTransport(services),

@@ -2,7 +2,6 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import { isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
-import type { EventStreams } from '../../events/streams.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyWith, parseIdempotencyKey } from '../../http/idempotency.ts';
@@ -19,7 +18,6 @@ import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import { withIntegerIds, writeList, writeRecord } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
-import { poll } from '../poll.ts';
 import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import type { Tool as Definition } from './protocol.ts';
@@ -94,15 +92,13 @@ class RouteTool implements Tool {
   readonly definition: Definition;
   readonly #route: Route;
   readonly #operation: RouteOperation;
-  readonly #streams: EventStreams;
   readonly #lifecycle: Lifecycle;
 
-  constructor(route: Route, { config, operations, streams }: ToolServices) {
+  constructor(route: Route, services: ToolServices) {
     const { operationId, method, summary, description, list } = route;
     this.#route = route;
-    this.#operation = new RouteOperation(route, operations);
-    this.#streams = streams;
-    this.#lifecycle = config;
+    this.#operation = new RouteOperation(route, services);
+    this.#lifecycle = services.config;
     const about = [
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
@@ -138,11 +134,7 @@ class RouteTool implements Tool {
         client: context.response,
         idempotency: idempotencyKey ? idempotencyWith(context, idempotencyKey, 0) : undefined,
       });
-    if (variables.wait === undefined)
-      return this.#write(variables, await this.#operation.run(session, variables, call()));
-    await this.#operation.charge(session);
-    const read = (page: object) => this.#operation.read(page as typeof variables, call());
-    return this.#write(variables, await poll(this.#streams, context, session, variables as never, read));
+    return this.#write(variables, await this.#operation.run(context, session, variables, call));
   }
 
   #write(variables: Record<string, unknown>, result: Awaited<ReturnType<RouteOperation['run']>>): string {

@@ -1,4 +1,3 @@
-import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -14,7 +13,6 @@ import { writeList, writeRecord } from '../../rows/representation.ts';
 import { isExportable, NDJSON, type Route, repeatableFields } from '../../rows/route.ts';
 import { idFieldOf } from '../../rows/shape.ts';
 import { readInput, readObject } from '../input.ts';
-import { poll } from '../poll.ts';
 import {
   endOf,
   idOf,
@@ -51,7 +49,7 @@ export class DocumentOperation implements RestOperation {
     this.row = route;
     this.deprecation = deprecation;
     this.#services = services;
-    this.#operation = new RouteOperation(route, services.operations);
+    this.#operation = new RouteOperation(route, services);
     this.subject = { transport: 'rest', operations: this.#operation.charges };
     this.#repeatable = repeatableFields(route);
     this.#unchanging = this.#repeatable.filter(
@@ -74,24 +72,8 @@ export class DocumentOperation implements RestOperation {
     const call = callOf(context, session);
     if (body && this.#unchanging.length > 0)
       call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
-    const result =
-      variables.wait === undefined
-        ? this.#operation.run(session, variables, call)
-        : this.#poll(context, session, variables);
+    const result = this.#operation.run(context, session, variables, () => call);
     return toResponse(context, row, variables, result instanceof Promise ? await result : result);
-  }
-
-  /** Answers once the list has something new, or as long as the client waits. */
-  async #poll(
-    context: RequestContext,
-    session: Session,
-    variables: Record<string, unknown>,
-  ): Promise<PublicResult> {
-    session.require((principal) => requireScopes(principal, this.#operation.scopes));
-    await this.#operation.charge(session);
-    return poll(this.#services.streams, context, session, variables as never, (page) =>
-      this.#operation.read({ ...page }, callOf(context, session)),
-    );
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
@@ -99,7 +81,6 @@ export class DocumentOperation implements RestOperation {
     const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
     const { variables, issues } = readInput(context, { ...row, query }, parameters);
     if (issues.length > 0) throw validationFailed(issues);
-    session.require((principal) => requireScopes(principal, this.#operation.scopes));
     const source: ExportSource = {
       shape: row.shape!,
       readPage: async (limit, after) => {
@@ -109,9 +90,7 @@ export class DocumentOperation implements RestOperation {
       after: variables.after as string | undefined,
       limit: variables.limit as number | undefined,
     };
-    return andThen(this.#operation.charge(session), () =>
-      openExport(source, session, this.#services, context),
-    );
+    return andThen(this.#operation.open(session), () => openExport(source, session, this.#services, context));
   }
 }
 
