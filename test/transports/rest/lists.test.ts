@@ -53,6 +53,15 @@ onAnyEngine('REST lists', (kit) => {
     expectAnswer(await send(kit.gateway, `/pets?categoryId=${C}&after=${LARGEST}`), 200, '[]');
   });
 
+  it('takes no cursor of another list, though it has the same order', async () => {
+    await makeWorld(kit);
+    const first = await send(kit.gateway, '/categories?sort=name&limit=1');
+    const after = new URL(nextOf(first.headers.link)!, 'http://a').searchParams.get('after');
+    const answer = await send(kit.gateway, `/pets?sort=name&after=${after}`);
+    expectRefusal(answer, 'VALIDATION_FAILED');
+    expect(answer.json.message).toContain('after: must come from a page of this list with the same sort');
+  });
+
   it('continues after the id of a deleted record', async () => {
     const { C, P, F } = await makeWorld(kit);
     const { id } = await kit.gateway.store
