@@ -80,7 +80,7 @@ async function serve(config: Config): Promise<void> {
     log.info({ signal }, 'stopping');
     gateway.endStreams();
     await Promise.all([drain(server), gateway.endDeliveries()]);
-    // If the database is away, the exit must not wait for it to come back.
+    // If the database is unreachable, the exit must not wait for it to come back.
     await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
     await tracing?.close();
@@ -114,7 +114,7 @@ function onSignal(stop: (signal: NodeJS.Signals) => void): void {
 }
 
 /**
- * Adds sample data and a development key where configured. A database that is away does not prevent the start: they are
+ * Adds sample data and a development key where configured. An unreachable database does not prevent the start: they are
  * added once it is there.
  *
  * @returns the key to print; null in production
@@ -139,7 +139,7 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
   }
 }
 
-/** Whether the database is away, or another process is filling it. */
+/** Whether the database is unreachable, or another process is filling it. */
 const isTransient = (error: unknown): boolean =>
   error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
 

@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
-import { EVENT_TYPES, eventShape } from '../src/domains/event/event.ts';
 import { ERRORS } from '../src/foundation/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
@@ -65,7 +64,9 @@ describe('docs/clients.md', () => {
 });
 
 describe('the table "From REST to GraphQL"', () => {
-  const rows = [...interfacePage.matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm)];
+  const rows = [
+    ...page('docs/clients.md').matchAll(/^\| `(GET|POST|PUT|PATCH|DELETE) [^|]*\| `([^`]+)` \|$/gm),
+  ];
   const queries = rows.map(([, method, selection]) => ({
     operation: method === 'GET' ? 'query' : 'mutation',
     selection,
@@ -122,16 +123,6 @@ it('states the limits of the plans in the README and docs/interface.md', () => {
       ]),
     );
   }
-});
-
-it('lists every event type with its data in docs/interface.md', () => {
-  const rows = [...interfacePage.matchAll(/^\| `([a-z]+\.[a-z]+)` \| (\w+) \|$/gm)].map(([, type, data]) => [
-    type,
-    data,
-  ]);
-  expect(rows).toEqual(
-    EVENT_TYPES.map((type) => [type, type.endsWith('.deleted') ? 'id' : eventShape(type).type]),
-  );
 });
 
 it('keeps the README within 120 lines of at most 120 characters', () => {

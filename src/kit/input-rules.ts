@@ -8,7 +8,7 @@ import { issuesOf } from '../foundation/validation.ts';
 const parsed = new WeakMap<object, object>();
 
 /**
- * Parses an input by its rules. Inputs are parsed once: the validation plugin hands resolvers what came of it.
+ * Parses an input by its rules. Inputs are parsed once: the validation plugin hands resolvers the parsed values.
  *
  * @param into filled with the issues, if there are any
  * @param path of an issue with the input as a whole

@@ -15,7 +15,7 @@ export interface StreamStats {
 
 /** Statistics of the webhooks that this process delivers. */
 export interface DeliveryStats {
-  /** By what came of the attempts: the class of the status such as `2xx`, or an error. */
+  /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
   readonly attempts: ReadonlyMap<string, number>;
   /** By reason. */
   readonly disabled: ReadonlyMap<string, number>;

@@ -95,11 +95,11 @@ export class Prices {
     let units = 0;
     let freeWeight = 0;
     const fields: { name: string; units: number }[] = [];
-    let dearest = { field: selection[0]!, units: 0 };
+    let costliest = { field: selection[0]!, units: 0 };
     const add = (field: SelectedField, own: number) => {
       units += own;
       fields.push({ name: field.definition.name, units: own });
-      if (own > dearest.units) dearest = { field, units: own };
+      if (own > costliest.units) costliest = { field, units: own };
     };
     for (const field of selection) {
       const { entries, weight } = walk.amountOf(field, rows);
@@ -116,9 +116,9 @@ export class Prices {
     }
     if (walk.errors.length > 0) throw new OperationRefused(walk.errors);
     if (units > MAX_COST) {
-      const [all, own] = [units, dearest.units].map((count) => count.toLocaleString('en-US'));
+      const [all, own] = [units, costliest.units].map((count) => count.toLocaleString('en-US'));
       throw tooComplex(
-        `costs ${all} units; the maximum is ${MAX_COST}. ${dearest.field.key} alone costs ${own}: ${walk.adviceFor(dearest.field, dearest.units)}`,
+        `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
       );
     }
     return { units, fields, dependsOnVariables: walk.dependsOnVariables };

@@ -5,7 +5,7 @@ import type { Store } from './store.ts';
 const INTERVAL = 30_000;
 
 /**
- * Logs when the database is away, repeatedly while it is, and when it is back.
+ * Logs when the database is unreachable, repeatedly while it is, and when it is back.
  *
  * @param uri the MongoDB URI; undefined for the embedded store, which is never away
  */
@@ -24,7 +24,7 @@ export function watchDatabase(
       if (isAway) log.info({ host }, 'the database is back');
       isAway = false;
     } catch (error) {
-      log.warn({ host, reason: reasonOf(error) }, 'the database is away');
+      log.warn({ host, reason: reasonOf(error) }, 'the database is unreachable');
       isAway = true;
     }
     setTimeout(check, interval).unref();

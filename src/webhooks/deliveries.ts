@@ -22,7 +22,7 @@ const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts
  */
 export class Deliveries implements DeliveryHost, Receivers {
   readonly services: DeliveryServices;
-  /** Attempts by what came of them: the class of the status such as `2xx`, or an error. */
+  /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
   readonly attempts = new Map<string, number>();
   /** Webhooks that were disabled, by reason. */
   readonly disabled = new Map<DisabledReason, number>();
@@ -131,7 +131,7 @@ export class Deliveries implements DeliveryHost, Receivers {
     this.#timer = setTimeout(async () => {
       this.#renewal = this.#renew().catch((error) => {
         const code = error instanceof AppError ? error.code : undefined;
-        // A database that is away, or has no event log.
+        // An unreachable database, or has no event log.
         if (code !== 'UNAVAILABLE' && code !== 'NOT_FOUND') this.services.report(error);
       });
       await this.#renewal;

@@ -33,7 +33,7 @@ const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'even
 const SAVE_INTERVAL = SECOND / 2;
 /** How often the places of webhooks without matching events are saved, in milliseconds. */
 const QUIET_SAVE_INTERVAL = 30 * SECOND;
-/** How long to wait for a database that is away, and at most for budget before looking again. */
+/** How long to wait for an unreachable database, and at most for budget before looking again. */
 const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
 /** How often to look for the lease. */
 const LEASE_PAUSE = 100;

@@ -185,7 +185,7 @@ describe('the keys command', () => {
     expect(existsSync(dirname(file))).toBe(false);
   });
 
-  it('names the host and the variable, but no password, if the database is away', async () => {
+  it('names the host and the variable, but no password, if the database is unreachable', async () => {
     const port = await freePort();
     const uri = `mongodb://user:secret@127.0.0.1:${port}/petstore?serverSelectionTimeoutMS=300`;
     const { code, stderr } = await runKeys({ MONGODB_URI: uri }, 'list');

@@ -128,17 +128,17 @@ describe('operation cost', () => {
     const pets = (count: number) => `{ ${aliases(count, 'pet(id: 1) { id }')} }`;
     expect(cost(pets(50))).toBe(50);
     expect(() => cost(pets(51))).toThrow(
-      'The operation costs 51 units; the maximum is 50. a0 alone costs 1: send several operations of at most 50 units.',
+      'The operation costs 51 units; the maximum is 50. a0 costs 1: send several operations of at most 50 units.',
     );
     const deep = 'pet(id: 1) { orders(first: 100) { nodes { pet { orders(first: 100) { totalCount } } } } }';
-    expect(() => cost(`{ ${deep} }`)).toThrow('pet alone costs 101: ask for less in the lists below it');
+    expect(() => cost(`{ ${deep} }`)).toThrow('pet costs 101: ask for less in the lists below it');
     const most = (size: number) =>
       `{ categories(first: ${size}) { nodes { pets(first: 100) { totalCount } } } }`;
     expect(cost(most(49))).toBeLessThanOrEqual(50);
     const wide =
       '{ rateLimit { plan } categories(first: 100) { nodes { pets(first: 100) { totalCount } } } }';
     expect(() => cost(wide)).toThrow(
-      'The operation costs 101 units; the maximum is 50. categories alone costs 101: first: 49 fits.',
+      'The operation costs 101 units; the maximum is 50. categories costs 101: first: 49 fits.',
     );
   });
 

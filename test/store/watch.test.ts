@@ -13,7 +13,7 @@ it.each([
   expect(hostsOf(uri)).toBe(hosts);
 });
 
-it('logs repeatedly while the database is away, and when it is back', async () => {
+it('logs repeatedly while the database is unreachable, and when it is back', async () => {
   const lines: [message: string, fields: unknown][] = [];
   const note = (fields: unknown, message?: string) => void lines.push([message!, fields]);
   let isAway = true;
@@ -28,5 +28,5 @@ it('logs repeatedly while the database is away, and when it is back', async () =
   await expect.poll(() => lines.at(-1)).toEqual(['the database is back', { host: 'db' }]);
   const away = lines.slice(0, -1);
   for (const line of away)
-    expect(line).toEqual(['the database is away', { host: 'db', reason: 'connect ECONNREFUSED' }]);
+    expect(line).toEqual(['the database is unreachable', { host: 'db', reason: 'connect ECONNREFUSED' }]);
 });

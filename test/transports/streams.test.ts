@@ -194,7 +194,7 @@ describe.each([
     expect(logged('error')).toMatchObject([{ requestId, err: { type: 'TypeError', message: 'secret' } }]);
   });
 
-  it('ends with UNAVAILABLE when the database is away, and logs the cause', async () => {
+  it('ends with UNAVAILABLE when the database is unreachable, and logs the cause', async () => {
     const client = await open();
     endLog(unavailable(new Error('secret')));
     expect(await lastError(client)).toMatchObject({ code: 'UNAVAILABLE', status: 503 });

@@ -282,7 +282,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     receiver.received.length = 0;
   });
 
-  it('loses nothing while the database is away', async () => {
+  it('loses nothing while the database is unreachable', async () => {
     await write('A');
     await receiver.until(1);
     await proxy.close();

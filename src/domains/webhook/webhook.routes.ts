@@ -209,7 +209,7 @@ const webhooks: Resource = {
       method: 'POST',
       path: '/webhooks/{webhookId}/test',
       summary: 'Test a webhook',
-      description: 'Sends a `webhook.test` now, even while disabled, and returns what came of it.',
+      description: 'Sends a `webhook.test` now, even while disabled, and returns the attempt.',
       document: `mutation testWebhook($webhookId: ID!) {
         result: testWebhook(id: $webhookId) ${selectionOf(AttemptShape)}
       }`,

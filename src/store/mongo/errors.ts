@@ -35,7 +35,7 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof MongoError;
 }
 
-/** Translates an error for the port: UNAVAILABLE if the database is away, otherwise unchanged. */
+/** Translates an error for the port: UNAVAILABLE if the database is unreachable, otherwise unchanged. */
 export const portError = (error: unknown): unknown =>
   isUnavailable(error) || error instanceof WriteConflict ? unavailable(error) : error;
 

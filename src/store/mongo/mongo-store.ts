@@ -29,7 +29,7 @@ export interface MongoStore extends Store {
 }
 
 /**
- * Opens the store and creates whatever is missing in the database. If the database is away, the store opens
+ * Opens the store and creates whatever is missing in the database. If the database is unreachable, the store opens
  * anyway. Its calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
  *
  * @throws if the URI is invalid, or the database refuses access (credentials, privileges), is a standalone server, too

@@ -4,7 +4,7 @@ import { copy } from '../browser.ts';
 import { counted, number } from '../words.ts';
 import { cost } from './cost.ts';
 
-/** Below the answer: what the operation costs, what came of the last run, and buttons that pass it on. */
+/** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
   const { quote, run, events, body } = useSyncExternalStore(cost.subscribe, () => cost.state);
   const { queryEditor, variableEditor } = useGraphiQL(({ queryEditor, variableEditor }) => ({
