@@ -11,15 +11,24 @@ import { config } from './test/clients/codegen-config.ts';
 
 /**
  * Generates all committed artifacts: the SDL, the OpenAPI description, as any client would from these the typed
- * documents, and the code in the guides, which is that of files that the tests run. `npm run codegen` writes the files; `npm run drift` fails if that changes any.
+ * documents, and the code in the guides, which is that of files that the tests run. `npm run codegen` writes the files;
+ * with `-- --check` it names those that differ, and fails.
  */
+const isCheck = process.argv.includes('--check');
+async function generate(file: string, text: string): Promise<void> {
+  if (!isCheck) return await writeFile(file, text);
+  if ((await readFile(file, 'utf8').catch(() => '')) === text) return;
+  process.stderr.write(`${file} is not what npm run codegen makes of the sources.\n`);
+  process.exitCode = 1;
+}
+
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
-await writeFile('schema/schema.graphql', sdl);
-await writeFile('schema/openapi.json', `${openApiJson(readConfig({}), { indent: 2 })}\n`);
+await generate('schema/schema.graphql', sdl);
+await generate('schema/openapi.json', `${openApiJson(readConfig({}), { indent: 2 })}\n`);
 
 const documents = 'test/clients/documents.graphql';
 const typedDocuments = 'test/clients/documents.generated.ts';
-await writeFile(
+await generate(
   typedDocuments,
   await codegen({
     filename: typedDocuments,
@@ -46,5 +55,5 @@ for (const guide of guides.filter((name) => name.endsWith('.md'))) {
       block,
       () => `<!-- ${path} -->\n\`\`\`${language}\n${readFileSync(path!, 'utf8')}\`\`\``,
     );
-  if (embedded !== text) await writeFile(guide, embedded);
+  if (embedded !== text) await generate(guide, embedded);
 }

@@ -4,8 +4,8 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Installs what package-lock.json of this folder names, unless it is installed: `npm run clients`. It is not part of the
- * gateway's own dependencies, so that starting the gateway does not need it.
+ * Installs what package-lock.json of this folder names, unless it is installed. It is not part of the gateway's own
+ * dependencies, so that starting the gateway does not need it.
  */
 const here = fileURLToPath(new URL('.', import.meta.url));
 const lock = readFileSync(`${here}package-lock.json`, 'utf8');
