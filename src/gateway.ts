@@ -39,7 +39,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const transports = transportsOf(services);
   const requests = new Requests(services, transports);
   return Object.assign(
-    (request: IncomingMessage, response: ServerResponse) => requests.handle(request, response),
+    (request: IncomingMessage, response: ServerResponse) => requests.serve(request, response),
     {
       headersForMalformed: (address: string) => requests.headersForMalformed(address),
       load: async () => {
@@ -91,24 +91,19 @@ class Requests {
     });
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { config, tracing } = this.#services;
+  /** The phases of a request: match, admit, handle, respond. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { config, tracing, report } = this.#services;
     const address = clientAddress(request, config.TRUST_PROXY);
     const context = new RequestContext(request, response, requestIdOf(request), address);
     try {
       tracing?.begin(context);
-      let transport!: Transport;
-      for (transport of this.#transports.get(context.root) ?? this.#transports.get('')!)
-        if (!transport.matches || transport.matches(context)) break;
+      const transport = this.#match(context);
       context.transport = transport;
       let isAdmitted = false;
       let answer: MaybePromise<HttpResponse>;
       try {
-        const fault = faultOf(request);
-        if (fault !== undefined) {
-          context.guardWindow = this.#services.access.addressWindow(address);
-          throw new AppError('BAD_REQUEST', fault);
-        }
+        this.#refuseMalformed(context);
         const admission = transport.admit(context);
         if (admission instanceof Promise) await admission;
         isAdmitted = true;
@@ -117,11 +112,25 @@ class Requests {
       } catch (error) {
         answer = await this.#failed(transport, context, error, isAdmitted);
       }
-      this.#record(context, this.#writer.write(context, answer));
+      this.#record(context, this.#writer.respond(context, answer));
     } catch (error) {
-      this.#services.report(error, context.requestId);
+      report(error, context.requestId);
       response.destroy();
     }
+  }
+
+  /** The first transport that matches; the last matches any request. */
+  #match(context: RequestContext): Transport {
+    const candidates = this.#transports.get(context.root) ?? this.#transports.get('')!;
+    return candidates.find((transport) => !transport.match || transport.match(context))!;
+  }
+
+  /** @throws BAD_REQUEST for what no transport takes, whoever sends it and whatever it asks for */
+  #refuseMalformed(context: RequestContext): void {
+    const fault = faultOf(context.request);
+    if (fault === undefined) return;
+    context.guardWindow = this.#services.access.addressWindow(context.address);
+    throw new AppError('BAD_REQUEST', fault);
   }
 
   /**

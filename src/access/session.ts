@@ -131,7 +131,7 @@ export class Session {
    */
   begin(expected: ExpectedPrice): MaybePromise<void> {
     const known = this.#counters.limiter.cachedDecision(this.principal, this.now());
-    if (known?.outcome === 'banned') throw this.#refuse(0, known);
+    if (known?.outcome === 'banned') throw this.#refusalOf(0, known);
     if (!known || expected === 'free') return;
     if (expected === 'charged') return this.charge(FAILURE_COST);
     return andThen(this.#takeFree(), (isFree) => (isFree ? undefined : this.charge(FAILURE_COST)));
@@ -150,7 +150,7 @@ export class Session {
   async requireFree(): Promise<void> {
     await this.charge(0);
     if (await this.#takeFree()) return;
-    throw this.#refuseForOneSecond(this.#limit(FREE, FREE_REQUESTS));
+    throw this.#burstRefusal(this.#limit(FREE, FREE_REQUESTS));
   }
 
   async #takeFree(): Promise<boolean> {
@@ -186,7 +186,7 @@ export class Session {
       if (passes) return this.#charge(due);
       // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
       return andThen(this.#charge(0), () => {
-        throw this.#refuseForOneSecond(limit, mutations);
+        throw this.#burstRefusal(limit, mutations);
       });
     });
   }
@@ -217,7 +217,7 @@ export class Session {
   #enforce(units: number, decision: Decision): void {
     if (decision.outcome !== 'passed') {
       if (decision.outcome === 'refused') this.#count(0, 1);
-      throw this.#refuse(units, decision);
+      throw this.#refusalOf(units, decision);
     }
     this.decision = decision;
     this.units += units;
@@ -268,7 +268,7 @@ export class Session {
     return { cost, plan: this.principal.plan, minute, day };
   }
 
-  #refuse(units: number, decision: Decision): AppError {
+  #refusalOf(units: number, decision: Decision): AppError {
     this.decision = decision;
     const retryAfter = decision.retryAfter!;
     if (decision.outcome === 'banned') {
@@ -292,7 +292,7 @@ export class Session {
   }
 
   /** Response headers show the window that refused, even if it is not one of the plan's. */
-  #refuseForOneSecond(limit: Limit, amount = 1): AppError {
+  #burstRefusal(limit: Limit, amount = 1): AppError {
     const tightest = {
       limit: limit.max,
       remaining: this.#counters.window.room(limit),

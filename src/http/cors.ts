@@ -53,7 +53,7 @@ export class Cors implements Transport {
     }
   }
 
-  matches({ method, headers }: RequestContext): boolean {
+  match({ method, headers }: RequestContext): boolean {
     return method === 'OPTIONS' && !!headers.origin && !!headers['access-control-request-method'];
   }
 

@@ -27,7 +27,7 @@ export class ResponseWriter {
   }
 
   /** @returns whether the client was still there */
-  write(context: RequestContext, answer: HttpResponse): boolean {
+  respond(context: RequestContext, answer: HttpResponse): boolean {
     const { request, response, method, session } = context;
     const { headers, contentType, etag, stream, sameOriginOnly } = answer;
     const unmodified = etag !== undefined && context.isRead && isUnmodified(context, answer);

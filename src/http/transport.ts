@@ -4,8 +4,8 @@ import type { RequestContext } from './request-context.ts';
 import type { HttpResponse } from './response.ts';
 
 /**
- * One way to call the gateway over HTTP. The gateway has a list of them: the first that matches a request
- * answers it.
+ * One way to call the gateway over HTTP. Each request goes through four phases, which docs/architecture.md draws: the
+ * first transport that matches it admits and handles it, and the response writer responds.
  */
 export interface Transport {
   /** For the log and the metrics. */
@@ -18,7 +18,7 @@ export interface Transport {
   /** The roots of the paths that it may match (`RequestContext.root`). Absent if it may match any path. */
   readonly roots?: readonly string[];
   /** Absent if it matches all requests below its roots. */
-  matches?(context: RequestContext): boolean;
+  match?(context: RequestContext): boolean;
   /**
    * Decides whether the caller may send this request at all, before anything of its body is read.
    *

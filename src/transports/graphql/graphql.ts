@@ -67,7 +67,7 @@ export class GraphQLTransport implements Transport {
     return this.#yoga.load();
   }
 
-  matches({ path }: RequestContext): boolean {
+  match({ path }: RequestContext): boolean {
     return path === GRAPHQL_PATH || path === COST_PATH;
   }
 

@@ -47,7 +47,7 @@ export class McpTransport implements Transport {
     this.#tools = new Map(toolsOf(options.routes, options).map((tool) => [tool.definition.name, tool]));
   }
 
-  matches({ path }: RequestContext): boolean {
+  match({ path }: RequestContext): boolean {
     return path === MCP_PATH || isOAuthMetadata(path);
   }
 

@@ -164,7 +164,7 @@ export class Pages implements Transport {
     return [...FILE_ROOTS, '/guides', ...this.#entries.keys()].map(rootOf);
   }
 
-  matches(context: RequestContext): boolean {
+  match(context: RequestContext): boolean {
     return this.#find(context) !== undefined;
   }
 
