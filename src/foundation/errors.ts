@@ -1,6 +1,5 @@
 /**
- * The single table of errors, from which REST bodies, GraphQL `extensions`, OpenAPI responses and tests are
- * derived.
+ * The single table of errors, from which REST bodies, GraphQL `extensions`, OpenAPI responses and tests are derived.
  */
 export const ERRORS = {
   BAD_REQUEST: {
@@ -64,8 +63,8 @@ export interface PublicError {
 }
 
 /**
- * An error that clients may see. Any other error is masked as `INTERNAL`. graphql-js copies `extensions` into
- * the GraphQL error.
+ * An error that clients may see. Any other error is masked as `INTERNAL`. graphql-js copies `extensions` into the
+ * GraphQL error.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;

@@ -13,8 +13,8 @@ export type FieldKind = 'id' | 'integer' | 'boolean' | 'text' | 'instant' | 'dat
 export type Presence = 'required' | 'defaulted' | 'optional';
 
 /**
- * A field of a record, declared once. Its rules, its GraphQL descriptions and weight, its REST and OpenAPI
- * schema, and its column or property in the database all follow from it.
+ * A field of a record, declared once. Its rules, its GraphQL descriptions and weight, its REST and OpenAPI schema, and
+ * its column or property in the database all follow from it.
  */
 export interface Field<T = unknown, P extends Presence = Presence> {
   kind: FieldKind;
@@ -37,8 +37,8 @@ export interface Field<T = unknown, P extends Presence = Presence> {
   default?: T;
   reference?: Reference;
   /**
-   * The domain that shows and changes this field instead of the record's own. A write that changes nothing
-   * else is an event of that domain.
+   * The domain that shows and changes this field instead of the record's own. A write that changes nothing else is an
+   * event of that domain.
    */
   view?: string;
   /** The rule for input. */
@@ -228,12 +228,7 @@ export interface Computed<T = unknown, P extends Presence = Presence> extends Fi
   compute(record: never): T | undefined;
 }
 
-/**
- * Computes the values of a field.
- *
- * @param field what it is
- * @param compute its value for a record
- */
+/** Computes the values of a field. @param field what it is @param compute its value for a record */
 export const computed = <T, P extends Presence, R>(
   field: Field<T, P>,
   compute: (record: R) => NoInfer<T> | undefined,

@@ -2,8 +2,8 @@
 const ASCII = /^[ -~]*$/;
 
 /**
- * The form of a name that names are ordered and found by: compatibility characters replaced (NFKC), lower case
- * of no locale, without marks such as accents, composed (NFC).
+ * The form of a name that names are ordered and found by: compatibility characters replaced (NFKC), lower case of no
+ * locale, without marks such as accents, composed (NFC).
  */
 export function folded(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
@@ -16,8 +16,8 @@ export function folded(text: string): string {
 }
 
 /**
- * The smallest text, by code points, that is larger than every text with this prefix; undefined if there is
- * none. Without lone surrogates, which UTF-8 cannot represent.
+ * The smallest text, by code points, that is larger than every text with this prefix; undefined if there is none.
+ * Without lone surrogates, which UTF-8 cannot represent.
  */
 export function endOfPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
@@ -28,8 +28,8 @@ export function endOfPrefix(prefix: string): string | undefined {
 }
 
 /**
- * Compares by code points, as databases compare UTF-8 bytes. JavaScript's own `<` compares UTF-16 code units,
- * which puts U+FFFD after U+10000.
+ * Compares by code points, as databases compare UTF-8 bytes. JavaScript's own `<` compares UTF-16 code units, which
+ * puts U+FFFD after U+10000.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

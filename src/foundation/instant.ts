@@ -6,8 +6,8 @@ const FIRST = Date.parse('0000-01-01T00:00:00.000Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Parses an RFC 3339 date-time strictly: a real calendar day, an offset, no leap second. Digits beyond
- * milliseconds are dropped.
+ * Parses an RFC 3339 date-time strictly: a real calendar day, an offset, no leap second. Digits beyond milliseconds are
+ * dropped.
  *
  * @returns milliseconds since 1970; null if the text is malformed or its year in UTC is not 0000..9999
  */

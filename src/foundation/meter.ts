@@ -20,9 +20,9 @@ interface Allowance {
 }
 
 /**
- * What is metered, and how much of it a unit buys. This is the only table of such bounds: whoever does the
- * work draws on it where it is done, so that a new field, type or transport is bounded before anybody thinks
- * of it. docs/operating.md shows it.
+ * What is metered, and how much of it a unit buys. This is the only table of such bounds: whoever does the work draws
+ * on it where it is done, so that a new field, type or transport is bounded before anybody thinks of it.
+ * docs/operating.md shows it.
  */
 export const ALLOWANCES = {
   /** Entries in lists, on all levels. */
@@ -63,11 +63,7 @@ export class Meter {
     this.#used[what] = (this.#used[what] ?? 0) + amount;
   }
 
-  /**
-   * Counts work that is done or about to be done.
-   *
-   * @throws QUERY_TOO_COMPLEX if it is more than what was paid for
-   */
+  /** Counts work that is done or about to be done. @throws QUERY_TOO_COMPLEX if it is more than what was paid for */
   draw(what: Metered, amount: number): void {
     this.spend(what, amount);
     const allowance = allowanceOf(what, this.units);

@@ -9,8 +9,8 @@ import { type InputDialect, inputObject } from './validation.ts';
 export type Fields = Readonly<Record<string, Field>>;
 
 /**
- * A kind of record with its fields, of which each fact is declared once. Interfaces, events and both engines
- * are derived from it.
+ * A kind of record with its fields, of which each fact is declared once. Interfaces, events and both engines are
+ * derived from it.
  */
 export interface RecordDeclaration<F extends Fields = Fields, Filters extends string = string>
   extends Parent {

@@ -3,8 +3,8 @@ import type { Issue } from './errors.ts';
 import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
- * What differs between REST and GraphQL in an otherwise common set of input rules. Each domain writes its
- * rules once, as functions of the dialect.
+ * What differs between REST and GraphQL in an otherwise common set of input rules. Each domain writes its rules once,
+ * as functions of the dialect.
  */
 export interface InputDialect {
   /** An id: a JSON integer in REST, a string or an integer in GraphQL. */

@@ -28,12 +28,7 @@ export const changedFields = (
   after: Readonly<Record<string, unknown>>,
 ): string[] => Object.keys(fields).filter((field) => before[field] !== after[field]);
 
-/**
- * The event of a change.
- *
- * @param before undefined if the record is new
- * @param after undefined if it is deleted
- */
+/** The event of a change. @param before undefined if the record is new @param after undefined if it is deleted */
 export function eventOf(
   record: AnyRecord,
   before: EventRecord | undefined,
@@ -81,8 +76,8 @@ export interface EventRequest {
 
 export interface EventPage {
   /**
-   * Oldest first. May be shorter than the limit even if there are more events, because a page scans a bounded
-   * part of the log.
+   * Oldest first. May be shorter than the limit even if there are more events, because a page scans a bounded part of
+   * the log.
    */
   events: StoredEvent[];
   /** The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. */
@@ -112,13 +107,12 @@ export interface Following {
 }
 
 /**
- * The event log: every write that changed something, once, in commit order. Writes that were rolled back
- * are not in it.
+ * The event log: every write that changed something, once, in commit order. Writes that were rolled back are not in it.
  */
 export interface EventStore {
   /**
-   * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer
-   * kept, NOT_FOUND if the database has no log
+   * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer kept,
+   * NOT_FOUND if the database has no log
    */
   eventPage(request: EventRequest): Promise<EventPage>;
   /** The position after everything committed so far. @throws NOT_FOUND if the database has no log */

@@ -32,8 +32,8 @@ export const indexesOf = memoized((record: AnyRecord): readonly ListIndex[] => {
 });
 
 /**
- * The required fields of few values, each with these. In an order other than by id, an engine that merges a list for each
- * value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
+ * The required fields of few values, each with these. In an order other than by id, an engine that merges a list for
+ * each value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
  */
 export const fewValued = memoized((record: AnyRecord): ReadonlyMap<string, readonly unknown[]> => {
   const known = new Set(record.combinations.map(String));

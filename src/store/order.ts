@@ -36,8 +36,8 @@ export interface Bounds {
 }
 
 /**
- * A range of a list that one index search reads in order. Lists have one, or two if values may be absent: those
- * are after all others. Its bounds have a value if values are `present`, else an id.
+ * A range of a list that one index search reads in order. Lists have one, or two if values may be absent: those are
+ * after all others. Its bounds have a value if values are `present`, else an id.
  */
 export interface Segment extends Bounds {
   values: 'present' | 'absent' | 'any';
@@ -107,8 +107,8 @@ export interface Span extends Bounds {
 }
 
 /**
- * The parts of a range in the order of its values. A bound at a record separates those with the same value, which
- * may be all records, from the others.
+ * The parts of a range in the order of its values. A bound at a record separates those with the same value, which may
+ * be all records, from the others.
  */
 export function spansOf({ lower, upper }: Bounds): Span[] {
   if (lower && upper && lower.key === upper.key) {

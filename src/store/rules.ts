@@ -22,31 +22,27 @@ import type { Check, Table, TableReads, TableWrites } from './table.ts';
  * errors has the first in this order: existence (404), precondition (412), references (422), conflicts (409).
  */
 export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store {
+  const recordAt = (index: number): AnyRecord => records.find((record) => record.index === index)!;
   const within = (transaction: EngineTransaction): Transaction => {
     const tables: Table<AnyRecord>[] = [];
     return {
       table({ index }) {
-        tables[index] ??= joined(
-          transaction.rows(recordAt(index)),
-          new RecordWrites(recordAt(index), transaction, records),
+        const record = recordAt(index);
+        tables[index] ??= tableOf(transaction.rows(record), (write) =>
+          write(new RecordWrites(record, transaction, records)),
         );
         return tables[index] as unknown as Table<never>;
       },
       webhookWrites: transaction.webhookWrites,
     };
   };
-  const recordAt = (index: number): AnyRecord => records.find((record) => record.index === index)!;
 
   const tables: Table<AnyRecord>[] = [];
   for (const record of records) {
-    /** Each write on its own. */
-    const alone = <T>(write: (writes: RecordWrites) => Promise<T>): Promise<T> =>
-      engine.transaction((transaction) => write(new RecordWrites(record, transaction, records)));
-    tables[record.index] = joined(engine.reads(record), {
-      insert: (input) => alone((writes) => writes.insert(input)),
-      update: (id, patch, check) => alone((writes) => writes.update(id, patch, check)),
-      remove: (id, check) => alone((writes) => writes.remove(id, check)),
-    });
+    // Each write on its own.
+    tables[record.index] = tableOf(engine.reads(record), (write) =>
+      engine.transaction((transaction) => write(new RecordWrites(record, transaction, records))),
+    );
   }
   const { reads: _, transaction, ...rest } = engine;
 
@@ -66,16 +62,20 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   };
 }
 
-const joined = (reads: TableReads<AnyRecord>, writes: TableWrites<AnyRecord>): Table<AnyRecord> => ({
+/** @param run runs a write in its transaction */
+const tableOf = (
+  reads: TableReads<AnyRecord>,
+  run: <T>(write: (writes: RecordWrites) => Promise<T>) => Promise<T>,
+): Table<AnyRecord> => ({
   cached: (id) => reads.cached(id),
   byIds: (ids) => reads.byIds(ids),
   page: (filter, page) => reads.page(filter, page),
   pagesByParent: (field, parents, filter, page) => reads.pagesByParent(field, parents, filter, page),
   count: (filter, meter) => reads.count(filter, meter),
   countsByParent: (field, parents, filter, meter) => reads.countsByParent(field, parents, filter, meter),
-  insert: (input) => writes.insert(input),
-  update: (id, patch, check) => writes.update(id, patch, check),
-  remove: (id, check) => writes.remove(id, check),
+  insert: (input) => run((writes) => writes.insert(input)),
+  update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
+  remove: (id, check) => run((writes) => writes.remove(id, check)),
 });
 
 /** Runs a call once per idempotency key, atomically with what it writes. A refusal is not kept. */
@@ -148,8 +148,7 @@ class RecordWrites implements TableWrites<AnyRecord> {
   }
 
   async #find(record: AnyRecord, id: Id): Promise<Stored | null> {
-    const [found] = await this.#transaction.rows(record).byIds([id]);
-    return found as Stored | null;
+    return (await this.#transaction.rows(record).byIds([id]))[0] as Stored | null;
   }
 
   /** @throws NOT_FOUND, and whatever `check` throws */

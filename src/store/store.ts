@@ -205,8 +205,8 @@ export interface AccessStore extends UsageHistoryStore, DocumentStore {
   /** Revokes the key if it is not already; null if it does not exist. */
   revokeApiKey(id: string, now: number): Promise<ApiKey | null>;
   /**
-   * Adds a secret and makes the others expire no later than `othersExpireAt`; null if the key does not exist
-   * or is revoked.
+   * Adds a secret and makes the others expire no later than `othersExpireAt`; null if the key does not exist or is
+   * revoked.
    */
   rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): Promise<ApiKey | null>;
   /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
@@ -237,8 +237,8 @@ export interface Store extends Writes, AccessStore, EventStore, WebhookStore {
    */
   once<T>(call: IdempotentCall, work: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>>;
   /**
-   * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its
-   * argument and do nothing else asynchronous. It may run several times.
+   * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its argument and do
+   * nothing else asynchronous. It may run several times.
    *
    * @throws what `work` throws
    */

@@ -67,15 +67,15 @@ export interface TableReads<R extends AnyRecord> {
 }
 
 /**
- * Each write is atomic, and its rules hold under concurrency. A write that changes something appends one event
- * to the log (`EventStore`); one that changes nothing writes nothing.
+ * Each write is atomic, and its rules hold under concurrency. A write that changes something appends one event to the
+ * log (`EventStore`); one that changes nothing writes nothing.
  */
 export interface TableWrites<R extends AnyRecord> {
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
   insert(input: NewOf<R>): Promise<RecordOf<R>>;
   /**
-   * A reference set by the patch must name a record. So must an existing one from now on, if the patch makes
-   * the record hold off the deletion of its parent.
+   * A reference set by the patch must name a record. So must an existing one from now on, if the patch makes the record
+   * hold off the deletion of its parent.
    *
    * @throws NOT_FOUND, whatever `check` throws, UNKNOWN_REFERENCE, CONFLICT if a unique combination exists
    */

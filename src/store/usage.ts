@@ -23,8 +23,8 @@ export const initialUsage = (): UsageState => ({
 });
 
 /**
- * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal
- * during the Retry-After of an earlier one is a strike, and the 20th strike in 10 minutes bans.
+ * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal during the
+ * Retry-After of an earlier one is a strike, and the 20th strike in 10 minutes bans.
  *
  * @param before the key's state; not modified
  * @returns the decision and the resulting state

@@ -89,8 +89,8 @@ export interface WebhookStore {
   /** @param instance null too unless this instance holds it */
   webhookById(id: string, instance?: string): Promise<Webhook | null>;
   /**
-   * Renews the lease of an instance and gives it the enabled webhooks that no living instance holds. A lease
-   * lasts {@link LEASE_TIME} by the database's clock.
+   * Renews the lease of an instance and gives it the enabled webhooks that no living instance holds. A lease lasts
+   * {@link LEASE_TIME} by the database's clock.
    *
    * @returns all enabled webhooks that the instance holds
    */
@@ -120,16 +120,9 @@ export type WebhookChange = (webhook: Webhook) => {
 
 /** Writes of webhooks, which belong to the transaction of their operation. */
 export interface WebhookWrites {
-  /**
-   * @param max how many webhooks the key may have
-   * @throws CONFLICT if it has as many
-   */
+  /** @param max how many webhooks the key may have @throws CONFLICT if it has as many */
   createWebhook(webhook: Webhook, max: number): Promise<Webhook>;
-  /**
-   * Changes a webhook of this key.
-   *
-   * @throws NOT_FOUND, and what `change` throws
-   */
+  /** Changes a webhook of this key. @throws NOT_FOUND, and what `change` throws */
   changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook>;
   /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
   deleteWebhook(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string>;

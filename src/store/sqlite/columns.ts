@@ -122,8 +122,8 @@ export function insertionOf(record: AnyRecord) {
 }
 
 /**
- * SQL for a table whose rows are the objects of the port, with a column in snake case for each property. A property of a
- * property has a column of its own (`limits.perDay`); other objects and arrays are stored as JSON.
+ * SQL for a table whose rows are the objects of the port, with a column in snake case for each property. A property of
+ * a property has a column of its own (`limits.perDay`); other objects and arrays are stored as JSON.
  */
 export function rowsOf(table: string, properties: readonly string[]) {
   const columns = properties.map((path) => columnName(path.split('.').at(-1)!));

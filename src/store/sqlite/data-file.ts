@@ -18,8 +18,8 @@ import { APPLICATION_ID, isKnown, latestOf, MIGRATIONS, newFile } from './schema
  * Finds the place of a data file, whether or not it exists.
  *
  * @returns its real path
- * @throws Error if its folder does not exist, except for one called `data`, or if it is read-only; or if the file is not
- * one of ours, which is then left as it is
+ * @throws Error if its folder does not exist, except for one called `data`, or if it is read-only; or if the file is
+ * not one of ours, which is then left as it is
  */
 export function locateFile(file: string, migrations = MIGRATIONS): string {
   const folder = resolve(dirname(file));
@@ -37,8 +37,8 @@ export function locateFile(file: string, migrations = MIGRATIONS): string {
 
 /**
  * Creates a data file with access for its owner only, which SQLite copies to its side files. It is made whole under
- * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes it
- * meanwhile.
+ * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes
+ * it meanwhile.
  */
 export function createFile(file: string, migrations = MIGRATIONS): void {
   const unfinished = `${file}.new`;

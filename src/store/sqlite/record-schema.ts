@@ -104,8 +104,8 @@ export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]):
   missing(db, records).length === 0;
 
 /**
- * Creates the tables, columns and indexes of records that a data file does not have yet. Nobody else may use the
- * file. Nothing that holds data is ever removed or changed.
+ * Creates the tables, columns and indexes of records that a data file does not have yet. Nobody else may use the file.
+ * Nothing that holds data is ever removed or changed.
  */
 export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord[]): void {
   db.transaction(() => {

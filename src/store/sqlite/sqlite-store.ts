@@ -45,19 +45,17 @@ const CATCH_UP_INTERVAL = 200;
 /** Expired outcomes removed per new one: more than one, so that the table shrinks. */
 const PURGED_PER_CALL = 4;
 
-/** The store over the embedded engine. Returned records must not be modified, because they are cached. */
-export const openSqliteStore = (options: SqliteOptions): Store =>
-  storeOver(openSqliteEngine(options), options.records);
-
 /**
- * Opens the embedded engine.
+ * Opens the store over the embedded engine. Returned records must not be modified, because they are cached.
  *
  * @throws Error if another server has the file, if it is not one of ours, or if it cannot be opened
  */
-export function openSqliteEngine(options: SqliteOptions): Engine {
+export const openSqliteStore = (options: SqliteOptions): Store =>
+  storeOver(openEngine(options), options.records);
+
+function openEngine(options: SqliteOptions): Engine {
   const { role, records, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSizes = {} } = options;
   const { db, release } = open(options);
-  const isServer = role === 'server';
   const writer = new Writer(db);
   const events = eventLog(db, writer, now);
   const context = { db, writer, append: events.append };
@@ -70,14 +68,21 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   }
   const { reads: webhookStore, writes: webhookWrites } = webhooks(db, writer);
   const usage = usageLedger(db, writer);
-  const timer = setInterval(() => attempted(() => writer.catchUp()), CATCH_UP_INTERVAL).unref();
-  if (isServer) events.keep(keepEvents);
+  const catchUp = () => {
+    try {
+      writer.catchUp();
+    } catch {
+      // Whoever needs a file that is away reports it.
+    }
+  };
+  const timer = setInterval(catchUp, CATCH_UP_INTERVAL).unref();
+  if (role === 'server') events.keep(keepEvents);
 
   return {
     engine: 'sqlite',
     reads: ({ index }) => reads[index]!,
     transaction: (work, several) =>
-      writer.write(() => work(transactionOf({ db, writer, tables, webhookWrites })), several),
+      writer.write(() => work(transactionOf(db, writer, tables, webhookWrites)), several),
     ...events.store,
     ...apiKeys(db, writer),
     ...usageHistory(db, writer, now),
@@ -177,16 +182,13 @@ const committedReads = (table: SqliteTable, writer: Writer): TableReads<AnyRecor
     (id) => (writer.isOpen ? undefined : (table.cached(id) as never)),
   );
 
-/** What the transactions of an engine use. */
-interface TransactionContext {
-  db: SqliteConnection;
-  writer: Writer;
-  tables: readonly SqliteTable[];
-  webhookWrites: EngineTransaction['webhookWrites'];
-}
-
 /** The transaction of the work that is running. All of it throws UNAVAILABLE once that has ended, by taking too long. */
-function transactionOf({ db, writer, tables, webhookWrites }: TransactionContext): EngineTransaction {
+function transactionOf(
+  db: SqliteConnection,
+  writer: Writer,
+  tables: readonly SqliteTable[],
+  webhookWrites: EngineTransaction['webhookWrites'],
+): EngineTransaction {
   const { turn } = writer;
   const use = (): undefined => {
     if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
@@ -226,13 +228,6 @@ function transactionOf({ db, writer, tables, webhookWrites }: TransactionContext
       );
     },
   };
-}
-
-/** A file that is away is reported by whoever needs it. */
-function attempted(work: () => void): void {
-  try {
-    work();
-  } catch {}
 }
 
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */

@@ -13,27 +13,12 @@ import { idsOf } from './ids.ts';
 import { countMatching, idList, type Parents, type RowForm, readPages } from './pages.ts';
 import type { Writer } from './writer.ts';
 
-/**
- * What follows ids and texts in the JSON of a query. V8 keeps one copy of every string of up to 10 characters that it
- * reads from JSON, until the next full collection: a list of a million records took 100 MB, and half of its time.
- */
-const PADDING = ' '.repeat(10);
-const padded = (sql: string): string => `${sql} || '${PADDING}'`;
-const unpadded = (value: unknown): string => (value as string).slice(0, -PADDING.length);
-
-/** How a column is selected and read. */
-function codecOf({ name, field, declaration, read }: Column) {
-  if (declaration.kind === 'id') return { field, sql: padded(`cast(${name} as text)`), read: unpadded };
-  // Few values are better shared.
-  if (declaration.kind === 'text' && !declaration.choices)
-    return { field, sql: padded(name), read: unpadded };
-  return { field, sql: name, read };
-}
-
-/** Queries of pages remembered to tell those that are repeated. */
-const MAX_REQUESTED = 1_000;
 /** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
 const MAX_KEY_LENGTH = 2_500;
+
+/** A column as a value of JSON, in which ids are exact as text alone. */
+const jsonOf = ({ name, declaration }: Column): string =>
+  declaration.kind === 'id' ? `cast(${name} as text)` : name;
 
 /** What the tables of a data file share. */
 export interface TableContext {
@@ -47,21 +32,22 @@ export interface TableContext {
  * The records of one kind in the embedded engine. Every query returns a single JSON text, which crosses the native
  * boundary several times faster than rows of columns.
  *
- * Records are cached by id, and pages that are asked for again until the next write. Cached records are returned without
- * copying and therefore frozen.
+ * Records are cached by id, and pages that are asked for again until the next write. Cached records are returned
+ * without copying and therefore frozen.
  */
 export class SqliteTable {
   readonly #db: SqliteConnection;
   readonly #record: AnyRecord;
   readonly #context: TableContext;
   readonly #insertion: ReturnType<typeof insertionOf>;
-  readonly #codecs: readonly ReturnType<typeof codecOf>[];
+  readonly #columns: readonly Column[];
   readonly #form: RowForm<Stored>;
   readonly #cache: LRUCache<Id, Stored>;
-  /** Pages read since the last write to the table, by query. Bounded by their number of records. */
+  /**
+   * Pages read since the last write to the table, by query: none at first, since an export asks for each page once.
+   * Bounded by their number of records.
+   */
   readonly #pages: LRUCache<string, Page<Stored>[]>;
-  /** Queries of pages that were asked for before. Only those are cached: an export asks for each page once. */
-  readonly #requested = lruCache<true>(MAX_REQUESTED);
   /** Assigns an id. */
   readonly nextId: () => Id;
 
@@ -73,10 +59,10 @@ export class SqliteTable {
     this.#context = context;
     this.nextId = idsOf(db, writer, record);
     this.#insertion = insertionOf(record);
-    this.#codecs = columnsOf(record).map(codecOf);
+    this.#columns = columnsOf(record);
     this.#form = {
-      columns: ['id', ...columnsOf(record).map(({ name }) => name)].join(', '),
-      json: `json_array(${[padded('cast(id as text)'), ...this.#codecs.map(({ sql }) => sql)].join(', ')})`,
+      columns: ['id', ...this.#columns.map(({ name }) => name)].join(', '),
+      json: `json_array(cast(id as text), ${this.#columns.map(jsonOf).join(', ')})`,
       decode: this.#decode,
     };
     this.#cache = lruCache<Stored>(cacheSize);
@@ -152,13 +138,11 @@ export class SqliteTable {
     const query = JSON.stringify([filter, request, ofParents]);
     const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && this.#pages.get(key);
-    if (known) return known;
+    if (known && known.length > 0) return known;
     const where = whereOf(this.#record, filter);
     if (!where) return (ofParents?.parents ?? [0]).map(() => ({ items: [], hasMore: false }));
     const pages = readPages(this.#db, this.#record, ofParents, where, request, this.#form);
-    if (!key) return pages;
-    if (this.#requested.get(key)) this.#pages.set(key, pages);
-    else this.#requested.set(key, true);
+    if (key) this.#pages.set(key, known ? pages : []);
     return pages;
   }
 
@@ -211,11 +195,11 @@ export class SqliteTable {
 
   /** Absent values are left out. */
   readonly #decode = (row: readonly unknown[]): Stored => {
-    const record: Record<string, unknown> & { id: Id } = { id: unpadded(row[0]) };
-    for (let i = 0; i < this.#codecs.length; i++) {
+    const record: Record<string, unknown> & { id: Id } = { id: row[0] as Id };
+    for (let i = 0; i < this.#columns.length; i++) {
       const value = row[i + 1];
       if (value === null) continue;
-      const { field, read } = this.#codecs[i]!;
+      const { field, read } = this.#columns[i]!;
       record[field] = read ? read(value) : value;
     }
     return record;

@@ -11,8 +11,8 @@ const FLUSH_AFTER = 500;
 const MAX_IN_MEMORY = 20_000;
 
 /**
- * The usage of each key. The server charges in memory and saves changes in one statement within {@link FLUSH_AFTER}, and
- * before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
+ * The usage of each key. The server charges in memory and saves changes in one statement within {@link FLUSH_AFTER},
+ * and before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
  */
 export function usageLedger(db: SqliteConnection, writer: Writer) {
   const states = new Map<string, UsageState>();
