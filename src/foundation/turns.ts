@@ -21,6 +21,7 @@ export const MAX_TURN = 10;
  */
 export class Turns {
   readonly #check: () => void;
+  readonly #reads: (() => void)[] = [];
   #last: Promise<unknown> = Promise.resolve();
   #began = 0;
 
@@ -32,10 +33,7 @@ export class Turns {
   /** Resolves when it is the turn of this result. */
   pass<T>(result: T): Promise<T> {
     const passed = this.#last.then(async () => {
-      if (performance.now() - this.#began >= MAX_TURN) {
-        await ownTurn();
-        this.#began = performance.now();
-      }
+      await this.#letOthersIn();
       this.#check();
       return result;
     });
@@ -45,12 +43,22 @@ export class Turns {
 
   /** Begins a read when all results have been passed on, so that it reads for all of them. */
   async read(begin: () => void): Promise<void> {
+    if (this.#reads.push(begin) > 1) return;
     for (let passed: unknown; passed !== this.#last; ) {
       passed = this.#last;
       await passed;
       // What follows from the last result may bring others.
       await ownTurn();
     }
-    begin();
+    for (const next of this.#reads.splice(0)) {
+      await this.#letOthersIn();
+      next();
+    }
+  }
+
+  async #letOthersIn(): Promise<void> {
+    if (performance.now() - this.#began < MAX_TURN) return;
+    await ownTurn();
+    this.#began = performance.now();
   }
 }

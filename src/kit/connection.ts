@@ -88,7 +88,7 @@ export interface ConnectionSource<T extends { id: Id }> {
   record: AnyRecord;
   sort: Sort;
   /** Reads another page of the same list. */
-  pageOf: (page: PageRequest) => MaybePromise<Page<T>>;
+  readPage: (page: PageRequest) => MaybePromise<Page<T>>;
   count: () => MaybePromise<number>;
 }
 
@@ -161,7 +161,7 @@ export class Connection<T extends { id: Id }> {
     if (cursor === undefined || cursor === '0') return false;
     const { order } = this.#request;
     const value = side === 'after' ? order?.beforeValue : order?.afterValue;
-    const page = this.#source.pageOf({
+    const page = this.#source.readPage({
       limit: 0,
       [side]: cursor,
       inclusive: true,
@@ -178,7 +178,7 @@ function connect<T extends { id: Id }>(
   request: PageRequest,
   source: ConnectionSource<T>,
 ): MaybePromise<Connection<T>> {
-  return andThen(source.pageOf(request), (page) => new Connection(page, request, source));
+  return andThen(source.readPage(request), (page) => new Connection(page, request, source));
 }
 
 /** All records of a kind that match a filter, as a connection. */
@@ -192,7 +192,7 @@ export function recordConnection<R extends AnyRecord>(
   return connect(request, {
     record,
     sort,
-    pageOf: (page) => loaders.page(record, filter, page),
+    readPage: (page) => loaders.page(record, filter, page),
     count: () => loaders.count(record, filter),
   });
 }
@@ -213,12 +213,17 @@ export function childConnection<R extends AnyRecord>(
   const { page: request, sort, filter } = listRequest(record, args, field, loaders);
   // Otherwise a hundred aliases could count the children of a hundred other parents.
   if ((filter[field] ?? parent) !== parent)
-    return connect(request, { record, sort, pageOf: () => ({ items: [], hasMore: false }), count: () => 0 });
+    return connect(request, {
+      record,
+      sort,
+      readPage: () => ({ items: [], hasMore: false }),
+      count: () => 0,
+    });
   const rest = (filter[field] === undefined ? filter : without(field, filter)) as FilterOf<R>;
   return connect(request, {
     record,
     sort,
-    pageOf: (page) => loaders.pageOf(record, field, parent, rest, page),
-    count: () => loaders.countOf(record, field, parent, rest),
+    readPage: (page) => loaders.pageByParent(record, field, parent, rest, page),
+    count: () => loaders.countByParent(record, field, parent, rest),
   });
 }

@@ -212,7 +212,7 @@ export class Loaders {
   }
 
   /** Reads a page of the records that refer to a parent by a field. */
-  pageOf<R extends AnyRecord>(
+  pageByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,
     parent: Id,
@@ -244,7 +244,7 @@ export class Loaders {
   }
 
   /** Counts the records that refer to a parent by a field. */
-  countOf<R extends AnyRecord>(
+  countByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,
     parent: Id,

@@ -27,7 +27,6 @@ import {
   type PublicResult,
   publicError,
   publicResult,
-  refused,
 } from './result.ts';
 import type { Selection } from './selection.ts';
 import { checkVariables, coerceVariables, type Variables } from './variables.ts';
@@ -219,12 +218,11 @@ export class Operations {
       const named = operations.get(operationName);
       if (named) return named;
     } else if (only && !another) return only;
-    throw refused(
-      'GRAPHQL_VALIDATION_FAILED',
+    const message =
       operationName == null
         ? 'Must provide operation name if query contains multiple operations.'
-        : `Unknown operation named "${operationName}".`,
-    );
+        : `Unknown operation named "${operationName}".`;
+    throw new OperationRefused([publicError(new AppError('GRAPHQL_VALIDATION_FAILED', message))]);
   }
 
   #priceOf(plan: Plan, variables: Variables): Price {

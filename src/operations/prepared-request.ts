@@ -68,7 +68,7 @@ export async function prepareRequest(
   if (given.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
   const { principal } = session;
   /** In a batch, only the entry is refused that names an unknown document or what the key may not do. */
-  const refused = (error: unknown): OperationRefused => {
+  const entryFor = (error: unknown): OperationRefused => {
     if (error instanceof OperationRefused) return error;
     const isOwn = error instanceof AppError && (error.status === 403 || error.status === 404);
     if (batch && isOwn) return new OperationRefused([publicError(error)]);
@@ -84,7 +84,7 @@ export async function prepareRequest(
           : each;
         requests.push(toOperationRequest(named, persisted));
       } catch (error) {
-        requests.push(refused(error));
+        requests.push(entryFor(error));
       }
     }
   } catch (error) {
@@ -103,7 +103,7 @@ export async function prepareRequest(
       if (principal.scopes) requireScopes(principal, operation.scopes);
       prepared.push(operation);
     } catch (error) {
-      prepared.push(refused(error));
+      prepared.push(entryFor(error));
     }
   }
   return priced(prepared, batch);

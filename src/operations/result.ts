@@ -53,10 +53,6 @@ export class OperationRefused extends Error {
   }
 }
 
-/** Refuses an operation for a single reason. */
-export const refused = (code: ErrorCode, message: string) =>
-  new OperationRefused([publicError(new AppError(code, message))]);
-
 /** @param why what the operation has too much of: `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
 

@@ -3,7 +3,7 @@ import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import type { QueryParameter } from './parameter.ts';
 import type { Body, Route } from './route.ts';
-import { pageOf, type Shape, selectionOf } from './shape.ts';
+import { pageSelection, type Shape, selectionOf } from './shape.ts';
 
 /**
  * What a list is asked for: each of its parameters is a variable, and those which are not about pages are its filter.
@@ -15,7 +15,7 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
   const filter = query.filter(({ name }) => !paging.includes(name)).map(({ name }) => `${name}: $${name}`);
   return {
     variables: query.map(({ name, type }) => `$${name}: ${type}`).join(', '),
-    page: `page: ${list}(filter: { ${filter.join(', ')} }, sort: $sort, first: $limit, after: $after) ${pageOf(shape)}`,
+    page: `page: ${list}(filter: { ${filter.join(', ')} }, sort: $sort, first: $limit, after: $after) ${pageSelection(shape)}`,
   };
 }
 

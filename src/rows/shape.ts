@@ -133,5 +133,5 @@ export const selectionOf = ({ fields }: Shape): string =>
     .join(' ')} }`;
 
 /** The GraphQL selection of a page of a shape. */
-export const pageOf = (shape: Shape): string =>
+export const pageSelection = (shape: Shape): string =>
   `{ nodes ${selectionOf(shape)} pageInfo { hasNextPage endCursor } }`;

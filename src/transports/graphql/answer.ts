@@ -10,7 +10,7 @@ import { newContext } from '../../kit/context.ts';
 import { jsonPieces } from '../../kit/json.ts';
 import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused, type PublicResult } from '../../operations/result.ts';
-import { noteErrors } from './response.ts';
+import { noteErrors } from './over-http.ts';
 
 /** Answers up to this cost are held as text, about ten megabytes at most. */
 const MAX_HELD_COST = 10;

@@ -5,8 +5,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/result.ts';
-import { readParameters } from './request.ts';
-import { contentTypeFor, describe, noteErrors, RESPONSES } from './response.ts';
+import { contentTypeFor, describe, noteErrors, RESPONSES, readParameters } from './over-http.ts';
 
 const METHODS = 'POST, OPTIONS';
 

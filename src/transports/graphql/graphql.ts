@@ -21,17 +21,19 @@ import { OperationRefused } from '../../operations/result.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { answer, isLarge, run } from './answer.ts';
 import { handleCost } from './cost.ts';
-import { BODY_TYPES, readParameters, readQueryString } from './request.ts';
 import {
+  BODY_TYPES,
   contentTypeFor,
   describe,
   graphqlErrorResponse,
   METHODS,
   RESPONSE_TYPES,
   RESPONSES,
+  readParameters,
+  readQueryString,
   STREAM_TYPE,
   STREAMS,
-} from './response.ts';
+} from './over-http.ts';
 import { Subscription } from './subscription.ts';
 import { YogaTransport } from './yoga.ts';
 

@@ -1,7 +1,7 @@
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import type { PublicResult } from '../../operations/result.ts';
-import { STREAM_TYPE } from './response.ts';
+import { STREAM_TYPE } from './over-http.ts';
 
 /** Yoga's own default. */
 const ENDPOINT = 'http://localhost/graphql';
