@@ -86,7 +86,7 @@ withBrowser('REST docs', (kit) => {
     await tab.see('"CONFLICT"', '[aria-label="Response body"]');
     await send().click();
     await tab.see('"RATE_LIMITED"', '[aria-label="Response body"]');
-    await tab.see('0 of 2 left this minute', '#key-status');
+    await tab.see('0 of 2 left this minute', '[data-kind="empty"]');
     // The page can be shared, because it does not contain the key.
     expect(await page.content()).not.toContain(key);
     expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(key);

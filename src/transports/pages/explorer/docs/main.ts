@@ -1,11 +1,10 @@
 import '../pages.css';
 import './docs.css';
-import { element } from '../browser.ts';
+import { element, fixWhenAdded } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
-import { fixAccessibility } from './accessibility.ts';
 import { referenceOf } from './description.ts';
 
 declare const Scalar: {
@@ -18,7 +17,29 @@ const scalar = new Promise((resolve, reject) => {
   element('scalar').addEventListener('error', () => reject(new Error(UNREACHABLE)));
 });
 initHeader();
-fixAccessibility();
+// What Scalar 1.72 leaves for assistive technology to guess.
+fixWhenAdded({
+  // A combobox without a list is a text field.
+  '.scalar-app .code-input-lite__editor[role="combobox"]': (field) => {
+    field.role = 'textbox';
+    field.removeAttribute('aria-autocomplete');
+    field.ariaLabel ??= field.dataset.placeholder ?? 'Value';
+  },
+  '.scalar-app .cm-content:not([aria-label])': (editor) => {
+    editor.ariaLabel = editor.contentEditable === 'true' ? 'Request body' : 'Response body';
+  },
+  '.scalar-app button[class*="copy-button"]:not([aria-label])': (button) => {
+    button.ariaLabel = 'Copy';
+  },
+  '.scalar-app button[role="none"]': (button) => button.removeAttribute('role'),
+  '.scalar-app [aria-controls]': (control) => {
+    if (!document.getElementById(control.getAttribute('aria-controls')!))
+      control.removeAttribute('aria-controls');
+  },
+  '.scalar-app pre code:not([tabindex])': (code) => {
+    if (code.scrollWidth > code.clientWidth || code.scrollHeight > code.clientHeight) code.tabIndex = 0;
+  },
+});
 
 /** Shows the reference in place of the plain one that the server has rendered. */
 async function show(root: HTMLElement): Promise<void> {
