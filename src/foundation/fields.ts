@@ -177,50 +177,28 @@ export const choice = <T extends string>(
 export const INSTANT_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09:30:00Z';
 
 /** An instant, as an RFC 3339 date-time. Stored to the millisecond and normalised to UTC. */
-export const instant = (description: string, example: string, within: Within = {}): Required<string> => ({
-  ...declared('instant', describedWithin(description, within), example),
+export const instant = (description: string, example: string): Required<string> => ({
+  ...declared('instant', description, example),
   schema: { type: 'string', format: 'date-time' },
-  rule: () => parsed(INSTANT_RULE, parseInstant, formatInstant, within),
+  rule: () => parsed(INSTANT_RULE, parseInstant).transform(formatInstant),
 });
 
 /** The rule for dates, as used in messages. */
 export const DATE_RULE = 'must be a date such as 2026-11-22';
 
 /** A calendar day without a time zone, as an RFC 3339 full-date. */
-export const date = (description: string, example: string, within: Within = {}): Required<string> => ({
-  ...declared('date', describedWithin(description, within), example),
+export const date = (description: string, example: string): Required<string> => ({
+  ...declared('date', description, example),
   schema: { type: 'string', format: 'date' },
-  rule: () => parsed(DATE_RULE, parseDate, (value) => value, within),
+  rule: () => parsed(DATE_RULE, parseDate),
 });
 
-/** The first and the last value that input may have, in the form in which values are stored. */
-interface Within {
-  notBefore?: string;
-  notAfter?: string;
-}
-
-const describedWithin = (description: string, { notBefore, notAfter }: Within): string =>
-  [description, notBefore && `not before ${notBefore}`, notAfter && `not after ${notAfter}`]
-    .filter(Boolean)
-    .join(', ');
-
-const parsed = <T extends string | number>(
-  rule: string,
-  parse: (text: string) => T | null,
-  format: (value: T) => string,
-  { notBefore, notAfter }: Within,
-) => {
-  const at = (bound: string | undefined) => (bound === undefined ? undefined : parse(bound)!);
-  const [first, last] = [at(notBefore), at(notAfter)];
-  return z.string({ error: rules.required(rule) }).transform((value, context) => {
+const parsed = <T>(rule: string, parse: (text: string) => T | null) =>
+  z.string({ error: rules.required(rule) }).transform((value, context): T => {
     const result = parse(value);
     if (result === null) context.addIssue(rule);
-    else if (first !== undefined && result < first) context.addIssue(`must not be before ${notBefore}`);
-    else if (last !== undefined && result > last) context.addIssue(`must not be after ${notAfter}`);
-    else return format(result);
-    return z.NEVER;
+    return result ?? z.NEVER;
   });
-};
 
 /** A field that is not stored but computed from the others whenever a record is shown. */
 export interface Computed<T = unknown, P extends Presence = Presence> extends Field<T, P> {

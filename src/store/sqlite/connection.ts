@@ -18,8 +18,6 @@ interface ConnectionOptions {
   /** How many milliseconds to wait for a lock held by another process. Everything else in this process waits too. */
   busyTimeout: number;
   durability?: Durability | undefined;
-  /** How much of the file to keep in memory. */
-  cacheKilobytes?: number;
 }
 
 type Statement = Database.Statement<[Value[]]>;
@@ -34,22 +32,19 @@ export class SqliteConnection {
   changes = 0;
   #closed = false;
 
-  constructor(
-    file: string,
-    { busyTimeout, durability = 'process', cacheKilobytes = 2_048 }: ConnectionOptions,
-  ) {
+  constructor(file: string, { busyTimeout, durability = 'process' }: ConnectionOptions) {
     this.#db = new Database(file);
     this.#file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
     // nothing; FULL waits for the disk too. Pages that are not in this cache come from that of the file system, at no
-    // measurable cost with 500,000 pets.
+    // measurable cost with 500,000 pets; an import writes those of its indexes that don't fit several times.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
       pragma synchronous = ${durability === 'full' ? 'full' : 'normal'};
       pragma foreign_keys = on;
-      pragma cache_size = -${cacheKilobytes};
+      pragma cache_size = -16384;
       pragma temp_store = memory;
       pragma journal_size_limit = 67108864;
     `);

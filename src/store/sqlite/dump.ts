@@ -9,8 +9,6 @@ import { openSqliteStore } from './sqlite-store.ts';
 
 /** How many milliseconds to wait for another process. */
 const BUSY_TIMEOUT = 10_000;
-/** Pages of every index change with each batch of an import, and those that don't fit are written several times. */
-const CACHE_KILOBYTES = 65_536;
 
 const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(`${file}${suffix}`, { force: true });
@@ -56,10 +54,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   const filling = `${file}.import`;
   removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
-  const db = new SqliteConnection(filling, {
-    busyTimeout: BUSY_TIMEOUT,
-    cacheKilobytes: CACHE_KILOBYTES,
-  });
+  const db = new SqliteConnection(filling, { busyTimeout: BUSY_TIMEOUT });
   let isOpen = true;
   const close = async () => {
     if (!isOpen) return;
