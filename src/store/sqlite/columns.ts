@@ -93,14 +93,14 @@ export function listIndexName(
   return fields.length > 0 ? indexName(record, fields) : undefined;
 }
 
-/** The statement that creates an index, and its name. */
-export function listIndex(record: AnyRecord, index: ListIndex): { name: string; sql: string } {
+/** The name of an index, and the statement that creates it. */
+export function listIndex(record: AnyRecord, index: ListIndex): [name: string, sql: string] {
   const { filters, sort } = index;
   const name = indexName(record, fieldsOfIndex(index));
   const columns = fieldsOfIndex(index).map((field) =>
     field === sort && !filters.includes(field) ? sortColumn(record, field) : columnName(field),
   );
-  return { name: bare(name), sql: `create index ${name} on ${record.plural} (${columns.join(', ')})` };
+  return [bare(name), `create index ${name} on ${record.plural} (${columns.join(', ')})`];
 }
 
 /** All columns of a record's table, apart from its id. */

@@ -3,12 +3,6 @@ import { mergedIndexesOf } from '../indexes.ts';
 import { allColumnsOf, bare, type Column, columnName, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
-/** An index, named and with the statement that creates it. */
-interface Statement {
-  name: string;
-  sql: string;
-}
-
 const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): string => {
   const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
   // Children that do not hold off a deletion outlive their parent.
@@ -28,14 +22,16 @@ function tableOf(record: AnyRecord): string {
   return `create table ${record.plural} (${['id integer primary key', ...columns].join(', ')}) strict`;
 }
 
-const indexStatements = (record: AnyRecord): Statement[] => [
-  ...mergedIndexesOf(record).map((index) => listIndex(record, index)),
-  ...record.unique.map((fields: readonly string[]) => {
-    const name = `${record.plural} once by ${fields.join(', ')}`;
-    const columns = fields.map(columnName).join(', ');
-    return { name, sql: `create unique index "${name}" on ${record.plural} (${columns})` };
-  }),
-];
+/** The statements that create the indexes of a record, by their names. */
+const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
+  new Map([
+    ...mergedIndexesOf(record).map((index) => listIndex(record, index)),
+    ...record.unique.map((fields: readonly string[]): [name: string, sql: string] => {
+      const name = `${record.plural} once by ${fields.join(', ')}`;
+      const columns = fields.map(columnName).join(', ');
+      return [name, `create unique index "${name}" on ${record.plural} (${columns})`];
+    }),
+  ]);
 
 /** A column added to records that exist already. */
 function additionOf(record: AnyRecord, column: Column): string {
@@ -72,31 +68,25 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored
 
 /** What brings the tables of records to what their declarations say; nothing if they are there. */
 function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string | (() => void))[] {
-  const there = new Map(
-    db.json<[name: string, sql: string][]>(
-      'select json_group_array(json_array(name, sql)) from sqlite_schema',
-    ),
-  );
   const namesIn = (from: string, table: string) =>
     db.json<string[]>(`select json_group_array(name) from ${from}`, [table])!;
-  const columnsThere = (table: string) => namesIn('pragma_table_info(?)', table);
-  const statements: ReturnType<typeof missing> = [];
-  const create = (all: readonly Statement[]) =>
-    statements.push(...all.filter(({ name }) => !there.has(name)).map(({ sql }) => sql));
+  const changes: ReturnType<typeof missing> = [];
   for (const record of records) {
-    if (there.has(record.plural)) {
-      const known = columnsThere(record.plural);
+    const { plural } = record;
+    const known = namesIn('pragma_table_info(?)', plural);
+    if (known.length === 0) changes.push(tableOf(record));
+    else {
       const added = allColumnsOf(record).filter(({ name }) => !known.includes(bare(name)));
-      statements.push(...added.map((column) => additionOf(record, column)));
+      changes.push(...added.map((column) => additionOf(record, column)));
       for (const column of foldedColumnsOf(record))
-        if (added.includes(column)) statements.push(() => fold(db, record, column));
-    } else create([{ name: record.plural, sql: tableOf(record) }]);
-    const indexes = indexStatements(record);
-    for (const name of namesIn("sqlite_schema where type = 'index' and tbl_name = ?", record.plural))
-      if (!indexes.some((index) => index.name === name)) statements.push(`drop index "${name}"`);
-    create(indexes);
+        if (added.includes(column)) changes.push(() => fold(db, record, column));
+    }
+    const wanted = indexStatements(record);
+    const there = namesIn("sqlite_schema where type = 'index' and tbl_name = ?", plural);
+    changes.push(...there.filter((name) => !wanted.has(name)).map((name) => `drop index "${name}"`));
+    for (const [name, sql] of wanted) if (!there.includes(name)) changes.push(sql);
   }
-  return statements;
+  return changes;
 }
 
 /** Whether nothing would have to be created for these records. */
