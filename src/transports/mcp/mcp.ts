@@ -64,9 +64,12 @@ export class McpTransport implements Transport {
   admit(context: RequestContext): MaybePromise<void> {
     context.route = MCP_PATH;
     // Without metadata, hosts don't begin OAuth and use the key.
-    if (isOAuthMetadata(context.path))
+    const { access } = this.#options;
+    if (isOAuthMetadata(context.path)) {
+      context.guardWindow = access.addressWindow(context.address);
       throw new AppError('NOT_FOUND', 'There is no OAuth here: send an API key as a bearer token.');
-    return this.#options.access.admit(context, 'perhaps free', () => ({
+    }
+    return access.admit(context, 'perhaps free', () => ({
       transport: 'mcp',
       operations: [],
     }));

@@ -312,7 +312,10 @@ describe('MCP over HTTP', () => {
         'oauth-protected-resource/mcp',
         'oauth-authorization-server',
       ])
-        expect((await send(kit.gateway, `/.well-known/${path}`, { key })).status).toBe(404);
+        expect(await send(kit.gateway, `/.well-known/${path}`, { key })).toMatchObject({
+          status: 404,
+          headers: { 'x-ratelimit-limit': '60' },
+        });
     }
   });
 
