@@ -194,18 +194,9 @@ class Requests {
   }
 
   #logStream(context: RequestContext, fields: Record<string, unknown>): void {
-    const { requestId, operation, operationName, session, startedAt } = context;
+    const { requestId, operation, operationName = operation, session, startedAt } = context;
+    const by = { requestId, operation: operationName, apiKey: session?.principal.id };
     const ms = Math.round(performance.now() - startedAt);
-    this.#services.log.info(
-      {
-        requestId,
-        operation: operationName ?? operation,
-        units: session?.units ?? 0,
-        apiKey: session?.principal.id,
-        ms,
-        ...fields,
-      },
-      'stream ended',
-    );
+    this.#services.log.info({ ...by, units: session?.units ?? 0, ms, ...fields }, 'stream ended');
   }
 }

@@ -20,17 +20,6 @@ const RETRY_DELAY = 2_000;
 /** How long flushing the log may delay the exit, in milliseconds. */
 const LOG_FLUSH_TIMEOUT = 1_000;
 
-/**
- * When one entry of a list fails at once, graphql-js responds without waiting for the others. If another one
- * fails later, that rejection is unhandled. The response already reports the error, so it must not end the
- * process.
- */
-function ignoreErrorsOfAbandonedFields(): void {
-  process.on('unhandledRejection', (error) => {
-    if (!(error instanceof GraphQLError)) throw error;
-  });
-}
-
 /** The command `petstore serve`. */
 export function serveCommand(command: Command): void {
   command
@@ -53,7 +42,11 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
 
 /** Serves until a signal ends it. */
 async function serve(config: Config): Promise<void> {
-  ignoreErrorsOfAbandonedFields();
+  // When one entry of a list fails, graphql-js responds without waiting for the others. The response already reports the
+  // error, so a later one must not end the process.
+  process.on('unhandledRejection', (error) => {
+    if (!(error instanceof GraphQLError)) throw error;
+  });
   const output = await openLog(config.LOG_LEVEL);
   const { log } = output;
   const tracing = isTracingConfigured(config)
@@ -63,7 +56,10 @@ async function serve(config: Config): Promise<void> {
       })
     : undefined;
 
-  const store = await open(config, log);
+  const onMigrated = (versions: object) => log.warn(versions, 'data migrated');
+  const store = await openStore(config, RECORDS, 'server', { onMigrated }).catch((error: unknown) => {
+    throw located(error, config, false);
+  });
   watchDatabase(store, config.MONGODB_URI, log);
   const key = await prepare(store, config, log);
 
@@ -71,7 +67,14 @@ async function serve(config: Config): Promise<void> {
   const gateway = createGateway({ store, config, log, metrics, tracing });
   const server = createHttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  printBanner(output, config, port, { key, hasKeys: await hasKeys(store) });
+  // Whether there are any, as far as can be known: the database may be away.
+  const hasKeys =
+    key === null &&
+    (await store.apiKeys().then(
+      (keys) => keys.length > 0,
+      () => true,
+    ));
+  printBanner(output, config, port, key, hasKeys);
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
@@ -84,33 +87,12 @@ async function serve(config: Config): Promise<void> {
     await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
     await tracing?.close();
-    await exit(output);
+    await output.end(LOG_FLUSH_TIMEOUT);
+    process.exit(0);
   };
-  onSignal((signal) => void stop(signal));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
   gateway.deliver();
   await gateway.load();
-}
-
-/** Opens the store. Errors name the variable that leads to it. */
-async function open(config: Config, log: Logger): Promise<Store> {
-  try {
-    return await openStore(config, RECORDS, 'server', migrationLogged(log));
-  } catch (error) {
-    throw located(error, config, false);
-  }
-}
-
-const migrationLogged = (log: Logger) => ({
-  onMigrated: (versions: { from: number; to: number }) => log.warn(versions, 'data migrated'),
-});
-
-async function exit(output: Log): Promise<void> {
-  await output.end(LOG_FLUSH_TIMEOUT);
-  process.exit(0);
-}
-
-function onSignal(stop: (signal: NodeJS.Signals) => void): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
 }
 
 /**
@@ -143,21 +125,13 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
 const isTransient = (error: unknown): boolean =>
   error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
 
-/** Whether there are any API keys, as far as can be known: the database may be away. */
-async function hasKeys(store: Store): Promise<boolean> {
-  try {
-    return (await store.apiKeys()).length > 0;
-  } catch {
-    return true;
-  }
-}
-
 /** Prints the addresses with the development key in their fragment, which is never sent, or how to get a key. */
 function printBanner(
   output: Log,
   { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
   port: number,
-  { key, hasKeys }: { key: string | null; hasKeys: boolean },
+  key: string | null,
+  hasKeys: boolean,
 ): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -120,6 +120,7 @@ describe('a server', () => {
       other.on('error', reject);
       other.end();
     });
+    const stream = await get(server, '/events/stream');
     const began = Date.now();
     server.child.kill('SIGTERM');
     while (
@@ -131,6 +132,8 @@ describe('a server', () => {
       expect(Date.now() - began).toBeLessThan(5_000);
     open.end('"Lions"}');
     expect(await responded).toBe(201);
+    // Without an error, clients of a stream reconnect.
+    expect(await stream.text()).not.toContain('error');
     expect(await server.exited).toBe(0);
     expect(Date.now() - began).toBeLessThan(EXIT_TIMEOUT);
     agent.destroy();
@@ -253,14 +256,20 @@ describe('a server', () => {
     expect([reply.status, (await reply.json()).code]).toEqual([403, 'API_KEY_BANNED']);
   });
 
-  it('loses no acknowledged write by SIGKILL and leads to no repeated id', async () => {
+  it('loses no acknowledged write by SIGKILL, stores all fields of a mutation or none, and repeats no id', async () => {
     const key = await unlimitedKey();
     const acknowledged = new Set<string>();
+    const pairs = new Set<string>();
+    const twice =
+      'mutation ($name: String!) { a: createCategory(input: {name: $name}) { id } b: createCategory(input: {name: $name}) { id } }';
     for (let round = 0; round < Number(process.env.KILL_ROUNDS ?? 1); round++) {
       const before = acknowledged.size;
       let repeated = 0;
-      const writers = Array.from({ length: 4 }, async () => {
-        for (;;) {
+      const writers = Array.from({ length: 4 }, async (_, n) => {
+        for (let i = 0; ; i++) {
+          const name = `Pair ${round} ${n} ${i}`;
+          const pair = await create(key, '/graphql', { query: twice, variables: { name } });
+          if ((await pair.json()).data) pairs.add(name);
           const reply = await create(key, '/store/orders', {});
           if (reply.status !== 201) continue;
           const id = String((await reply.json()).id);
@@ -276,14 +285,23 @@ describe('a server', () => {
       expect(repeated).toBe(0);
       await start();
     }
-    for (let after = '0'; ; ) {
-      const page = (await (await get(server, `/store/orders?limit=100&after=${after}`, key)).json()) as {
-        id: number;
-      }[];
-      for (const { id } of page) acknowledged.delete(String(id));
-      if (page.length < 100) break;
-      after = String(page.at(-1)!.id);
-    }
+    const all = async (path: string) => {
+      const rows: { id: number; name: string }[] = [];
+      for (;;) {
+        const page = await get(server, `${path}?limit=100&after=${rows.at(-1)?.id ?? 0}`, key);
+        const read = (await page.json()) as typeof rows;
+        rows.push(...read);
+        if (read.length < 100) return rows;
+      }
+    };
+    for (const { id } of await all('/store/orders')) acknowledged.delete(String(id));
+    const odd = new Set<string>();
+    for (const { name } of await all('/categories'))
+      if (name.startsWith('Pair ') && !odd.delete(name)) {
+        odd.add(name);
+        pairs.delete(name);
+      }
+    expect([...odd, ...pairs]).toEqual([]);
     expect([...acknowledged]).toEqual([]);
   }, 240_000);
 });

@@ -4,9 +4,8 @@ import { RECORDS } from '../domains/index.ts';
 import { openDumpSource, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Options, type Report, reports, UsageError, using, withStore } from './command.ts';
-import { checkExport, type Manifest, readExport, writeExport } from './dump-files.ts';
+import { checkExport, type Manifest, type OnProgress, readExport, writeExport } from './dump-files.ts';
 import { load } from './load.ts';
-import { Progress } from './progress.ts';
 import { wrap } from './table.ts';
 
 /** The commands below `petstore data`. */
@@ -40,46 +39,46 @@ async function loadFrom(kind: string, file: string, options: Options): Promise<R
   const from = Number(options.from);
   if (!Number.isSafeInteger(from) || from < 1) throw new UsageError('--from must be the number of a line.');
   const record = RECORDS.find(({ plural }) => plural === kind)!;
-  const progress = new Progress(process.stderr);
   const settings = {
     ...{ record, file, from, dryRun: Boolean(options.dryRun), createParents: Boolean(options.createParents) },
-    onProgress: (next: number, loaded: number) =>
-      progress.report(`Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`),
+    onProgress(next: number, loaded: number) {
+      const text = `Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`;
+      // It may be killed.
+      if (process.stderr.isTTY) redraw(text);
+      else process.stderr.write(`${text}\n`);
+    },
   };
-  const work = (store: Store) => load(store, settings).finally(progress.clear);
+  const work = (store: Store) => load(store, settings).finally(redraw);
   return await withStore(work, { createsStore: true, records: RECORDS });
 }
 
 async function exportTo(directory: string): Promise<Report> {
   const config = readConfig(process.env);
-  const manifest = await withProgress((show) =>
-    using(
-      config,
-      () => openDumpSource(config, RECORDS),
-      (source) => writeExport(directory, source, show),
-    ),
-  );
+  const manifest = await using(
+    config,
+    () => openDumpSource(config, RECORDS),
+    (source) => writeExport(directory, source, show),
+  ).finally(redraw);
   return report('Exported', manifest);
 }
 
 async function importFrom(directory: string): Promise<Report> {
   const config = readConfig(process.env);
-  const manifest = await withProgress(async (show) => {
-    const checked = await checkExport(directory, show);
-    await using(
-      config,
-      () => openDumpTarget(config, RECORDS),
-      (target) => readExport(directory, checked, target, show),
-    );
-    return checked;
-  });
+  const manifest = await checkExport(directory, show).finally(redraw);
+  await using(
+    config,
+    () => openDumpTarget(config, RECORDS),
+    (target) => readExport(directory, manifest, target, show),
+  ).finally(redraw);
   return report('Imported', manifest);
 }
 
-async function withProgress<T>(work: (show: Progress['show']) => Promise<T>): Promise<T> {
-  const progress = new Progress(process.stderr);
-  return await work(progress.show).finally(progress.clear);
+/** Replaces the line that shows on a terminal how far a command is. */
+function redraw(text = ''): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
+
+const show: OnProgress = (what, rows) => redraw(`${what} ${rows.toLocaleString('en-US')}`);
 
 function report(done: string, manifest: Manifest): Report {
   const counts = manifest.parts.map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name}`);

@@ -47,7 +47,7 @@ export type Manifest = z.infer<typeof MANIFEST_RULE>;
 /** A fault of an export, with the file and, where there is one, the line. */
 export class DamagedExport extends Error {}
 
-/** Called with the number of rows read or written so far. @param what `pets`, `checking pets` */
+/** Called with the rows read or written so far. @param what `pets`, `checking pets` */
 export type OnProgress = (what: string, rows: number) => void;
 
 /** One part of what a store holds, in a form that is the same on every engine. */
@@ -195,8 +195,18 @@ export async function writeExport(
   if (file !== undefined) throw new Error(`${directory} is not empty: ${file}. Name a new directory.`);
   const parts: Manifest['parts'] = [];
   // From the last to the first: whoever writes meanwhile adds no child without its parent.
-  for (const each of PARTS.toReversed())
-    parts.unshift({ name: each.name, rows: await writePart(directory, source, each, onProgress) });
+  for (const { name, read } of PARTS.toReversed()) {
+    let rows = 0;
+    async function* lines() {
+      for await (const batch of read(source.store)) {
+        rows += batch.length;
+        yield batch.map((row) => `${JSON.stringify(row)}\n`).join('');
+        onProgress(name, rows);
+      }
+    }
+    await writeDurably(join(directory, fileOf(name)), lines());
+    parts.unshift({ name, rows });
+  }
   const manifest: Manifest = {
     ...{ format: FORMAT, version: VERSION, createdAt: new Date().toISOString() },
     ...{ engine: source.store.engine, lastIds: { ...(await source.lastIds()) }, parts },
@@ -206,24 +216,6 @@ export async function writeExport(
   await writeDurably(unfinished, [`${JSON.stringify(manifest, null, 2)}\n`]);
   await rename(unfinished, join(directory, MANIFEST));
   return manifest;
-}
-
-async function writePart(
-  directory: string,
-  { store }: DumpSource,
-  { name, read }: Part<unknown>,
-  onProgress: OnProgress,
-): Promise<number> {
-  let rows = 0;
-  async function* chunks() {
-    for await (const batch of read(store)) {
-      rows += batch.length;
-      yield batch.map((row) => `${JSON.stringify(row)}\n`).join('');
-      onProgress(name, rows);
-    }
-  }
-  await writeDurably(join(directory, fileOf(name)), chunks());
-  return rows;
 }
 
 /** Writes a new file for its owner only, and returns once it is on the disk. */
@@ -240,13 +232,8 @@ async function writeDurably(file: string, chunks: AsyncIterable<string> | Iterab
 /** Reads and checks the manifest of an export and all its rows. @throws DamagedExport */
 export async function checkExport(directory: string, onProgress: OnProgress): Promise<Manifest> {
   const manifest = await readManifest(directory);
-  for (const described of manifest.parts) {
-    let rows = 0;
-    for await (const batch of rowsOf(directory, described)) {
-      rows += batch.length;
-      onProgress(`checking ${described.name}`, rows);
-    }
-  }
+  for (const { name, rows } of manifest.parts)
+    for await (const { to } of batchesOf(directory, name, rows)) onProgress(`checking ${name}`, to);
   return manifest;
 }
 
@@ -258,18 +245,15 @@ export async function readExport(
   onProgress: OnProgress,
 ): Promise<void> {
   await target.setLastIds(manifest.lastIds as LastIds);
-  for (const described of manifest.parts) {
-    let rows = 0;
-    for await (const batch of rowsOf(directory, described)) {
+  for (const { name, rows } of manifest.parts) {
+    for await (const { from, to, batch } of batchesOf(directory, name, rows)) {
       try {
-        await partOf(described.name).add(target, batch);
+        await partOf(name).add(target, batch);
       } catch (error) {
         const { message } = ((error as Error).cause ?? error) as Error;
-        const lines = `lines ${rows + 1} to ${rows + batch.length}`;
-        throw new Error(`${fileOf(described.name)}, ${lines}: ${message}`, { cause: error });
+        throw new Error(`${fileOf(name)}, lines ${from} to ${to}: ${message}`, { cause: error });
       }
-      rows += batch.length;
-      onProgress(described.name, rows);
+      onProgress(name, to);
     }
   }
   await target.finish();
@@ -308,33 +292,30 @@ const faults = (error: z.ZodError): string =>
     .join('; ');
 
 /** The rows of a file in batches. @throws DamagedExport for a line that is none, and if there are more or fewer */
-async function* rowsOf(
+async function* batchesOf(
   directory: string,
-  { name, rows }: Manifest['parts'][number],
-): AsyncGenerator<unknown[]> {
+  name: string,
+  rows: number,
+): AsyncGenerator<{ from: number; to: number; batch: unknown[] }> {
   const file = fileOf(name);
   const { rule } = partOf(name);
-  let number = 0;
+  let to = 0;
   let batch: unknown[] = [];
+  const damaged = (fault: string) => new DamagedExport(`${file}, line ${to}: ${fault}.`);
   for await (const line of linesOf(join(directory, file))) {
-    number++;
-    if (number > rows) throw new DamagedExport(`${file}, line ${number}: the manifest counts ${rows} lines.`);
+    if (++to > rows) throw damaged(`the manifest counts ${rows} lines`);
     let content: unknown;
     try {
       content = JSON.parse(line);
     } catch {
-      throw new DamagedExport(`${file}, line ${number}: not valid JSON.`);
+      throw damaged('not valid JSON');
     }
     const { data, error } = rule.safeParse(content);
-    if (error) throw new DamagedExport(`${file}, line ${number}: ${faults(error)}.`);
+    if (error) throw damaged(faults(error));
     batch.push(data);
-    if (batch.length < BATCH_SIZE) continue;
-    yield batch;
+    if (batch.length < BATCH_SIZE && to < rows) continue;
+    yield { from: to - batch.length + 1, to, batch };
     batch = [];
   }
-  if (number < rows)
-    throw new DamagedExport(
-      `${file}, line ${number + 1}: the file ends here, but the manifest counts ${rows} lines.`,
-    );
-  if (batch.length > 0) yield batch;
+  if (to++ < rows) throw damaged(`the file ends here, but the manifest counts ${rows} lines`);
 }

@@ -1,8 +1,5 @@
-import { connect } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
@@ -40,76 +37,52 @@ onEachEngine('database operators', (kit) => {
     const { gateway } = kit;
     const created = await send(gateway, 'POST /categories', { body: { name, description: name } });
     expect(created.json, created.about).toMatchObject({ name, description: name });
-    const path = `/categories/${created.json.id}`;
+    const { id } = created.json;
     const body = { name: `${name} too`, description: `${name} too` };
-    expectAnswer(await send(gateway, `PATCH ${path}`, { body }), 200, { id: created.json.id, ...body });
-    expectAnswer(await send(gateway, `PUT ${path}`, { body: { name } }), 200, { id: created.json.id, name });
-    const pet = await send(gateway, 'POST /pets', { body: { name, categoryId: created.json.id } });
-    expect(pet.json, pet.about).toMatchObject({ name, status: 'available' });
+    expectAnswer(await send(gateway, `PATCH /categories/${id}`, { body }), 200, { id, ...body });
     const retried = { body: { name }, headers: { 'idempotency-key': name } };
     const first = await send(gateway, 'POST /categories', retried);
     expect((await send(gateway, 'POST /categories', retried)).text, first.about).toBe(first.text);
   });
 
-  it.each(OPERATORS)('rejects them in place of a value: %j', async (operator) => {
+  it('refuses them in place of a value', async () => {
     const { gateway } = kit;
     const { P, C } = await makeWorld(kit);
     const before = await gateway.store.table(Pet).count({});
-    for (const [line, body] of [
-      ['POST /pets', { name: operator, categoryId: C }],
-      ['POST /pets', { name: 'Rex', categoryId: operator }],
-      [`PUT /pets/${P}`, { name: 'Rex', categoryId: C, status: operator }],
-      [`PATCH /pets/${P}`, { name: operator }],
-      [`PATCH /categories/${C}`, { description: operator }],
-      ['POST /store/orders', { petId: operator }],
-      ['POST /store/orders', { id: operator }],
-      ['POST /store/orders', { shipDate: operator }],
-      ['POST /store/orders', { complete: operator }],
-      [`PUT /store/inventory/${P}`, { quantity: operator }],
-    ] as const) {
-      expectRefusal(await send(gateway, line, { body }), 'VALIDATION_FAILED');
+    for (const operator of OPERATORS) {
+      for (const [line, body] of [
+        ['POST /pets', { name: operator, categoryId: C }],
+        [`PUT /pets/${P}`, { name: 'Rex', categoryId: operator, status: operator }],
+        [`PATCH /categories/${C}`, { description: operator }],
+        ['POST /store/orders', { id: operator, petId: operator, shipDate: operator, complete: operator }],
+        [`PUT /store/inventory/${P}`, { quantity: operator }],
+      ] as const)
+        expectRefusal(await send(gateway, line, { body }), 'VALIDATION_FAILED');
+      for (const [type, value] of [
+        ['ID!', '{ pet(id: $v) { id } }'],
+        ['PetFilter', '{ pets(filter: $v) { totalCount } }'],
+        ['String', '{ pets(after: $v) { totalCount } }'],
+      ] as const)
+        expectQueryRefusal(
+          await query(gateway, `query ($v: ${type}) ${value}`, {
+            v: type === 'PetFilter' ? { categoryId: operator, status: operator } : operator,
+          }),
+          'VALIDATION_FAILED',
+        );
     }
-    for (const [variables, operation] of [
-      [{ id: operator }, 'query ($id: ID!) { pet(id: $id) { id } }'],
-      [
-        { filter: { categoryId: operator } },
-        'query ($filter: PetFilter) { pets(filter: $filter) { totalCount } }',
-      ],
-      [
-        { filter: { status: operator } },
-        'query ($filter: PetFilter) { pets(filter: $filter) { totalCount } }',
-      ],
-      [{ filter: operator }, 'query ($filter: PetFilter) { pets(filter: $filter) { totalCount } }'],
-      [{ after: operator }, 'query ($after: String) { pets(after: $after) { totalCount } }'],
-      [
-        { input: { name: operator, categoryId: C } },
-        'mutation ($input: NewPet!) { createPet(input: $input) { id } }',
-      ],
-    ] as const) {
-      expectQueryRefusal(await query(gateway, operation, variables), 'VALIDATION_FAILED');
-    }
+    for (const path of [
+      '/pets?status[$ne]=sold',
+      '/pets?categoryId[$gt]=0',
+      '/pets?status=%24ne',
+      '/pets/%7B%22%24gt%22%3A0%7D',
+      "/pets?categoryId=1'%20or%20'1'='1",
+      '/pets/1;drop',
+    ])
+      expectRefusal(await send(gateway, path), 'VALIDATION_FAILED');
+    for (const key of ['{"$ne":""}', "' or 1=1 --"])
+      expectRefusal(await send(gateway, '/pets', { key }), 'UNAUTHENTICATED');
     expect(await gateway.store.table(Pet).count({})).toBe(before);
   });
-
-  it.each([
-    '/pets?status[$ne]=sold',
-    '/pets?categoryId[$gt]=0',
-    '/pets?status=%24ne',
-    '/pets?after[]=1',
-    '/pets/%7B%22%24gt%22%3A0%7D',
-    '/store/orders?complete[$exists]=true',
-    "/pets?categoryId=1'%20or%20'1'='1",
-    '/pets/1;drop',
-  ])('rejects them in a URL: %s', async (path) => {
-    expectRefusal(await send(kit.gateway, path), 'VALIDATION_FAILED');
-  });
-
-  it.each(['{"$ne":""}', '$where', "' or 1=1 --", '../../etc/passwd'])(
-    'rejects them as an API key: %s',
-    async (key) => {
-      expectRefusal(await send(kit.gateway, '/pets', { key }), 'UNAUTHENTICATED');
-    },
-  );
 });
 
 describe('attacks', () => {
@@ -172,76 +145,6 @@ describe('attacks', () => {
     }
   });
 
-  it('refuses batches of more than 10 operations and nested batches', async () => {
-    const headers = { 'content-type': 'application/json' };
-    const batch = (length: number) => new Array(length).fill({ query: '{ __typename }' });
-    expectQueryRefusal(
-      await send(kit.gateway, 'POST /graphql', { body: batch(11), headers }),
-      'PAYLOAD_TOO_LARGE',
-    );
-    expect((await send(kit.gateway, 'POST /graphql', { body: batch(10), headers })).json).toHaveLength(10);
-    const nested = [batch(2), batch(2)];
-    expect((await send(kit.gateway, 'POST /graphql', { body: nested, headers })).text).not.toContain(
-      '"data":{',
-    );
-  });
-
-  it('refuses oversized bodies, declared or chunked, and oversized URLs and headers', async () => {
-    const large = `{"name":"${'x'.repeat(100_001)}"}`;
-    expectRefusal(await send(kit.gateway, 'POST /categories', { body: large }), 'PAYLOAD_TOO_LARGE');
-    const chunks = `POST /categories HTTP/1.1\r\nhost: x\r\nx-api-key: ${kit.gateway.key}\r\ntransfer-encoding: chunked\r\n\r\n${`4000\r\n${'x'.repeat(0x4000)}\r\n`.repeat(8)}0\r\n\r\n`;
-    expect(await raw(kit.gateway.url, chunks)).toMatch(/^HTTP\/1\.1 413 /);
-    expectRefusal(await send(kit.gateway, `/pets?after=${'1'.repeat(8_000)}`), 'VALIDATION_FAILED');
-    expect(await raw(kit.gateway.url, `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)).toMatch(
-      /^HTTP\/1\.1 400 /,
-    );
-    const many = Array.from({ length: 3_000 }, (_, i) => `a${i}:1\r\n`).join('');
-    expect(await raw(kit.gateway.url, `GET /pets HTTP/1.1\r\nhost: x\r\n${many}\r\n`)).toMatch(
-      /^HTTP\/1\.1 4/,
-    );
-  });
-
-  it.each([
-    [
-      'a Content-Length and chunks',
-      'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
-    ],
-    ['two different Content-Lengths', 'content-length: 2\r\ncontent-length: 3\r\n\r\n{}'],
-    ['an unknown Transfer-Encoding', 'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n'],
-    ['a folded header', 'x: a\r\n b\r\ncontent-length: x\r\n\r\n'],
-    ['a broken chunk', 'transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n'],
-  ])('responds to a request with %s once, with an error', async (_name, rest) => {
-    const response = await raw(
-      kit.gateway.url,
-      `POST /categories HTTP/1.1\r\nhost: x\r\nx-api-key: ${kit.gateway.key}\r\n${rest}`,
-    );
-    expect(response.match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
-    expect(response).toMatch(/^HTTP\/1\.1 4\d\d /);
-  });
-
-  it('runs no mutation for what other sites can send without a preflight', async () => {
-    const { gateway } = kit;
-    const mutation = 'mutation { createCategory(input: {name: "x"}) { id } }';
-    const before = await gateway.store.table(Category).count({});
-    const asGet = await send(gateway, `/graphql?${new URLSearchParams({ query: mutation })}`);
-    expect(asGet.status, asGet.about).toBeGreaterThanOrEqual(400);
-    // Keys travel in headers, so what a form can send without a preflight has none.
-    for (const type of [
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=x',
-    ]) {
-      const body = type.startsWith('text') ? JSON.stringify({ query: mutation }) : `query=${mutation}`;
-      const sent = await send(gateway, 'POST /graphql', {
-        key: null,
-        body,
-        headers: { 'content-type': type },
-      });
-      expect(sent.status, sent.about).toBe(401);
-    }
-    expect(await gateway.store.table(Category).count({})).toBe(before);
-  });
-
   it('still serves requests after these attacks, and logged neither the key nor a payload', async () => {
     expect(dataOf(await query(kit.gateway, '{ __typename }'))).toEqual({ __typename: 'Query' });
     const log = kit.gateway.logs.join('');
@@ -274,12 +177,3 @@ it('reads the lists that a document asks for by aliases in turns of their own', 
   await gateway.close();
   await opened.close();
 });
-
-async function raw(url: string, bytes: string): Promise<string> {
-  const { port } = new URL(url);
-  const socket = connect(Number(port), '127.0.0.1');
-  socket.on('error', () => {});
-  socket.setTimeout(1_000, () => socket.end());
-  socket.write(bytes);
-  return await text(socket).catch(() => '');
-}

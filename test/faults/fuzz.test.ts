@@ -246,8 +246,16 @@ describe('random requests', () => {
       'GET /pets HTTP/1.1\r\n\r\n',
       'GET /pets HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n',
       `GET /pets HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+      // What could smuggle a second request through a proxy.
+      ...[
+        'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
+        'content-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+        'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
+        'transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n',
+      ].map((rest) => `POST /categories HTTP/1.1\r\nhost: x\r\n${rest}`),
     ]) {
       const response = await exchange(bytes);
+      expect(response.match(/^HTTP\/1\.1 /gm), bytes.slice(0, 100)).toHaveLength(1);
       expect(response, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
       const content = response.slice(response.indexOf('\r\n\r\n') + 4);
       expect(response.toLowerCase(), response).toContain('content-type: application/json');
