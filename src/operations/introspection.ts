@@ -21,7 +21,7 @@ export const isSchemaField = ({ definition: { name } }: SelectedField): boolean 
  * Resolves introspection. graphql-js bounds its depth alone, so aliases would keep it busy for hundreds of milliseconds.
  *
  * @param selection of the root fields
- * @returns the data if nothing but the schema is queried; undefined otherwise
+ * @returns the data if no records are queried; undefined otherwise
  * @throws QUERY_TOO_COMPLEX if there is far more than what tools need
  */
 export function introspect(
@@ -32,7 +32,7 @@ export function introspect(
   const asked = selection.filter(
     (field) => isSchemaField(field) || field.definition === TypeNameMetaFieldDef,
   );
-  if (asked.length === 0) return undefined;
+  if (asked.length === 0 && selection.length > 0) return undefined;
   // All that the resolvers of meta fields use.
   const info = { schema } as GraphQLResolveInfo;
   let count = 0;

@@ -12,7 +12,7 @@ import { memoized } from '../foundation/cache.ts';
 import { isRefusal } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
-import type { Write, Writer } from '../kit/write.ts';
+import type { Writer } from '../kit/write.ts';
 import type { Transaction } from '../store/store.ts';
 import { callOnce } from './idempotency.ts';
 import type { MutationResult } from './result.ts';
@@ -88,16 +88,16 @@ async function mutateTogether(
     return performed.outcomes;
   };
   try {
-    if (!idempotency) {
-      await store.transaction(work);
-      return performed!.result();
-    }
-    const inputs = parts.map(({ field }) => {
-      const { definition, nodes } = field!;
-      return [definition.name, getArgumentValues(definition, nodes[0], variables)];
-    });
-    const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
-    return replayed ? await replay(context, parts, value) : performed!.result();
+    if (idempotency) {
+      const inputs = parts.map(({ field }) => {
+        const { definition, nodes } = field!;
+        return [definition.name, getArgumentValues(definition, nodes[0], variables)];
+      });
+      const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
+      if (replayed) return await replay(context, parts, value);
+    } else await store.transaction(work);
+    for (const callback of performed!.callbacks) callback();
+    return { data: performed!.data };
   } catch (error) {
     const errors = error instanceof Undone ? error.errors : [locatedError(error, undefined)];
     return { data: null, errors };
@@ -107,8 +107,10 @@ async function mutateTogether(
 /** What the writes of a transaction left. */
 interface Performed {
   outcomes: unknown[];
-  /** The merged payloads. Must be called once the transaction is committed. */
-  result(): MutationResult;
+  /** The merged payloads. */
+  data: Record<string, unknown>;
+  /** To be called once it is committed. */
+  callbacks: (() => void)[];
 }
 
 /**
@@ -122,45 +124,27 @@ async function perform(
   transaction: Transaction,
 ): Promise<Performed> {
   // No prototype: a response key may be `__proto__`.
-  const data: Record<string, unknown> = Object.create(null);
-  const outcomes: unknown[] = [];
-  const callbacks: (() => void)[] = [];
-  for (const [at, { field, execute }] of parts.entries()) {
-    let failure: { error: unknown } | undefined;
-    const fail = (error: unknown): never => {
-      failure = {
-        error: isRefusal(error) ? new Undone([locatedError(error, field!.nodes, [field!.key])]) : error,
-      };
-      throw error;
-    };
+  const performed: Performed = { outcomes: [], data: Object.create(null), callbacks: [] };
+  for (const [at, { execute }] of parts.entries()) {
     const writer: Writer = {
-      write: <Args extends object, T>({ work, onCommitted }: Write<Args, T>, args: Args, own: Context) => {
-        const keep = (outcome: T): T => {
-          outcomes[at] = outcome;
-          if (onCommitted) callbacks.push(() => onCommitted(outcome, own));
-          return outcome;
-        };
-        return work(transaction, args, own).then(keep).catch(fail);
+      async write({ work, onCommitted }, args, own) {
+        const outcome = await work(transaction, args, own);
+        performed.outcomes[at] = outcome;
+        if (onCommitted) performed.callbacks.push(() => onCommitted(outcome, own));
+        return outcome;
       },
     };
     // New loaders, because this write may change what was read before it.
     const loaders = context.loaders.within(transaction);
-    const payload = await execute(writer, { ...context, loaders });
-    if (failure) throw failure.error;
-    if (payload.errors) {
+    const { data, errors } = await execute(writer, { ...context, loaders });
+    if (errors) {
       // The engine has to know of its own errors, because it may try again.
-      const unexpected = payload.errors.find(
-        ({ originalError }) => originalError && !isRefusal(originalError),
-      );
-      throw unexpected?.originalError ?? new Undone(payload.errors);
+      const unexpected = errors.find(({ originalError }) => originalError && !isRefusal(originalError));
+      throw unexpected?.originalError ?? new Undone(errors);
     }
-    Object.assign(data, payload.data);
+    Object.assign(performed.data, data);
   }
-  const result = () => {
-    for (const callback of callbacks) callback();
-    return { data };
-  };
-  return { outcomes, result };
+  return performed;
 }
 
 /** Reads the payloads of a call that was answered before, from the outcomes of its writes. */

@@ -14,6 +14,7 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
+import { scopesOfOperation } from '../kit/scopes.ts';
 import { Compiler } from './compile.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
@@ -54,7 +55,7 @@ export interface PreparedOperation {
   /** The names of its root fields, without meta fields. */
   rootFields: readonly string[];
   /** The scopes that a key needs for it. */
-  scopes: ReadonlySet<string>;
+  readonly scopes: ReadonlySet<string>;
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /**
@@ -101,6 +102,9 @@ export class Operations {
   readonly #prices: Prices;
   readonly #compiler: Compiler;
   readonly #receivers: Receivers | undefined;
+  readonly #scopesOf = memoized(({ document, node }: Operation) =>
+    scopesOfOperation(this.#schema, document.ast, node.name?.value),
+  );
 
   /**
    * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
@@ -150,6 +154,7 @@ export class Operations {
   ): PreparedOperation {
     const { operation, selected, documents } = plan;
     const { node } = operation;
+    const scopesOf = this.#scopesOf;
     const interpret = (part: number): Executor => {
       const args = {
         schema: this.#schemas[node.operation],
@@ -166,7 +171,9 @@ export class Operations {
       charges: price.fields,
       mutations: node.operation === 'mutation' ? countWrites(selected.selection) : 0,
       rootFields: plan.rootFields,
-      scopes: selected.scopes,
+      get scopes() {
+        return scopesOf(operation);
+      },
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         const code = this.#compiler.codeFor(plan, variables);

@@ -5,7 +5,6 @@ import {
   GraphQLError,
   type GraphQLField,
   type GraphQLInputType,
-  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
@@ -24,9 +23,7 @@ import {
   TypeNameMetaFieldDef,
   type ValueNode,
 } from 'graphql';
-import { readScope } from '../access/scopes.ts';
 import { isOpaque } from '../kit/arguments.ts';
-import { scopeOfType } from '../kit/scopes.ts';
 import type { Operation } from './documents.ts';
 import { OperationRefused, publicError, tooComplex } from './result.ts';
 import type { Variables } from './variables.ts';
@@ -58,11 +55,6 @@ export interface SelectedOperation {
   readonly selection: Selection;
   /** Fields on all levels. */
   readonly fields: number;
-  /**
-   * The scopes that a key needs for it: that of each root field, and for each other field the right to read the
-   * record it returns or is selected from by a type condition. What `@skip` and `@include` take out counts too.
-   */
-  readonly scopes: ReadonlySet<string>;
   /** The variables of `@skip` and `@include` as they were decided. */
   readonly conditions: ReadonlyMap<string, boolean>;
   /** Variables whose ids are int64. */
@@ -91,15 +83,12 @@ export function select(
   );
   const collector = new Collector(schema, fragments, variables, operation === 'subscription');
   const selection = collector.collect(schema.getRootType(operation)!, [selectionSet], 1);
-  const { fields, scopes, conditions, ids, neverNull } = collector;
-  // What includes another is enough.
-  for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
-  return { selection, fields, scopes, conditions, ids, neverNull };
+  const { fields, conditions, ids, neverNull } = collector;
+  return { selection, fields, conditions, ids, neverNull };
 }
 
 class Collector {
   fields = 0;
-  readonly scopes = new Set<string>();
   readonly conditions = new Map<string, boolean>();
   readonly ids = new Set<string>();
   readonly neverNull = new Set<string>();
@@ -133,9 +122,6 @@ class Collector {
         const argument = definition.args.find((candidate) => candidate.name === name.value)!;
         this.#lookForVariables(argument.type, value, !isOpaque(argument));
       }
-      const { scope } = definition.extensions;
-      if (typeof scope === 'string') this.scopes.add(scope);
-      else this.#requireRead(getNamedType(definition.type));
       const subselections = this.#subselections(definition, nodes, depth + 1);
       selection.push({ key, parent, definition, nodes, subselections });
     }
@@ -159,11 +145,6 @@ class Collector {
     }
   }
 
-  #requireRead(type: GraphQLNamedType): void {
-    const scope = isCompositeType(type) ? scopeOfType(type) : undefined;
-    if (scope !== undefined) this.scopes.add(readScope(scope));
-  }
-
   #subselections(
     { type }: GraphQLField<unknown, unknown>,
     nodes: readonly FieldNode[],
@@ -183,12 +164,10 @@ class Collector {
   ): Map<string, [FieldNode, ...FieldNode[]]> {
     const groups = new Map<string, [FieldNode, ...FieldNode[]]>();
     const visited = new Set<string>();
-    const skipped: SelectionNode[] = [];
     const visitSet = ({ selections }: SelectionSetNode): void => {
       for (const selection of selections) {
-        if (selection.directives!.length > 0 && !this.#isIncluded(selection, depth)) {
-          skipped.push({ ...selection, directives: [] });
-        } else if (selection.kind === Kind.FIELD) {
+        if (selection.directives!.length > 0 && !this.#isIncluded(selection, depth)) continue;
+        if (selection.kind === Kind.FIELD) {
           const key = (selection.alias ?? selection.name).value;
           const group = groups.get(key);
           if (group) group.push(selection);
@@ -203,8 +182,6 @@ class Collector {
       }
     };
     sets.forEach(visitSet);
-    // For its scopes alone.
-    if (skipped.length > 0) this.collect(type, [{ kind: Kind.SELECTION_SET, selections: skipped }], depth);
     return groups;
   }
 
@@ -236,7 +213,6 @@ class Collector {
   #applies(type: GraphQLObjectType, condition: string | undefined): boolean {
     if (condition === undefined) return true;
     const named = this.#schema.getType(condition)!;
-    this.#requireRead(named);
     return named === type || (isAbstractType(named) && this.#schema.isSubType(named, type));
   }
 }

@@ -77,6 +77,11 @@ describe('operations of a document', () => {
     expectQueryRefusal(await run(name, TWO), 'GRAPHQL_VALIDATION_FAILED', message);
   });
 
+  it('answers an operation of which nothing is left', async () => {
+    for (let use = 1; use <= 3; use++)
+      expect(dataOf(await query(kit.gateway, '{ pet(id: 1) @skip(if: true) { id } }'))).toEqual({});
+  });
+
   it('runs the named operation, or the only one', async () => {
     expect(dataOf(await run('A', TWO))).toEqual({ a: 'Query' });
     expect(dataOf(await run('B', TWO))).toEqual({ b: 'Mutation' });
