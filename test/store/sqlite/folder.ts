@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { RECORDS } from '../../../src/domains/index.ts';
-import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { openSqliteStore, type SqliteOptions } from '../../../src/store/sqlite/sqlite-store.ts';
 
 /** A folder for each test of a file. What it opens in there is closed after it, and the folder is removed. */
@@ -42,7 +41,6 @@ export function useFolder() {
       closing(
         openSqliteStore({ records: RECORDS, file: fileOf(), role: 'server', busyTimeout: 10, ...options }),
       ),
-    connect: (file = join(home, 'petstore.db')) => closing(new SqliteConnection(file, { busyTimeout: 10 })),
     /** Another program that uses the file of the store. */
     outsider: () => closing(new Database(fileOf())),
   };
