@@ -11,9 +11,8 @@ import { type Log, openLog } from './observability/log.ts';
 import { Metrics } from './observability/metrics.ts';
 import { addSampleData, isUnused } from './sample.ts';
 import { createHttpServer, drain, listen } from './server.ts';
-import { openStore } from './store/open.ts';
+import { openStore, watchDatabase } from './store/open.ts';
 import type { Store } from './store/store.ts';
-import { watchDatabase } from './store/watch.ts';
 
 /** How long to wait before trying again to fill a database that was away, in milliseconds. */
 const RETRY_DELAY = 2_000;

@@ -1,8 +1,8 @@
-import { customerNetwork } from '../foundation/address.ts';
 import { lruCache } from '../foundation/cache.ts';
 import type { Clock } from '../foundation/instant.ts';
 import { MINUTE } from '../store/usage.ts';
 import type { WindowView } from './limiter.ts';
+import { customerNetwork } from './networks.ts';
 
 /** Requests per minute and address without a valid key. */
 const GUARD_LIMIT = 60;

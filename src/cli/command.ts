@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import { openStore } from '../store/open.ts';
+import { hostsOf, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { hostsOf } from '../store/watch.ts';
 
 /** The values of the options given, by name in camel case. */
 export type Options = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AddressGuard } from '../../src/access/address-guard.ts';
-import { customerNetwork } from '../../src/foundation/address.ts';
+import { customerNetwork } from '../../src/access/networks.ts';
 import { Clock } from '../kit/gateway.ts';
 
 const MINUTE = 60_000;

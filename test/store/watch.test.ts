@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { unavailable } from '../../src/foundation/errors.ts';
-import { hostsOf, watchDatabase } from '../../src/store/watch.ts';
+import { hostsOf, watchDatabase } from '../../src/store/open.ts';
 
 it.each([
   ['mongodb://db.example.org:27017/pets', 'db.example.org:27017'],
