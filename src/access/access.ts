@@ -2,7 +2,7 @@ import type { LRUCache } from 'lru-cache';
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AccessStore, ApiKey, Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
 import { AddressGuard } from './address-guard.ts';
@@ -86,13 +86,10 @@ export class Access {
       session.subject = subject;
       return session.begin(expected);
     };
-    let session: MaybePromise<Session | null>;
-    try {
-      session = this.authenticate(apiKey, store, address);
-    } catch (error) {
-      return fail(error);
-    }
-    return session instanceof Promise ? session.then(begin, fail) : begin(session);
+    return andThen(
+      attempt(() => this.authenticate(apiKey, store, address), fail),
+      begin,
+    );
   }
 
   /**

@@ -1,5 +1,5 @@
 import { AppError } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName, Store, UsageTransport } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
@@ -199,19 +199,14 @@ export class Session {
 
   #charge(units: number): MaybePromise<void> {
     const { store, principal } = this;
-    const fail = (error: unknown): never => {
-      this.decision = this.#uncountedDecision();
-      throw error;
-    };
-    let decision: MaybePromise<Decision>;
-    try {
-      decision = this.#counters.limiter.charge(store, principal, units, this.now());
-    } catch (error) {
-      return fail(error);
-    }
-    return decision instanceof Promise
-      ? decision.then((known) => this.#enforce(units, known), fail)
-      : this.#enforce(units, decision);
+    const charged = attempt(
+      () => this.#counters.limiter.charge(store, principal, units, this.now()),
+      (error) => {
+        this.decision = this.#uncountedDecision();
+        throw error;
+      },
+    );
+    return andThen(charged, (decision) => this.#enforce(units, decision));
   }
 
   #enforce(units: number, decision: Decision): void {

@@ -2,24 +2,8 @@ import type { RequestContext } from './request-context.ts';
 import { errorResponse, type Headers, type HttpResponse } from './response.ts';
 import type { Transport } from './transport.ts';
 
-const EXPOSED = [
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'RateLimit-Policy',
-  'RateLimit',
-  'Retry-After',
-  'ETag',
-  'Link',
-  'Location',
-  'Allow',
-  'Accept-Query',
-  'WWW-Authenticate',
-  'Deprecation',
-  'Sunset',
-  'Idempotency-Replayed',
-  'X-Request-Id',
-].join(', ');
+const EXPOSED =
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, Retry-After, ETag, Link, Location, Allow, Accept-Query, WWW-Authenticate, Deprecation, Sunset, Idempotency-Replayed, X-Request-Id';
 
 /**
  * CORS (Fetch standard): which origins may read responses. Keys travel in headers, never in cookies. As a transport it

@@ -8,24 +8,18 @@ import type { HttpResponse } from './response.ts';
  */
 export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
 
-/** If-None-Match uses weak comparison; `*` matches anything that exists. */
+const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"|^\s*\*\s*$/g) ?? [];
+
+/** Whether If-Match names an entity tag, by strong comparison; `*` names any. */
+export const matchesStrongly = (header: string, etag: string): boolean =>
+  tagsOf(header).some((tag) => tag === etag || tag.trim() === '*');
+
+/** Whether If-None-Match names an entity tag, by weak comparison; `*` names any. */
 export const matchesWeakly = (header: string, etag: string): boolean =>
-  header.trim() === '*' || tagsOf(header).some((tag) => strong(tag) === strong(etag));
+  matchesStrongly(header.replaceAll('W/"', '"'), etag.replace('W/', ''));
 
 /** Whether a response to a read is a representation that the client has already, by its If-None-Match. */
-export function isUnmodified(
-  context: RequestContext,
-  { status, etag }: Pick<HttpResponse, 'status' | 'etag'>,
-): boolean {
-  if (status !== 200 || etag === undefined || !context.isRead) return false;
-  const ifNoneMatch = context.headers['if-none-match'];
-  return ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag);
+export function isUnmodified({ isRead, headers }: RequestContext, { status, etag }: HttpResponse): boolean {
+  const { 'if-none-match': header } = headers;
+  return isRead && status === 200 && etag !== undefined && !!header && matchesWeakly(header, etag);
 }
-
-/** If-Match uses strong comparison; `*` matches anything that exists. */
-export const matchesStrongly = (header: string, etag: string): boolean =>
-  header.trim() === '*' || tagsOf(header).includes(etag);
-
-const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"/g) ?? [];
-
-const strong = (tag: string): string => (tag.startsWith('W/') ? tag.slice(2) : tag);

@@ -30,7 +30,7 @@ export class ResponseWriter {
   respond(context: RequestContext, answer: HttpResponse): boolean {
     const { request, response, method, session } = context;
     const { headers, contentType, etag, stream, sameOriginOnly } = answer;
-    const unmodified = etag !== undefined && context.isRead && isUnmodified(context, answer);
+    const unmodified = isUnmodified(context, answer);
     const status = unmodified ? 304 : answer.status;
     const body = unmodified ? '' : (answer.body ?? '');
     context.status = status;

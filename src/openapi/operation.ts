@@ -5,7 +5,7 @@ import { deletionDescription, uniquenessDescription } from '../kit/domain.ts';
 import type { Lifecycle } from '../rows/lifecycle.ts';
 import {
   acceptsIdempotencyKey,
-  BODY_TYPES,
+  bodyTypesOf,
   hasOwnVariables,
   isExportable,
   MAX_EXPORT_SIZE,
@@ -38,7 +38,7 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
       requestBody: {
         required: !hasOwnVariables(route),
         content: Object.fromEntries(
-          BODY_TYPES[method].map((type) => [
+          bodyTypesOf(method).map((type) => [
             type,
             {
               schema: components.add('schemas', body.name, () => bodySchema(route, body)),

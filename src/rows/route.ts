@@ -139,12 +139,7 @@ export const NDJSON = 'application/x-ndjson';
 export const MAX_EXPORT_SIZE = 1_000_000;
 
 const JSON_TYPES = ['application/json'];
+const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
 
 /** The media types accepted for the body of a method. The first is that of a body which names none. */
-export const BODY_TYPES: Readonly<Record<Method, readonly string[]>> = {
-  GET: JSON_TYPES,
-  POST: JSON_TYPES,
-  PUT: JSON_TYPES,
-  PATCH: [...JSON_TYPES, 'application/merge-patch+json'],
-  DELETE: JSON_TYPES,
-};
+export const bodyTypesOf = (method: Method) => (method === 'PATCH' ? PATCH_TYPES : JSON_TYPES);

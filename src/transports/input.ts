@@ -6,7 +6,7 @@ import { asObject, parseJson } from '../http/json.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../kit/input-rules.ts';
 import { type GivenTexts, type QueryParameter, readTexts } from '../rows/parameter.ts';
-import { acceptsIdempotencyKey, BODY_TYPES, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
+import { acceptsIdempotencyKey, bodyTypesOf, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
 import { idFieldOf } from '../rows/shape.ts';
 
 /** What a request passes to its operation: the variables of the document, and any issues with them. */
@@ -131,6 +131,6 @@ export async function readObject(
   context: RequestContext,
   route: Route,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const bytes = await readBody(context, BODY_TYPES[route.method]);
+  const bytes = await readBody(context, bodyTypesOf(route.method));
   return bytes.length === 0 && hasOwnVariables(route) ? {} : asObject(parseJson(bytes));
 }
