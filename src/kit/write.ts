@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Writes } from '../store/store.ts';
+import type { Transaction } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** What the write of a mutation's root field does. */
 export interface Write<Args, T> {
-  work(writes: Writes, args: Args, context: Context): Promise<T>;
+  work(writes: Transaction, args: Args, context: Context): Promise<T>;
   /** Called with the outcome once it is committed. */
   onCommitted?: ((outcome: T, context: Context) => void) | undefined;
 }

@@ -2,13 +2,10 @@ import type { EventStore } from './events.ts';
 import type { Tables } from './table.ts';
 import type { WebhookStore, WebhookWrites } from './webhooks.ts';
 
-/** What can be written, in a transaction or on its own. */
-export interface Writes extends Tables {
+/** What can be read and written. In a transaction, reads see its own writes and nothing that others commit meanwhile. */
+export interface Transaction extends Tables {
   readonly webhookWrites: WebhookWrites;
 }
-
-/** What the work of a transaction uses. Reads see its own writes and nothing that others commit meanwhile. */
-export type Transaction = Writes;
 
 /** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {
@@ -227,7 +224,7 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
  * several errors, it has the first in this order and nothing is written: existence (404), precondition (412),
  * references (422), conflicts (409).
  */
-export interface Store extends Writes, AccessStore, EventStore, WebhookStore {
+export interface Store extends Transaction, AccessStore, EventStore, WebhookStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key. Its writes and its value are stored atomically; if it throws, neither is.

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
+import { deferred } from '../../../src/foundation/maybe-promise.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import type { StoredEvent } from '../../../src/store/events.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import { codeOf } from '../../kit/errors.ts';
 import { startServer } from '../../kit/process.ts';
 import { useFolder } from './folder.ts';
 
@@ -118,6 +120,28 @@ describe('the log of events', () => {
 });
 
 describe('a commit', () => {
+  it('takes back what takes too long, and refuses what that writes later', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const store = folder.open();
+    const [began, over] = [deferred(), deferred()];
+    const late = deferred<unknown>();
+    const outcome = codeOf(() =>
+      store.transaction(async ({ table }) => {
+        await table(Category).insert({ name: 'Early' });
+        began.resolve();
+        await over.promise;
+        late.resolve(await codeOf(() => table(Category).insert({ name: 'Late' })));
+      }),
+    );
+    await began.promise;
+    vi.advanceTimersByTime(2_000);
+    expect(await outcome).toBe('UNAVAILABLE');
+    over.resolve();
+    expect(await late.promise).toBe('UNAVAILABLE');
+    await store.table(Category).insert({ name: 'Next' });
+    expect((await store.table(Category).page({}, { limit: 5 })).items).toMatchObject([{ name: 'Next' }]);
+  });
+
   it('has a ban in the file before anybody is told of it', async () => {
     const store = folder.open();
     const charge = { apiKeyId: 'k', limits: { perMinute: 0, perDay: 0 }, cost: 1, now: Date.now() };
