@@ -1,6 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isNetwork } from './access/networks.ts';
 import { parseDuration } from './foundation/instant.ts';
+
+/** The version of the gateway, from package.json, which the image has too. */
+export const VERSION: string = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+).version;
 
 const onOff = (fallback: boolean) =>
   z

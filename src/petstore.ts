@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { explained, UsageError } from './cli/command.ts';
-import { VERSION } from './observability/version.ts';
+import { VERSION } from './config.ts';
 
 /** The exit code for a malformed command; one that can't be carried out ends with 1. */
 const MALFORMED = 2;

@@ -41,11 +41,11 @@ export interface OpenStream {
  */
 export class OpenStreams {
   readonly #principalOf: (key: string) => MaybePromise<Principal | null>;
-  readonly #open = new Set<OpenStream>();
-  readonly #perKey = new Map<string, number>();
+  /** By the id of their key. */
+  readonly #open = new Map<string, Set<OpenStream>>();
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
-  /** Keys whose check has begun and not ended. */
+  /** Ids of keys whose check has begun and not ended. */
   readonly #checking = new Set<string>();
   #stopped = false;
 
@@ -65,51 +65,44 @@ export class OpenStreams {
     if (this.#stopped) throw unavailable(SERVER_STOPPING);
     const { id, plan } = stream.session.principal;
     const max = PLANS[plan].streams;
-    const count = this.#perKey.get(id) ?? 0;
-    if (count >= max) {
+    const streams = this.#open.get(id) ?? new Set();
+    if (streams.size >= max) {
       throw new AppError('RATE_LIMITED', `The plan allows ${max} concurrent streams. Close one first.`, {
         retryAfter: 1,
       });
     }
-    this.#perKey.set(id, count + 1);
-    this.#open.add(stream);
+    this.#open.set(id, streams.add(stream));
     this.#timer ??= setInterval(() => this.#checkKeys(), CHECK_INTERVAL).unref();
-    return () => this.#remove(stream);
+    return () => {
+      if (!streams.delete(stream) || streams.size > 0) return;
+      this.#open.delete(id);
+      if (this.#open.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
   }
 
   /** Ends all streams and refuses new ones. */
   stop(): void {
     this.#stopped = true;
-    for (const stream of this.#open) stream.fail(SERVER_STOPPING);
-  }
-
-  #remove(stream: OpenStream): void {
-    if (!this.#open.delete(stream)) return;
-    const { id } = stream.session.principal;
-    const left = this.#perKey.get(id)! - 1;
-    if (left > 0) this.#perKey.set(id, left);
-    else this.#perKey.delete(id);
-    if (this.#open.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    for (const streams of this.#open.values()) for (const stream of streams) stream.fail(SERVER_STOPPING);
   }
 
   /** Checks the keys of all streams but those whose last check goes on: one that takes long delays no other. */
   #checkKeys(): void {
     const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
-    for (const [key, streams] of groupedByKey(this.#open)) {
-      if (this.#checking.has(key)) continue;
-      this.#checking.add(key);
-      void this.#check(key, streams, looksForBans).finally(() => this.#checking.delete(key));
+    for (const [id, streams] of this.#open) {
+      if (this.#checking.has(id)) continue;
+      this.#checking.add(id);
+      void this.#check([...streams], looksForBans).finally(() => this.#checking.delete(id));
     }
   }
 
   /** Ends the streams of a key if it has been revoked, banned or changed so that it does not permit them. */
-  async #check(key: string, streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
+  async #check(streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
     try {
-      const principal = await this.#principalOf(key);
-      for (const stream of streams) await renew(stream, principal);
-      if (principal && looksForBans) await streams[0]!.session.charge(0);
+      for (const stream of streams) await renew(stream, await this.#principalOf(stream.key));
+      if (looksForBans) await streams[0]!.session.charge(0);
     } catch (error) {
       // Only a ban ends streams; failing to check does not.
       if (error instanceof AppError && error.code === 'API_KEY_BANNED')
@@ -126,14 +119,4 @@ async function renew(stream: OpenStream, principal: Principal | null): Promise<v
     // If it cannot be checked, it goes on.
     if (isRefusal(error)) stream.fail(error);
   }
-}
-
-function groupedByKey(streams: Iterable<OpenStream>): Map<string, OpenStream[]> {
-  const groups = new Map<string, OpenStream[]>();
-  for (const stream of streams) {
-    const group = groups.get(stream.key);
-    if (group) group.push(stream);
-    else groups.set(stream.key, [stream]);
-  }
-  return groups;
 }

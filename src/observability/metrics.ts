@@ -1,27 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client';
+import { VERSION } from '../config.ts';
 import { lruCache } from '../foundation/cache.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/store.ts';
-import { VERSION } from './version.ts';
-
-/** Statistics of the event streams. */
-export interface StreamStats {
-  readonly size: number;
-  readonly sent: number;
-  /** In milliseconds. */
-  readonly lag: number;
-}
-
-/** Statistics of the webhooks that this process delivers. */
-export interface DeliveryStats {
-  /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
-  readonly attempts: ReadonlyMap<string, number>;
-  /** By reason. */
-  readonly disabled: ReadonlyMap<string, number>;
-  /** In milliseconds. */
-  readonly lag: number;
-}
 
 /** In seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -61,23 +43,21 @@ export class Metrics {
     buckets: REQUEST_BOUNDS,
     registers: [this.registry],
   });
-  readonly #errors = new Counter({
-    name: 'petstore_errors_total',
-    help: 'Responses that contain an error with this code, also in a field of a GraphQL response',
-    labelNames: ['transport', 'code'],
-    registers: [this.registry],
-  });
+  readonly #errors = this.#tally(
+    'petstore_errors_total',
+    ['transport', 'code'],
+    'Responses that contain an error with this code, also in a field of a GraphQL response',
+  );
   readonly #decisions = this.#tally(
     'petstore_limiter_decisions_total',
     ['outcome', 'plan'],
     'Decisions of the rate limiter by outcome and plan',
   );
-  readonly #bans = new Counter({
-    name: 'petstore_bans_total',
-    help: 'Bans of API keys that began with a request to this process',
-    labelNames: ['plan'],
-    registers: [this.registry],
-  });
+  readonly #bans = this.#tally(
+    'petstore_bans_total',
+    ['plan'],
+    'Bans of API keys that began with a request to this process',
+  );
   readonly #storeSeconds = new Histogram({
     name: 'petstore_store_call_seconds',
     help: 'Duration of store calls by how they ended: done, refused for a reason the client is told, or failed',
@@ -85,18 +65,16 @@ export class Metrics {
     buckets: CALL_BOUNDS,
     registers: [this.registry],
   });
-  readonly #deprecated = new Counter({
-    name: 'petstore_deprecated_requests_total',
-    help: 'Requests to deprecated operations by API key id',
-    labelNames: ['operation', 'api_key'],
-    registers: [this.registry],
-  });
-  readonly #untrusted = new Counter({
-    name: 'petstore_untrusted_documents_total',
-    help: 'Documents outside of the list of an API key that only reports them, by API key id',
-    labelNames: ['api_key'],
-    registers: [this.registry],
-  });
+  readonly #deprecated = this.#tally(
+    'petstore_deprecated_requests_total',
+    ['operation', 'api_key'],
+    'Requests to deprecated operations by API key id',
+  );
+  readonly #untrusted = this.#tally(
+    'petstore_untrusted_documents_total',
+    ['api_key'],
+    'Documents outside of the list of an API key that only reports them, by API key id',
+  );
   /** When the latest ban of each key began. */
   readonly #banned = lruCache<number>(MAX_BANNED_KEYS);
 
@@ -111,11 +89,11 @@ export class Metrics {
     }).set({ version: VERSION, node: process.versions.node }, 1);
     // Series that start at 0, so that the first increase is one: rate() sees nothing of a series that starts at 1.
     for (const plan of PLAN_NAMES) {
-      this.#bans.inc({ plan }, 0);
+      this.#bans([plan], 0);
       for (const outcome of ['passed', 'refused', 'banned']) this.#decisions([outcome, plan], 0);
     }
     for (const transport of ['rest', 'graphql'])
-      for (const code of Object.keys(ERRORS)) this.#errors.inc({ transport, code }, 0);
+      for (const code of Object.keys(ERRORS)) this.#errors([transport, code], 0);
     const dropped = 'Log lines that were dropped because they could not be written';
     this.#count('petstore_log_lines_dropped_total', dropped, linesDropped);
   }
@@ -177,25 +155,25 @@ export class Metrics {
     const operation = context.operation ?? 'unknown';
     this.#requests([name, operation, status]);
     this.#seconds.observe({ transport: name, operation }, milliseconds / 1000);
-    for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
+    for (const code of context.errorCodes) this.#errors([name, code]);
     if (decision && principal) {
       this.#decisions([decision.outcome, principal.plan]);
       // Several concurrent requests may see a new ban, but only one began it.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);
-        this.#bans.inc({ plan: principal.plan });
+        this.#bans([principal.plan]);
       }
     }
-    if (context.deprecation && principal) this.#deprecated.inc({ operation, api_key: principal.id });
+    if (context.deprecation && principal) this.#deprecated([operation, principal.id]);
   }
 
   /** Counts a document outside of the list of a key that only reports them. */
   untrustedDocument(apiKeyId: string): void {
-    this.#untrusted.inc({ api_key: apiKeyId });
+    this.#untrusted([apiKeyId]);
   }
 
-  /** Exposes the state of the event streams at scrape time. */
-  watchStreams(streams: StreamStats): void {
+  /** Shows the state of the event streams. @param streams their lag in milliseconds */
+  watchStreams(streams: Readonly<Record<'size' | 'sent' | 'lag', number>>): void {
     this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size);
     this.#count('petstore_events_sent_total', 'Events sent over event streams', () => streams.sent);
     const lag =
@@ -203,8 +181,10 @@ export class Metrics {
     this.#gauge('petstore_event_lag_seconds', lag, () => streams.lag / 1000);
   }
 
-  /** Exposes the state of the webhooks at scrape time. */
-  watchDeliveries(deliveries: DeliveryStats): void {
+  /** Shows the state of the webhooks. @param deliveries counts by outcome and reason, and the lag in milliseconds */
+  watchDeliveries(
+    deliveries: Readonly<Record<'attempts' | 'disabled', ReadonlyMap<string, number>> & { lag: number }>,
+  ): void {
     const count = (name: string, label: string, help: string, counts: () => ReadonlyMap<string, number>) =>
       this.#countBy(name, [label], help, () => [...counts()].map(([value, n]) => [{ [label]: value }, n]));
     const attempts = 'Requests to receivers of webhooks by the class of the status, or the error';

@@ -18,14 +18,13 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import type { Config } from '../config.ts';
+import { type Config, VERSION } from '../config.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Store } from '../store/store.ts';
 import { watched, withCalls } from './instrumented-store.ts';
-import { shownPath } from './masking.ts';
-import { VERSION } from './version.ts';
+import { shownPath } from './log.ts';
 
 const NAME = 'petstore-graphql-gateway';
 /** How long an unresponsive collector may delay the exit, in milliseconds. */
