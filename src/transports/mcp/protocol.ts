@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
+import { closest } from 'fastest-levenshtein';
 import { cut } from '../../foundation/errors.ts';
 
 export type { CallToolResult, Tool };
@@ -38,7 +39,14 @@ export async function loadProtocol(): Promise<Protocol> {
     server.setRequestHandler('tools/list', () => ({ tools: listTools() }));
     server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
       const result = await call(name, given);
-      if (!result) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${cut(name)}`);
+      if (!result) {
+        const near = closest(
+          cut(name),
+          listTools().map(({ name }) => name),
+        );
+        const message = `Unknown tool: ${cut(name)}. Did you mean ${near}?`;
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+      }
       return result;
     });
     return server;
