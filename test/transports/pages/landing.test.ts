@@ -24,8 +24,7 @@ withBrowser('the landing page', (kit) => {
     const { page } = tab;
     page.on('request', (request) => sent.push(request.url()));
     await page.goto(`${gateway.url}/#key=${key}`);
-    await page.goBack();
-    await page.goForward();
+    await page.reload();
     expect(page.url()).toBe(`${gateway.url}/`);
     expect(await page.content()).not.toContain(key);
     expect(sent.filter((url) => url.includes(key))).toEqual([]);

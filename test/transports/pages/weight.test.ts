@@ -37,7 +37,6 @@ it.each([
       /<(?:script\s+type="module"[^>]* src|script\s+defer[^>]* src|link\s+rel="modulepreload"[^>]* href)="([^"]+)"/g,
     );
     const total = before + (await sum(scripts));
-    console.info(page, before, total, blocking.length + scripts.length + 1);
     expect(before).toBeLessThan(first);
     expect(total).toBeLessThan(all);
   },

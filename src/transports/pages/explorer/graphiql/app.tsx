@@ -10,7 +10,7 @@ import { theme } from '../theme.ts';
 import { cost } from './cost.ts';
 import { EXAMPLES } from './examples.ts';
 import { fetcher } from './fetcher.ts';
-import { Footer } from './footer.tsx';
+import { Footer, useEditors } from './footer.tsx';
 import { storage } from './storage.ts';
 
 const EXAMPLES_PLUGIN: GraphiQLPlugin = {
@@ -75,9 +75,6 @@ async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string 
   if (![401, 404].includes(response.status)) return { problem: messageOf(text, response) };
   return { problem: 'This server hides its schema. Operations run, but without completion and validation.' };
 }
-
-const useEditors = () =>
-  useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
 
 /** Tracks the operation under the cursor. */
 function Watch() {

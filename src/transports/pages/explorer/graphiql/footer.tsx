@@ -4,13 +4,13 @@ import { copy } from '../browser.ts';
 import { counted, number } from '../words.ts';
 import { cost } from './cost.ts';
 
+export const useEditors = () =>
+  useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
+
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
   const { quote, run, events, body } = useSyncExternalStore(cost.subscribe, () => cost.state);
-  const { queryEditor, variableEditor } = useGraphiQL(({ queryEditor, variableEditor }) => ({
-    queryEditor,
-    variableEditor,
-  }));
+  const { queryEditor, variableEditor } = useEditors();
   const share = () => {
     const query = queryEditor?.getValue() ?? '';
     const variables = variableEditor?.getValue() ?? '';

@@ -65,8 +65,7 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')
   button.addEventListener('click', async () => {
     // Only the copy has the key, because the page may be seen by others.
     const text = element(button.dataset.copy!).textContent!.replace('YOUR_KEY', apiKey.value || 'YOUR_KEY');
-    const isCopied = await copy(text);
-    button.textContent = isCopied ? 'Copied' : 'Not allowed';
+    button.textContent = (await copy(text)) ? 'Copied' : 'Not allowed';
     setTimeout(() => {
       button.textContent = 'Copy';
     }, 2_000);
