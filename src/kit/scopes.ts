@@ -1,16 +1,9 @@
 import {
-  type ASTVisitor,
-  type DocumentNode,
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
   isCompositeType,
   isObjectType,
-  type NamedTypeNode,
-  separateOperations,
-  TypeInfo,
-  visit,
-  visitWithTypeInfo,
 } from 'graphql';
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Resource } from '../rows/route.ts';
@@ -25,40 +18,6 @@ export function scopeOfType(type: GraphQLNamedType): string | undefined {
 export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
   const scope = scopeOfType(type);
   return scope === undefined || permits(caller, readScope(scope));
-}
-
-/**
- * The scopes that a key needs for an operation of a valid document: that of each root field, and for each other field
- * or type condition the right to read the records of its type, whether or not it applies or `@skip` takes it out.
- *
- * @param name of the operation, if it has one
- */
-export function scopesOfOperation(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  name = '',
-): ReadonlySet<string> {
-  const scopes = new Set<string>();
-  const info = new TypeInfo(schema);
-  const requireRead = (type: GraphQLNamedType | undefined): void => {
-    const scope = isCompositeType(type) ? scopeOfType(type) : undefined;
-    if (scope !== undefined) scopes.add(readScope(scope));
-  };
-  const condition = ({ typeCondition }: { readonly typeCondition?: NamedTypeNode | undefined }): void =>
-    requireRead(typeCondition && schema.getType(typeCondition.name.value));
-  const visitor: ASTVisitor = {
-    Field() {
-      const { type, extensions } = info.getFieldDef()!;
-      if (typeof extensions.scope === 'string') scopes.add(extensions.scope);
-      else requireRead(getNamedType(type));
-    },
-    InlineFragment: condition,
-    FragmentDefinition: condition,
-  };
-  visit(separateOperations(document)[name]!, visitWithTypeInfo(info, visitor));
-  // What includes another is enough.
-  for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
-  return scopes;
 }
 
 /**

@@ -14,11 +14,11 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
-import { scopesOfOperation } from '../kit/scopes.ts';
 import { Compiler } from './compile.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
 import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
+import { needsOf } from './needs.ts';
 import { type Plan, planOf, resultWriter } from './plan.ts';
 import { type Price, Prices } from './price.ts';
 import {
@@ -102,9 +102,7 @@ export class Operations {
   readonly #prices: Prices;
   readonly #compiler: Compiler;
   readonly #receivers: Receivers | undefined;
-  readonly #scopesOf = memoized(({ document, node }: Operation) =>
-    scopesOfOperation(this.#schema, document.ast, node.name?.value),
-  );
+  readonly #needsOf = memoized((operation: Operation) => needsOf(this.#schema, operation));
 
   /**
    * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
@@ -134,7 +132,8 @@ export class Operations {
       const given = request.variables ?? {};
       const variables = coerceVariables(this.#schema, node, given, issues, { suggest: this.#suggest });
       const plan = planOf(this.#schema, operation, variables);
-      checkVariables(this.#schema, node, plan.selected, variables, issues);
+      if (node.variableDefinitions!.length > 0)
+        checkVariables(this.#schema, node, this.#needsOf(operation), variables, issues);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       const price = this.#priceOf(plan, variables);
       const schemaData = introspect(this.#schema, plan.selected.selection, variables);
@@ -154,7 +153,7 @@ export class Operations {
   ): PreparedOperation {
     const { operation, selected, documents } = plan;
     const { node } = operation;
-    const scopesOf = this.#scopesOf;
+    const needs = () => this.#needsOf(operation);
     const interpret = (part: number): Executor => {
       const args = {
         schema: this.#schemas[node.operation],
@@ -172,7 +171,7 @@ export class Operations {
       mutations: node.operation === 'mutation' ? countWrites(selected.selection) : 0,
       rootFields: plan.rootFields,
       get scopes() {
-        return scopesOf(operation);
+        return needs().scopes;
       },
       execute: (context) => {
         if (schemaData) return { data: schemaData };

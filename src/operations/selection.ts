@@ -4,16 +4,11 @@ import {
   type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLField,
-  type GraphQLInputType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
-  getNullableType,
   isAbstractType,
   isCompositeType,
-  isInputObjectType,
-  isListType,
-  isNonNullType,
   isObjectType,
   Kind,
   SchemaMetaFieldDef,
@@ -21,9 +16,7 @@ import {
   type SelectionSetNode,
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
-  type ValueNode,
 } from 'graphql';
-import { isOpaque } from '../kit/arguments.ts';
 import type { Operation } from './documents.ts';
 import { OperationRefused, publicError, tooComplex } from './result.ts';
 import type { Variables } from './variables.ts';
@@ -57,10 +50,6 @@ export interface SelectedOperation {
   readonly fields: number;
   /** The variables of `@skip` and `@include` as they were decided. */
   readonly conditions: ReadonlyMap<string, boolean>;
-  /** Variables whose ids are int64. */
-  readonly ids: ReadonlySet<string>;
-  /** Variables that must not be null where they are used, though one with a default may be given as null. */
-  readonly neverNull: ReadonlySet<string>;
 }
 
 /**
@@ -83,15 +72,13 @@ export function select(
   );
   const collector = new Collector(schema, fragments, variables, operation === 'subscription');
   const selection = collector.collect(schema.getRootType(operation)!, [selectionSet], 1);
-  const { fields, conditions, ids, neverNull } = collector;
-  return { selection, fields, conditions, ids, neverNull };
+  const { fields, conditions } = collector;
+  return { selection, fields, conditions };
 }
 
 class Collector {
   fields = 0;
   readonly conditions = new Map<string, boolean>();
-  readonly ids = new Set<string>();
-  readonly neverNull = new Set<string>();
   readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables;
@@ -118,31 +105,10 @@ class Collector {
         throw tooComplex(`has a response key of more than ${MAX_KEY_LENGTH} characters`);
       const name = nodes[0].name.value;
       const definition = META_FIELDS.get(name) ?? parent.getFields()[name]!;
-      for (const { name, value } of nodes[0].arguments!) {
-        const argument = definition.args.find((candidate) => candidate.name === name.value)!;
-        this.#lookForVariables(argument.type, value, !isOpaque(argument));
-      }
       const subselections = this.#subselections(definition, nodes, depth + 1);
       selection.push({ key, parent, definition, nodes, subselections });
     }
     return selection;
-  }
-
-  #lookForVariables(type: GraphQLInputType, value: ValueNode, areIds: boolean): void {
-    if (value.kind === Kind.VARIABLE) {
-      if (isNonNullType(type)) this.neverNull.add(value.name.value);
-      if (areIds) this.ids.add(value.name.value);
-      return;
-    }
-    const nullable = getNullableType(type);
-    if (value.kind === Kind.LIST) {
-      const itemType = isListType(nullable) ? nullable.ofType : nullable;
-      for (const item of value.values) this.#lookForVariables(itemType, item, areIds);
-    } else if (value.kind === Kind.OBJECT && isInputObjectType(nullable)) {
-      const fields = nullable.getFields();
-      for (const { name, value: own } of value.fields)
-        this.#lookForVariables(fields[name.value]!.type, own, areIds);
-    }
   }
 
   #subselections(
@@ -201,10 +167,7 @@ class Collector {
       const value = isVariable
         ? this.#variables[condition.name.value] === true
         : (condition as BooleanValueNode).value;
-      if (isVariable) {
-        this.conditions.set(condition.name.value, value);
-        this.neverNull.add(condition.name.value);
-      }
+      if (isVariable) this.conditions.set(condition.name.value, value);
       if (value === (name.value === 'skip')) isIncluded = false;
     }
     return isIncluded;
