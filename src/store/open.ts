@@ -73,7 +73,7 @@ export function watchDatabase(
       if (isAway) log.info({ host }, 'the database is back');
       isAway = false;
     } catch (error) {
-      log.warn({ host, reason: reasonOf(error) }, 'the database is unreachable');
+      log.warn({ host, reason: reasonOf(error) }, 'the database of MONGODB_URI is unreachable');
       isAway = true;
     }
     setTimeout(check, interval).unref();

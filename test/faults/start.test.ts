@@ -42,7 +42,9 @@ describe.runIf(binary)('a start without MongoDB', () => {
     for (const { output } of running)
       await expect
         .poll(output, { timeout: 10_000 })
-        .toMatch(new RegExp(`"host":"127\\.0\\.0\\.1:${port}".*"msg":"the database is unreachable"`));
+        .toMatch(
+          new RegExp(`"host":"127\\.0\\.0\\.1:${port}".*"msg":"the database of MONGODB_URI is unreachable"`),
+        );
 
     mongo = await startSecantus(binary!, { port });
     for (const server of running) {

@@ -28,5 +28,8 @@ it('logs repeatedly while the database is unreachable, and when it is back', asy
   await expect.poll(() => lines.at(-1)).toEqual(['the database is back', { host: 'db' }]);
   const away = lines.slice(0, -1);
   for (const line of away)
-    expect(line).toEqual(['the database is unreachable', { host: 'db', reason: 'connect ECONNREFUSED' }]);
+    expect(line).toEqual([
+      'the database of MONGODB_URI is unreachable',
+      { host: 'db', reason: 'connect ECONNREFUSED' },
+    ]);
 });
