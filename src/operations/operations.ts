@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
-import { AppError, type Issue } from '../foundation/errors.ts';
+import { AppError } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
@@ -30,7 +30,7 @@ import {
   publicResult,
 } from './result.ts';
 import type { Selection } from './selection.ts';
-import { checkVariables, coerceVariables, type Variables } from './variables.ts';
+import { coerceVariables, type Variables } from './variables.ts';
 
 /** GraphQL-over-HTTP parameters of one operation. */
 export interface OperationRequest {
@@ -128,12 +128,10 @@ export class Operations {
     const operation = this.#operation(request);
     const { document, node } = operation;
     try {
-      const issues: Issue[] = [];
+      const needs = () => this.#needsOf(operation);
       const given = request.variables ?? {};
-      const variables = coerceVariables(this.#schema, node, given, issues, { suggest: this.#suggest });
+      const variables = coerceVariables(this.#schema, node, needs, given, { suggest: this.#suggest });
       const plan = planOf(this.#schema, operation, variables);
-      if (node.variableDefinitions!.length > 0)
-        checkVariables(this.#schema, node, this.#needsOf(operation), variables, issues);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       const price = this.#priceOf(plan, variables);
       const schemaData = introspect(this.#schema, plan.selected.selection, variables);

@@ -12,6 +12,7 @@ import {
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { idIssues, issuePath } from '../kit/arguments.ts';
 import { inputRulesOf, parseInput } from '../kit/input-rules.ts';
+import type { Needs } from './needs.ts';
 
 /** Coerced variable values. */
 export type Variables = Readonly<Record<string, unknown>>;
@@ -19,22 +20,26 @@ export type Variables = Readonly<Record<string, unknown>>;
 /**
  * Coerces the variables of an operation before it runs, with the same messages as over REST.
  *
- * @param issues filled with what is wrong with them, for `checkVariables`
+ * @param needs how they are used
  * @param options `suggest: false` hides the schema
+ * @throws VALIDATION_FAILED listing the first issues
  */
 export function coerceVariables(
   schema: GraphQLSchema,
   { variableDefinitions }: OperationDefinitionNode,
+  needs: () => Pick<Needs, 'ids' | 'neverNull'>,
   inputs: Variables,
-  issues: Issue[],
   { suggest }: { suggest: boolean },
 ): Variables {
   if (variableDefinitions!.length === 0) return NO_VARIABLES;
+  const { ids, neverNull } = needs();
+  const issues: Issue[] = [];
   // No prototype: compiled code would mistake inherited properties for variables.
   const coerced: Record<string, unknown> = Object.create(null);
   for (const { variable, type: typeNode, defaultValue } of variableDefinitions!) {
     const name = variable.name.value;
     const type = typeFromAST(schema, typeNode as never) as unknown as GraphQLInputType;
+    const rules = inputRulesOf(type);
     const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
     if (given === undefined) {
       if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
@@ -43,13 +48,16 @@ export function coerceVariables(
     } else if (given === null && isNonNullType(type)) {
       issues.push({ path: name, message: 'must not be null' });
     } else {
-      const rules = inputRulesOf(type);
       coerced[name] =
         rules && given !== null
           ? parseInput(rules, given, issues, name)
           : coerceValue(type, given, name, issues, suggest);
     }
+    const value = coerced[name];
+    if (value === null && neverNull.has(name)) issues.push({ path: name, message: 'must not be null' });
+    if (value != null && !rules && ids.has(name)) issues.push(...idIssues(type, value, name));
   }
+  if (issues.length > 0) throw validationFailed(issues);
   return coerced;
 }
 
@@ -73,30 +81,6 @@ function coerceValue(
     if (error !== ENOUGH) throw error;
     return undefined;
   }
-}
-
-/**
- * Checks coerced variables by where they are used.
- *
- * @param issues what is known to be wrong with them
- * @throws VALIDATION_FAILED listing the first issues
- */
-export function checkVariables(
-  schema: GraphQLSchema,
-  { variableDefinitions }: OperationDefinitionNode,
-  { ids, neverNull }: { ids: ReadonlySet<string>; neverNull: ReadonlySet<string> },
-  variables: Variables,
-  issues: Issue[],
-): void {
-  for (const { variable, type } of variableDefinitions!) {
-    const name = variable.name.value;
-    const value = variables[name];
-    if (value === null && neverNull.has(name)) issues.push({ path: name, message: 'must not be null' });
-    if (value == null || !ids.has(name)) continue;
-    const named = typeFromAST(schema, type as never) as unknown as GraphQLInputType;
-    if (!inputRulesOf(named)) issues.push(...idIssues(named, value, name));
-  }
-  if (issues.length > 0) throw validationFailed(issues);
 }
 
 /** The definitions of variables that are coerced already: JSON passes values on unchanged. */

@@ -37,9 +37,10 @@ describe('compilation', () => {
   function uses(...requests: readonly Use[]): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const compiler = new Compiler(executionSchemas(schema), (error) => reported.push(error));
+    const needs = () => ({ ids: new Set<string>(), neverNull: new Set<string>() });
     return requests.map(([query, given = {}]) => {
       const [operation] = documents.get(query).operations.values();
-      const variables = coerceVariables(schema, operation!.node, given, [], { suggest: true });
+      const variables = coerceVariables(schema, operation!.node, needs, given, { suggest: true });
       return compiler.codeFor(planOf(schema, operation!, variables), variables) !== null;
     });
   }
