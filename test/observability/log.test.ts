@@ -117,10 +117,10 @@ describe('the log', () => {
       .toMatchObject([{ aborted: true }]);
   });
 
-  it('has no key that somebody put into a URL, and no more than 300 characters of a path', async () => {
+  it('has no key that somebody put into a URL or a header, and no more than 300 characters of a path', async () => {
     const { gateway } = kit;
     lines();
-    await send(gateway, `/pets/${gateway.key}`);
+    await send(gateway, `/pets/${gateway.key}`, { headers: { 'x-request-id': gateway.key } });
     await send(gateway, `/${'x'.repeat(250)}/${gateway.key}/${'y'.repeat(10_000)}`);
     const logged = kit.gateway.logs.splice(0);
     expect(logged.join('')).not.toContain(gateway.key.slice(0, 20));
