@@ -67,43 +67,29 @@ export async function prepareRequest(
   }
   if (given.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
   const { principal } = session;
-  /** In a batch, only the entry is refused that names an unknown document or what the key may not do. */
-  const entryFor = (error: unknown): OperationRefused => {
-    if (error instanceof OperationRefused) return error;
-    const isOwn = error instanceof AppError && (error.status === 403 || error.status === 404);
-    if (batch && isOwn) return new OperationRefused([publicError(error)]);
-    throw error;
-  };
-  // All of them are read before the first is prepared, so that a malformed one costs no more than one failure.
-  const requests: (OperationRequest | OperationRefused)[] = [];
-  try {
-    for (const each of given) {
-      try {
-        const named = trusted.isNeeded(principal, each)
-          ? await trusted.resolve(session, each, persisted)
-          : each;
-        requests.push(toOperationRequest(named, persisted));
-      } catch (error) {
-        requests.push(entryFor(error));
-      }
-    }
-  } catch (error) {
-    // A client cannot know that a persisted query is unknown.
-    if (error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND') await session.chargeFree();
-    throw error;
-  }
   const prepared: PreparedEntry[] = [];
-  for (const request of requests) {
+  for (const each of given) {
     if (prepared.length > 0) await ownTurn();
     try {
-      if (request instanceof OperationRefused) throw request;
-      const operation = operations.prepare(request);
+      const named = trusted.isNeeded(principal, each)
+        ? await trusted.resolve(session, each, persisted)
+        : each;
+      const operation = operations.prepare(toOperationRequest(named, persisted));
       if (!mayMutate && operation.operation.operation !== 'query')
         throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
       if (principal.scopes) requireScopes(principal, operation.scopes);
       prepared.push(operation);
     } catch (error) {
-      prepared.push(entryFor(error));
+      if (error instanceof OperationRefused) prepared.push(error);
+      // In a batch, only the entry is refused that names an unknown document or what the key may not do.
+      else if (batch && error instanceof AppError && (error.status === 403 || error.status === 404))
+        prepared.push(new OperationRefused([publicError(error)]));
+      else {
+        // A client cannot know that a persisted query is unknown.
+        if (error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
+          await session.chargeFree();
+        throw error;
+      }
     }
   }
   return priced(prepared, batch);
