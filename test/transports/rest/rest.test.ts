@@ -222,6 +222,14 @@ describe('REST requests', () => {
 describe('REST checks', () => {
   const kit = useGateway(sqlite);
 
+  it('changes nothing of a stock for an empty change, as GraphQL does', async () => {
+    const { P } = await makeWorld(kit);
+    const patch = await send(kit.gateway, `PATCH /store/inventory/${P}`, { body: {} });
+    expect([patch.status, patch.json.quantity]).toEqual([200, 5]);
+    const mutation = `mutation { updateInventory(petId: ${P}, input: {}) { quantity } }`;
+    expect((await kit.gateway.graphql(mutation)).json.data).toEqual({ updateInventory: { quantity: 5 } });
+  });
+
   it.each([
     ['a deletion', 'DELETE', undefined],
     ['a patch that changes nothing', 'PATCH', {}],
