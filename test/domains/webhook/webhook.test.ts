@@ -49,6 +49,26 @@ describe.each(engines)('webhooks ($name)', (engine: Engine) => {
     });
   });
 
+  it('deletes on condition that nothing has changed, also under concurrency', async () => {
+    const receiver = await webhooks.receiver();
+    for (let round = 0; round < 10; round++) {
+      const { id } = (await webhooks.create(receiver.url)).json;
+      const ifMatch = String((await webhooks.send(`/webhooks/${id}`)).headers.etag);
+      const write = (line: string, body?: object) =>
+        send(kit.gateway, line, { headers: { 'if-match': ifMatch }, ...(body && { body }) });
+      const [changed, deleted] = await Promise.all([
+        write(`PATCH /webhooks/${id}`, { enabled: false }),
+        write(`DELETE /webhooks/${id}`),
+      ]);
+      expect([
+        [200, 412],
+        [404, 204],
+      ]).toContainEqual([changed.status, deleted.status]);
+      expect((await webhooks.send(`/webhooks/${id}`)).status).toBe(changed.status);
+      if (changed.status === 200) await webhooks.send(`DELETE /webhooks/${id}`);
+    }
+  });
+
   it('serves the same webhooks over GraphQL, only to their key', async () => {
     const receiver = await webhooks.receiver();
     const fields = 'id url types enabled after createdAt failing { eventId } disabledReason';
