@@ -145,6 +145,12 @@ describe('what a document needs', () => {
     // Other operations of the document do not count.
     ['query A { orders { totalCount } } query B { pets { totalCount } }', ['pets:read']],
     ['{ node(nodeId: "x") { ... on Pet { orders { totalCount } } } }', ['pets:read', 'orders:read']],
+    ['{ node(nodeId: "x") { ...F } } fragment F on Order { __typename }', ['orders:read']],
+    // What can't apply counts too.
+    [
+      '{ order(id: 1) { ...F } } fragment F on Node { ... on Category { pets { totalCount } } }',
+      ['orders:read', 'categories:read', 'pets:read'],
+    ],
     // Nothing at all.
     [
       '{ rateLimit { plan } node(nodeId: "x") { nodeId __typename } __typename __schema { queryType { name } } }',

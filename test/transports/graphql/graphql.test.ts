@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
-import { AppError, type ErrorCode } from '../../../src/foundation/errors.ts';
+import { AppError, type ErrorCode, unavailable } from '../../../src/foundation/errors.ts';
 import { failing } from '../../kit/failing.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
@@ -490,6 +490,17 @@ describe('store failures', () => {
     // One line per request, with the cause.
     expect(errors.map(({ requestId }) => requestId).sort()).toEqual(faulty.sort());
     for (const error of errors) expect(JSON.stringify(error)).toContain('secret');
+    await gateway.close();
+  });
+
+  it('says over REST when an unavailable one can be asked again', async () => {
+    const away = () => {
+      throw unavailable(new Error('secret'));
+    };
+    const gateway = await TestGateway.start(failing(kit.gateway.store, /^pets\./, away));
+    const sent = await send(gateway, 'GET /pets/1');
+    expectRefusal(sent, 'UNAVAILABLE');
+    expect(sent.headers['retry-after'], sent.about).toBe('1');
     await gateway.close();
   });
 });
