@@ -25,13 +25,14 @@ export class RestTransport implements Transport {
   readonly #access: Access;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;
-  readonly #router = new Router();
+  readonly #router: Router;
 
   constructor(services: TransportServices) {
     const { access, config, routes } = services;
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
     this.#lifecycle = config;
+    this.#router = new Router(config);
     for (const row of routes) {
       const deprecation = deprecationHeaders(row, this.#lifecycle);
       this.#router.add(this.#basePath, new DocumentOperation(row, services, deprecation));

@@ -1,5 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import FindMyWay from 'find-my-way';
+import type { Config } from '../../config.ts';
 import { GRAPHQL_PATH, MCP_PATH } from '../../http/paths.ts';
 import type { Method } from '../../rows/route.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
@@ -17,7 +18,12 @@ const MAX_SEGMENT_LENGTH = 16_000;
 /** Finds operations by method and path. HEAD is routed like GET. */
 export class Router {
   readonly #paths = FindMyWay({ maxParamLength: MAX_SEGMENT_LENGTH });
-  readonly #templates = new Set<string>(OTHERS);
+  readonly #templates: Set<string>;
+
+  constructor({ MCP, METRICS }: Pick<Config, 'MCP' | 'METRICS'>) {
+    const switched = [...(MCP ? [MCP_PATH] : []), ...(METRICS ? ['/metrics'] : [])];
+    this.#templates = new Set([...OTHERS, ...switched]);
+  }
 
   /** @param basePath of all paths */
   add(basePath: string, operation: RestOperation): void {
@@ -56,8 +62,8 @@ export class Router {
   }
 }
 
-/** What else there is that clients may mistype. */
-const OTHERS = [GRAPHQL_PATH, MCP_PATH, '/docs', '/openapi.json', '/health/ready', '/metrics'];
+/** What else there always is that clients may mistype. */
+const OTHERS = [GRAPHQL_PATH, '/docs', '/openapi.json', '/health/ready'];
 
 /** Longer paths are not compared with those that there are. */
 const MAX_GUESSED_LENGTH = 100;
