@@ -311,7 +311,7 @@ onEachEngine('random documents', (kit, { name: engine }) => {
       { numRuns: runs, endOnFailure: true },
     );
     if (runs > 100) for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(0);
-    expect(seen.answered + seen.failed).toBeGreaterThan(2 * runs);
+    expect(seen.answered + seen.failed).toBeGreaterThan(runs);
   }, 600_000);
 
   it('cost what the model says, however large they are', async () => {
