@@ -76,8 +76,6 @@ export interface Webhook {
 export interface WebhookClaim {
   id: string;
   version: number;
-  /** Whether another instance had it, which died or left. */
-  takenOver: boolean;
 }
 
 /** Reads and deliveries of webhooks. All throw NOT_FOUND if the database has no event log. */
@@ -89,16 +87,16 @@ export interface WebhookStore {
   /** @param instance null too unless this instance holds it */
   webhookById(id: string, instance?: string): Promise<Webhook | null>;
   /**
-   * Renews the lease of an instance and gives it the enabled webhooks that no living instance holds. A lease lasts
-   * {@link LEASE_TIME} by the database's clock.
+   * Claims the enabled webhooks whose claims have ended, and renews the instance's own. A claim lasts {@link CLAIM_TIME}
+   * by the database's clock.
    *
    * @returns all enabled webhooks that the instance holds
    */
   claimWebhooks(instance: string): Promise<WebhookClaim[]>;
-  /** Ends the lease of an instance, so that others can take over at once. */
+  /** Ends the claims of an instance, so that others can take over at once. */
   releaseWebhooks(instance: string): Promise<void>;
   /**
-   * Stores how far a webhook has come, and optionally disables it.
+   * Stores how far a webhook has come, optionally disables it, and renews its claim.
    *
    * @returns false if the instance does not hold it any more, or if its owner has changed or deleted it
    */
@@ -109,8 +107,8 @@ export interface WebhookStore {
   ): Promise<boolean>;
 }
 
-/** How long the lease of an instance lasts after it was renewed, in milliseconds. */
-export const LEASE_TIME = 18_000;
+/** How long a claim lasts after it was renewed, in milliseconds. */
+export const CLAIM_TIME = 18_000;
 
 /** Returns the new settings of a webhook, and its new progress if that changes too. May run several times. */
 export type WebhookChange = (webhook: Webhook) => {

@@ -3,22 +3,20 @@ import { listed } from '../domains/webhook/webhook.ts';
 import { AppError } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../kit/context.ts';
-import { type DisabledReason, LEASE_TIME, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
+import { CLAIM_TIME, type DisabledReason, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
 import { Delivery, type DeliveryHost, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
 
-/** How often the lease is renewed and changes of webhooks are noticed, in milliseconds. */
+/** How often webhooks are claimed and their changes are noticed, in milliseconds. */
 const INTERVAL = 1_000;
-/** How old a renewal may be when an attempt begins, so that it ends before the lease. */
-const MAX_LEASE_AGE = 2_500;
 /** How long attempts under way may take at the end, in milliseconds: saving their places takes some of 10 s too. */
 const STOP_PATIENCE = 9_000;
 
 const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /**
- * The webhooks that this process delivers: those for which it holds the lease. A webhook is a place in the
- * event log, and nothing is queued.
+ * The webhooks that this process delivers: those that it holds. A webhook is a place in the event log, and nothing is
+ * queued.
  */
 export class Deliveries implements DeliveryHost, Receivers {
   readonly services: DeliveryServices;
@@ -27,13 +25,13 @@ export class Deliveries implements DeliveryHost, Receivers {
   /** Webhooks that were disabled, by reason. */
   readonly disabled = new Map<DisabledReason, number>();
   readonly #sender: Sender;
-  /** The holder of the lease: this process, until the lease has ended. */
+  /** The holder of the claims: this process, until they may have ended. */
   #instance = randomUUID();
   /** Those that end too, so that a webhook has one attempt at a time. */
   readonly #running = new Map<string, Delivery>();
   #timer: NodeJS.Timeout | undefined;
   #renewal: Promise<void> | undefined;
-  /** When the last renewal began; NaN without a lease. */
+  /** When the last renewal began; NaN without claims. */
   #renewedAt = Number.NaN;
   #isStopped = true;
 
@@ -60,7 +58,7 @@ export class Deliveries implements DeliveryHost, Receivers {
   }
 
   /**
-   * Finishes the attempts under way, keeps the places and ends the lease.
+   * Finishes the attempts under way, keeps the places and ends the claims.
    *
    * @param patience how long attempts may take, in milliseconds; then they are cut off, and made again later
    */
@@ -72,11 +70,6 @@ export class Deliveries implements DeliveryHost, Receivers {
     await this.#leave().catch(() => {});
     clearTimeout(cutOff);
     this.#sender.close();
-  }
-
-  /** Whether an attempt may begin: it would end before the lease does. */
-  get holdsLease(): boolean {
-    return this.services.clock.monotonic() - this.#renewedAt < MAX_LEASE_AGE;
   }
 
   /** Age of the oldest event that is being delivered, in milliseconds. */
@@ -141,16 +134,19 @@ export class Deliveries implements DeliveryHost, Receivers {
   }
 
   async #renew(): Promise<void> {
-    const { store, clock, log, report } = this.services;
+    const { store, clock, report } = this.services;
     const began = clock.monotonic();
     const claims = await store.claimWebhooks(this.#instance);
-    // The lease may have ended meanwhile, and others may have taken over: it comes back as another instance.
-    if (clock.monotonic() - this.#renewedAt > LEASE_TIME) return this.#leave();
+    // They may have ended meanwhile, and others may have delivered and left. It comes back as another instance, and what
+    // it has not saved before is older than what they have.
+    if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
+      await store.releaseWebhooks(this.#instance);
+      return this.#leave();
+    }
     this.#renewedAt = began;
     const held = new Set(claims.map(({ id }) => id));
     for (const [id, delivery] of this.#running) if (!held.has(id)) void delivery.end();
-    for (const { id, version, takenOver } of claims) {
-      if (takenOver) log.info({ webhook: id }, 'webhook taken over');
+    for (const { id, version } of claims) {
       const delivery = this.#running.get(id);
       if (delivery) delivery.follow(version);
       else this.#begin(id);
@@ -159,12 +155,13 @@ export class Deliveries implements DeliveryHost, Receivers {
   }
 
   #begin(id: string): void {
+    this.services.log.info({ webhook: id }, 'webhook claimed');
     const delivery = new Delivery(id, this.#instance, this);
     this.#running.set(id, delivery);
     void delivery.done.finally(() => this.#running.delete(id));
   }
 
-  /** Ends all deliveries and the lease. */
+  /** Ends all deliveries and their claims. */
   async #leave(): Promise<void> {
     await Promise.all([...this.#running.values()].map((delivery) => delivery.end()));
     const left = this.#instance;

@@ -35,8 +35,8 @@ const SAVE_INTERVAL = SECOND / 2;
 const QUIET_SAVE_INTERVAL = 30 * SECOND;
 /** How long to wait for an unreachable database, and at most for budget before looking again. */
 const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
-/** How often to look for the lease. */
-const LEASE_PAUSE = 100;
+/** How old the renewal of a claim may be when an attempt begins, so that it ends before the claim. */
+const MAX_CLAIM_AGE = 2_500;
 
 export interface DeliveryServices {
   store: Store;
@@ -52,8 +52,6 @@ export interface DeliveryServices {
 /** What deliveries share with each other. */
 export interface DeliveryHost {
   readonly services: DeliveryServices;
-  /** Whether an attempt may begin: it would end before the lease does. */
-  readonly holdsLease: boolean;
   /** Sends an event once and counts the attempt. */
   attempt(webhook: Webhook, event: { id: string; body: string }): Promise<[WebhookAttempt, Outcome]>;
   /** Saves what an instance has delivered. @returns whether it still holds the webhook, unchanged */
@@ -79,6 +77,8 @@ export class Delivery {
   #wait = 0;
   /** The places of many webhooks are not saved all at once. */
   #savedAt = performance.now() - Math.random() * QUIET_SAVE_INTERVAL;
+  /** When the latest save began that has renewed the claim. */
+  #renewedAt = Number.NEGATIVE_INFINITY;
   #saveTimer: NodeJS.Timeout | undefined;
   /** The latest save. Each waits for the one before it, so that none lands after a later one. */
   #saving: Promise<unknown> = Promise.resolve();
@@ -88,7 +88,7 @@ export class Delivery {
   /** Resolves when the last attempt has ended and the place is saved. */
   readonly done: Promise<void>;
 
-  /** @param instance the lease under which it is held: without that, nothing is saved */
+  /** @param instance who holds it: for others, nothing is saved */
   constructor(id: string, instance: string, host: DeliveryHost) {
     this.#id = id;
     this.#instance = instance;
@@ -243,7 +243,8 @@ export class Delivery {
     if (readableTypes(session.principal, [event.type])!.length === 0) return this.#acknowledge(event.id);
     const isDue = this.#webhook!.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
-    while (!this.#host.holdsLease && !this.#isInterrupted) await this.#pause(LEASE_PAUSE);
+    const claimAge = this.#host.services.clock.monotonic() - this.#renewedAt;
+    if (claimAge > MAX_CLAIM_AGE && !(await this.#save())) return false;
     if (this.#isInterrupted) return false;
     session.countRequest();
     const [attempt, outcome] = await this.#host.attempt(this.#webhook!, { id: event.id, body: json });
@@ -319,16 +320,19 @@ export class Delivery {
     clearTimeout(this.#saveTimer);
     this.#saveTimer = undefined;
     this.#savedAt = performance.now();
+    const wasUnsaved = this.#isUnsaved;
     this.#isUnsaved = false;
+    const began = this.#host.services.clock.monotonic();
     try {
       const isHeld = await this.#host.save(this.#instance, this.#webhook!, reason);
-      if (!isHeld) {
-        this.#isUnsaved = true;
+      if (isHeld) this.#renewedAt = began;
+      else {
+        this.#isUnsaved ||= wasUnsaved;
         this.interrupt();
       }
       return isHeld;
     } catch (error) {
-      this.#isUnsaved = true;
+      this.#isUnsaved ||= wasUnsaved;
       if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.#host.services.report(error);
       this.#wait = AWAY_PAUSE;
       if (!this.#isEnding) this.#saveTimer = setTimeout(() => void this.#save(), AWAY_PAUSE);

@@ -9,7 +9,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { LEASE_TIME } from '../../src/store/webhooks.ts';
+import { CLAIM_TIME } from '../../src/store/webhooks.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { expectRefusal, send } from '../kit/petstore.ts';
@@ -235,19 +235,18 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     for (const name of names) await second.store.table(Category).insert({ name });
   };
   const listed = async () => (await call(second, `/webhooks/${id}/attempts`)).json;
-  /** Ends the leases of others than the second instance, as if the time had passed in the database. */
-  const age = async () => {
-    const db = (second.store as MongoStore).client.db();
-    const instances = db.collection<{ _id: string; seenAt: Date }>('instances');
-    for (const { _id, seenAt } of await instances.find().toArray())
-      await instances.updateOne({ _id }, { $set: { seenAt: new Date(seenAt.getTime() - LEASE_TIME) } });
-  };
+  /** Ends the claims, as if the time had passed in the database. */
+  const age = () =>
+    (second.store as MongoStore).client
+      .db()
+      .collection('webhooks')
+      .updateMany({}, { $set: { lockedUntil: Date.now() } });
   /** Waits until what was received last is acknowledged and saved. */
   const saved = () =>
     expect
       .poll(async () => (await second.store.webhookById(id))!.progress.after, { timeout: 20_000 })
       .toBe(receiver.ids.at(-1));
-  const takenOver = () => second.logs.some((line) => line.includes('webhook taken over'));
+  const takenOver = () => second.logs.some((line) => line.includes('webhook claimed'));
 
   beforeAll(async () => {
     receiver = await Receiver.start();
@@ -294,7 +293,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     receiver.received.length = 0;
   });
 
-  it('takes over from an instance whose lease has ended, which comes back as another', async () => {
+  it('takes over from an instance whose claim has ended, which comes back as another', async () => {
     await write('A');
     await receiver.until(1);
     await expect.poll(async () => (await second.store.webhookById(id))!.progress.after).toBe(receiver.ids[0]);
@@ -302,7 +301,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     await age();
     second.deliver();
     await expect.poll(takenOver).toBe(true);
-    here.advance(LEASE_TIME + 1);
+    here.advance(CLAIM_TIME + 1);
     await proxy.open();
     await write(...numbered(10));
     await receiver.until(11);

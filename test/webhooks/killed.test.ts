@@ -4,7 +4,6 @@ import { expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
-import { LEASE_TIME } from '../../src/store/webhooks.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { send } from '../kit/petstore.ts';
@@ -59,23 +58,15 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
       };
       const seen = () => new Set(receiver.received.map(({ event }) => event.data.name)).size;
       /** The process that delivers, if it is known. */
-      const delivering = () =>
-        kills.length === 0
-          ? servers[0]
-          : servers.find(({ output }) => output().includes('webhook taken over'));
-      /** Kills the delivering process, after whose lease the other one takes over. Then there are two again. */
+      const delivering = () => servers.find(({ output }) => output().includes('webhook claimed'));
+      /** Kills the delivering process, after whose claim the other one takes over. Then there are two again. */
       const kill = async (victim: ServerProcess) => {
         victim.child.kill('SIGKILL');
         await victim.exited;
         kills.push(performance.now());
         servers.splice(servers.indexOf(victim), 1);
-        // As if its lease had ended, which takes LEASE_TIME.
-        await db
-          .collection<{ _id: string }>('instances')
-          .updateOne(
-            { _id: (await holder())! },
-            { $set: { seenAt: new Date(Date.now() - LEASE_TIME - 1_000) } },
-          );
+        // As if the time of its claim had passed.
+        await held.updateOne({ _id: id }, { $set: { lockedUntil: Date.now() } });
         servers.push(await startServer(settings));
       };
       const writing = write();

@@ -12,7 +12,7 @@ import { sessionsCollection } from './sessions.ts';
 import { documentsCollection } from './trusted-documents.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';
-import { instancesCollection, webhooksCollection } from './webhooks.ts';
+import { webhooksCollection } from './webhooks.ts';
 
 /** Changes a database of one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
@@ -47,7 +47,6 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   locksCollection,
   sessionsCollection,
   webhooksCollection,
-  instancesCollection,
 ];
 
 /**

@@ -1,10 +1,9 @@
 import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
 import type { Check } from '../table.ts';
 import {
-  LEASE_TIME,
+  CLAIM_TIME,
   type Webhook,
   type WebhookChange,
-  type WebhookClaim,
   type WebhookProgress,
   type WebhookSettings,
   type WebhookStore,
@@ -25,24 +24,14 @@ interface WebhookDocument {
   /** JSON text, because BSON would alter some values. */
   settings: string;
   progress: string;
-  /** The instance that delivers it. */
+  /** The instance that delivers it, until when by the server's clock, in milliseconds. */
   instance?: string;
+  lockedUntil?: bigint;
 }
 
 export const webhooksCollection: CollectionDefinition = {
   name: 'webhooks',
   indexes: [{ key: { apiKeyId: 1, createdAt: 1 } }, { key: { enabled: 1, instance: 1 } }],
-};
-
-/** An instance that delivers webhooks, with the time of its last sign of life by the server's clock. */
-interface InstanceDocument {
-  _id: string;
-  seenAt: Date;
-}
-
-export const instancesCollection: CollectionDefinition = {
-  name: 'instances',
-  indexes: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
 };
 
 const stored = ({ settings, progress }: Partial<Pick<Webhook, 'settings' | 'progress'>>) => ({
@@ -59,10 +48,15 @@ const toWebhook = ({ _id, apiKeyId, createdAt, version, settings, progress }: We
   progress: JSON.parse(progress) as WebhookProgress,
 });
 
-/** Webhooks, and the leases of the instances that deliver them. */
+/** By the server's clock, in milliseconds since 1970. */
+const NOW = { $toLong: '$$NOW' };
+
+/** A claim from now on, for updates by a pipeline. */
+const claimOf = (instance: string) => ({ instance, lockedUntil: { $add: [NOW, CLAIM_TIME] } });
+
+/** Webhooks, and the claims of the instances that deliver them. */
 export function mongoWebhooks({ db, options }: Database) {
   const webhooks = db.collection<WebhookDocument>(webhooksCollection.name);
-  const instances = db.collection<InstanceDocument>(instancesCollection.name);
   const locks = db.collection<{ _id: string; taken: number }>(locksCollection.name);
   const find = async (filter: object): Promise<Webhook[]> => {
     const sort = { createdAt: 1, _id: 1 } as const;
@@ -87,35 +81,19 @@ export function mongoWebhooks({ db, options }: Database) {
       webhookById: async (_id: string, instance?: string) =>
         (await find({ _id, ...(instance !== undefined && { instance }) }))[0] ?? null,
 
-      async claimWebhooks(instance: string): Promise<WebhookClaim[]> {
-        const me = await instances.findOneAndUpdate(
-          { _id: instance },
-          { $currentDate: { seenAt: true } },
-          { ...options, upsert: true, returnDocument: 'after' },
-        );
-        const projection = { _id: 1, version: 1, instance: 1 };
-        const all = await webhooks.find({ enabled: true }, { ...options, projection }).toArray();
-        // Read after the webhooks, so that an instance which has just claimed its first one is seen.
-        const holders = all.flatMap((webhook) => webhook.instance ?? []);
-        const alive = { $gt: new Date(me!.seenAt.getTime() - LEASE_TIME) };
-        const found = await instances.find({ _id: { $in: holders }, seenAt: alive }, options).toArray();
-        const living = new Set(found.map(({ _id }) => _id));
-        const claims: WebhookClaim[] = [];
-        for (const { _id, version, instance: holder } of all) {
-          if (holder !== instance) {
-            if (holder !== undefined && living.has(holder)) continue;
-            const free = { _id, enabled: true, instance: holder ?? { $exists: false } } as object;
-            const { matchedCount } = await webhooks.updateOne(free, { $set: { instance } }, options);
-            if (matchedCount === 0) continue;
-          }
-          const takenOver = holder !== undefined && holder !== instance;
-          claims.push({ id: _id, version: Number(version), takenOver });
-        }
-        return claims;
+      async claimWebhooks(instance) {
+        // A claim of one's own is renewed after a third of its time.
+        const left = { $cond: [{ $eq: ['$instance', instance] }, (CLAIM_TIME * 2) / 3, 0] };
+        const isDue = { $lt: ['$lockedUntil', { $add: [NOW, left] }] };
+        await webhooks.updateMany({ enabled: true, $expr: isDue }, [{ $set: claimOf(instance) }], options);
+        const held = await webhooks
+          .find({ enabled: true, instance }, { ...options, projection: { version: 1 } })
+          .toArray();
+        return held.map(({ _id, version }) => ({ id: _id, version: Number(version) }));
       },
 
-      async releaseWebhooks(instance: string): Promise<void> {
-        await instances.deleteOne({ _id: instance }, options);
+      async releaseWebhooks(instance) {
+        await webhooks.updateMany({ instance }, { $unset: { instance: true, lockedUntil: true } }, options);
       },
 
       async saveProgress(instance, { id, version, progress }, disabledReason) {
@@ -126,8 +104,8 @@ export function mongoWebhooks({ db, options }: Database) {
           if (!document) return false;
           settings = { ...toWebhook(document).settings, enabled: false, disabledReason };
         }
-        const $set = stored({ progress, ...(settings && { settings }) });
-        return (await webhooks.updateOne(held, { $set }, options)).matchedCount > 0;
+        const $set = { ...stored({ progress, ...(settings && { settings }) }), ...claimOf(instance) };
+        return (await webhooks.updateOne(held, [{ $set }], options)).matchedCount > 0;
       },
     } satisfies WebhookStore,
 

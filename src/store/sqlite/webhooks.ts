@@ -38,7 +38,7 @@ export function webhooks(db: SqliteConnection, writer: Writer) {
       async claimWebhooks() {
         await writer.closed();
         return db.json<WebhookClaim[]>(
-          `select json_group_array(json_object('id', id, 'version', version, 'takenOver', json('false')))
+          `select json_group_array(json_object('id', id, 'version', version))
            from webhooks where settings ->> 'enabled'`,
         )!;
       },
