@@ -356,6 +356,40 @@ describe.each(engines)('$name', (engine) => {
     });
   });
 
+  it('deletes no webhook that was changed since it was checked', async () => {
+    const { createWebhook, changeWebhook, deleteWebhook } = store.webhookWrites;
+    for (let round = 0; round < 10; round += 1) {
+      const [id, apiKeyId] = [randomUUID(), randomUUID()];
+      const settings = { url: 'https://example.com/', enabled: false, secrets: [] };
+      const progress = { after: '', moves: 0, attempted: 0, attempts: [] };
+      await createWebhook({ id, apiKeyId, createdAt: T, version: 1, settings, progress }, 1);
+      const [changed, deleted] = await Promise.all([
+        codeOf(() => changeWebhook(apiKeyId, id, () => ({ settings: { ...settings, enabled: true } }))),
+        codeOf(() =>
+          deleteWebhook(apiKeyId, id, ({ version }) => {
+            if (version !== 1) throw new AppError('PRECONDITION_FAILED', 'another version');
+          }),
+        ),
+      ]);
+      const isLeft = (await store.webhookById(id)) !== null;
+      expect([changed, deleted]).toEqual(
+        isLeft ? [undefined, 'PRECONDITION_FAILED'] : ['NOT_FOUND', undefined],
+      );
+    }
+  });
+
+  it('moves the last use of documents forwards alone', async () => {
+    const document = { list: randomUUID(), id: 'a', hash: 'f', text: '{ __typename }', addedAt: T };
+    await store.addDocuments([document]);
+    const used = async (id: string, lastUsedAt: number) => {
+      await store.touchDocuments([{ list: document.list, id, lastUsedAt }]);
+      return await store.documents(document.list);
+    };
+    expect(await used('unknown', T)).toEqual([document]);
+    expect(await used('a', T + 2)).toEqual([{ ...document, lastUsedAt: T + 2 }]);
+    expect(await used('a', T + 1)).toEqual([{ ...document, lastUsedAt: T + 2 }]);
+  });
+
   it('responds to a ping and names its engine', async () => {
     await store.ping();
     expect(store.engine).toBe(engine.name);
