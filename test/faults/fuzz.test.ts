@@ -151,123 +151,6 @@ function encodeURIComponentSafely(value: string): string {
   return encodeURIComponent(value.replace(/\p{Cs}/gu, ''));
 }
 
-describe('random requests', () => {
-  const kit = useGateway(sqlite);
-
-  it('responds in a documented format, never with 5xx, over REST', { timeout: 120_000 }, async () => {
-    await makeWorld(kit);
-    await fc.assert(
-      fc.asyncProperty(
-        method,
-        path,
-        search,
-        headers,
-        fc.option(body, { nil: undefined }),
-        async (verb, target, queryString, sentHeaders, content) => {
-          const hasBody = content !== undefined && !['GET', 'HEAD', 'TRACE'].includes(verb);
-          expectWellFormed(
-            await send(kit.gateway, `${verb} ${target}${queryString}`, {
-              headers: sentHeaders as Record<string, string>,
-              ...(hasBody && { body: content }),
-            }),
-          );
-        },
-      ),
-      { numRuns: RUNS },
-    );
-  });
-
-  it('responds in a documented format, never with 5xx, over GraphQL', { timeout: 120_000 }, async () => {
-    await makeWorld(kit);
-    await fc.assert(
-      fc.asyncProperty(
-        document,
-        json,
-        headers,
-        async (operation, variables, { accept: _accept, ...others }) => {
-          const content = `{"query":${JSON.stringify(operation)},"variables":${variables}}`;
-          expectWellFormed(
-            await send(kit.gateway, 'POST /graphql', {
-              body: content,
-              headers: { ...(others as Record<string, string>), 'content-type': 'application/json' },
-            }),
-          );
-        },
-      ),
-      { numRuns: RUNS },
-    );
-  });
-
-  it('responds in a documented format, never with 5xx, to any body or query string of /graphql', {
-    timeout: 120_000,
-  }, async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.oneof(
-          body,
-          json.map((item) => `[${item}]`),
-        ),
-        headers,
-        search,
-        fc.boolean(),
-        async (content, sentHeaders, queryString, isGet) => {
-          const call = { headers: sentHeaders as Record<string, string> };
-          const query = queryString.replace('status=', 'query=').replace('limit=', 'variables=');
-          expectWellFormed(
-            isGet
-              ? await send(kit.gateway, `GET /graphql${query}`, call)
-              : await send(kit.gateway, `POST /graphql${query}`, { ...call, body: content }),
-          );
-        },
-      ),
-      { numRuns: Math.ceil(RUNS / 4) },
-    );
-  });
-
-  it('still serves a query afterwards', async () => {
-    const sent = await query(kit.gateway, '{ __typename }');
-    expect(sent.json, sent.about).toEqual({ data: { __typename: 'Query' } });
-  });
-
-  it('responds 4xx in the common error format to malformed HTTP', async () => {
-    const { port } = new URL(kit.gateway.url);
-    const exchange = (bytes: string | Buffer) =>
-      new Promise<string>((resolve, reject) => {
-        const socket = connect(Number(port), '127.0.0.1', () => socket.end(bytes));
-        let response = '';
-        socket.setEncoding('latin1').on('data', (chunk) => {
-          response += chunk;
-        });
-        socket.on('close', () => resolve(response)).on('error', reject);
-      });
-    for (const bytes of [
-      'nonsense\r\n\r\n',
-      'GET / HTTP/9.9\r\n\r\n',
-      'GET /pets HTTP/1.1\r\n\r\n',
-      'GET /pets HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n',
-      `GET /pets HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
-      // What could smuggle a second request through a proxy.
-      ...[
-        'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
-        'content-length: 2\r\ncontent-length: 3\r\n\r\n{}',
-        'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
-        'transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n',
-      ].map((rest) => `POST /categories HTTP/1.1\r\nhost: x\r\n${rest}`),
-    ]) {
-      const response = await exchange(bytes);
-      expect(response.match(/^HTTP\/1\.1 /gm), bytes.slice(0, 100)).toHaveLength(1);
-      expect(response, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
-      const content = response.slice(response.indexOf('\r\n\r\n') + 4);
-      expect(response.toLowerCase(), response).toContain('content-type: application/json');
-      // These responses also have the rate-limit headers of the address.
-      expect(response, response).toMatch(/^X-RateLimit-Limit: 60\r$/m);
-      expect(response, response).toMatch(/^X-RateLimit-Remaining: \d+\r$/m);
-      expect(response, response).toMatch(/^X-RateLimit-Reset: \d+\r$/m);
-      expectErrorFormat(JSON.parse(content), response);
-    }
-  });
-});
-
 /** GraphQL documents assembled from random pieces; most have balanced braces. */
 const piece = fc.constantFrom(
   ...['pets', 'pet(id: 1)', 'pet(id: $id)', 'category(id: 1)', 'categories(first: 1)', 'orders', 'inventory'],
@@ -311,3 +194,106 @@ const document = fc.oneof(
   },
   { weight: 1, arbitrary: text },
 );
+
+describe('random requests', () => {
+  const kit = useGateway(sqlite);
+
+  it.each<[what: string, runs: number, sent: fc.Arbitrary<[line: string, headers: object, body: unknown]>]>([
+    [
+      'over REST',
+      RUNS,
+      fc
+        .tuple(method, path, search, headers, fc.option(body, { nil: undefined }))
+        .map(([verb, target, queryString, sentHeaders, content]) => [
+          `${verb} ${target}${queryString}`,
+          sentHeaders,
+          ['GET', 'HEAD', 'TRACE'].includes(verb) ? undefined : content,
+        ]),
+    ],
+    [
+      'over GraphQL',
+      RUNS,
+      fc
+        .tuple(document, json, headers)
+        .map(([operation, variables, { accept: _accept, ...others }]) => [
+          'POST /graphql',
+          { ...others, 'content-type': 'application/json' },
+          `{"query":${JSON.stringify(operation)},"variables":${variables}}`,
+        ]),
+    ],
+    [
+      'to any body or query string of /graphql',
+      Math.ceil(RUNS / 4),
+      fc
+        .tuple(
+          fc.oneof(
+            body,
+            json.map((item) => `[${item}]`),
+          ),
+          headers,
+          search,
+          fc.boolean(),
+        )
+        .map(([content, sentHeaders, queryString, isGet]) => [
+          `${isGet ? 'GET' : 'POST'} /graphql${queryString.replace('status=', 'query=').replace('limit=', 'variables=')}`,
+          sentHeaders,
+          isGet ? undefined : content,
+        ]),
+    ],
+  ])(
+    'responds in a documented format, never with 5xx, %s',
+    async (_what, numRuns, sent) => {
+      await makeWorld(kit);
+      await fc.assert(
+        fc.asyncProperty(sent, async ([line, sentHeaders, content]) => {
+          const call = {
+            headers: sentHeaders as Record<string, string>,
+            ...(content !== undefined && { body: content }),
+          };
+          expectWellFormed(await send(kit.gateway, line, call));
+        }),
+        { numRuns },
+      );
+      expect((await query(kit.gateway, '{ __typename }')).json).toEqual({ data: { __typename: 'Query' } });
+    },
+    120_000,
+  );
+
+  it('responds 4xx in the common error format to malformed HTTP', async () => {
+    const { port } = new URL(kit.gateway.url);
+    const exchange = (bytes: string | Buffer) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(port), '127.0.0.1', () => socket.end(bytes));
+        let response = '';
+        socket.setEncoding('latin1').on('data', (chunk) => {
+          response += chunk;
+        });
+        socket.on('close', () => resolve(response)).on('error', reject);
+      });
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      'GET / HTTP/9.9\r\n\r\n',
+      'GET /pets HTTP/1.1\r\n\r\n',
+      'GET /pets HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n',
+      `GET /pets HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+      // What could smuggle a second request through a proxy.
+      ...[
+        'content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
+        'content-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+        'transfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
+        'transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n',
+      ].map((rest) => `POST /categories HTTP/1.1\r\nhost: x\r\n${rest}`),
+    ]) {
+      const response = await exchange(bytes);
+      expect(response.match(/^HTTP\/1\.1 /gm), bytes.slice(0, 100)).toHaveLength(1);
+      expect(response, bytes.slice(0, 100)).toMatch(/^HTTP\/1\.1 4\d\d /);
+      const content = response.slice(response.indexOf('\r\n\r\n') + 4);
+      expect(response.toLowerCase(), response).toContain('content-type: application/json');
+      // These responses also have the rate-limit headers of the address.
+      expect(response, response).toMatch(/^X-RateLimit-Limit: 60\r$/m);
+      expect(response, response).toMatch(/^X-RateLimit-Remaining: \d+\r$/m);
+      expect(response, response).toMatch(/^X-RateLimit-Reset: \d+\r$/m);
+      expectErrorFormat(JSON.parse(content), response);
+    }
+  });
+});
