@@ -297,6 +297,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     await write('A');
     await receiver.until(1);
     await expect.poll(async () => (await second.store.webhookById(id))!.progress.after).toBe(receiver.ids[0]);
+    expect(await second.store.claimWebhooks('another')).toEqual([]);
     await proxy.close();
     await age();
     second.deliver();

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ChangeStream,
+  type ChangeStreamDeleteDocument,
+  type ChangeStreamInsertDocument,
   type ChangeStreamOptions,
+  type ChangeStreamUpdateDocument,
   type Document,
   MongoServerError,
   Timestamp,
@@ -13,12 +16,15 @@ import {
   type EventPage,
   type EventRequest,
   type EventStore,
+  eventTypesOf,
   examinedAtMost,
   type Following,
   type StoredEvent,
+  updateTypeOf,
 } from '../events.ts';
 import { within } from './batching.ts';
-import { type Change, createChangeEvents, timeOf } from './change-events.ts';
+import { codecOf, IMPORTED, SNAPSHOT } from './codec.ts';
+import { toId } from './collection.ts';
 import type { Database } from './database.ts';
 import { isHistoryLost, isUnavailable, portError } from './errors.ts';
 
@@ -34,6 +40,56 @@ const MAX_PAUSE = 2_000;
 const AGES = [7 * 86_400, 86_400, 3_600, 60, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
+
+/** The kinds of change events we use. */
+type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
+
+/** Translates changes of the records' documents to events. */
+function createChangeEvents(records: readonly AnyRecord[]) {
+  const byCollection = new Map(records.map((record) => [record.plural, { record, codec: codecOf(record) }]));
+  return {
+    /** The changes that are events. An update that clients do not see sets no snapshot. */
+    isEvent: {
+      'ns.coll': { $in: [...byCollection.keys()] },
+      $or: [
+        { operationType: 'insert', [`fullDocument.${IMPORTED}`]: { $exists: false } },
+        { operationType: 'update', [`updateDescription.updatedFields.${SNAPSHOT}`]: { $exists: true } },
+        { operationType: 'delete' },
+      ],
+    },
+
+    toEvent(change: Change): StoredEvent {
+      const { record, codec } = byCollection.get(change.ns.coll)!;
+      const types = eventTypesOf(record);
+      const _id = change.documentKey._id as unknown as bigint;
+      const id = (change._id as { _data: string })._data;
+      const time = timeOf(change);
+      switch (change.operationType) {
+        case 'insert':
+          return { id, type: types.created, time, record: codec.toRecord(change.fullDocument) };
+        case 'delete':
+          return { id, type: types.deleted, time, record: { id: toId(_id) } };
+        case 'update': {
+          const { updatedFields = {}, removedFields = [] } = change.updateDescription;
+          const changed = [...Object.keys(updatedFields), ...removedFields];
+          return {
+            id,
+            type: updateTypeOf(
+              record,
+              changed.filter((name) => name in record.fields),
+            ),
+            time,
+            record: codec.toRecord({ ...(updatedFields[SNAPSHOT] as Document), _id }),
+          };
+        }
+      }
+    },
+  };
+}
+
+/** The server's clock. Whole seconds before MongoDB 6. */
+const timeOf = ({ wallTime, clusterTime }: Change): number =>
+  wallTime instanceof Date ? wallTime.getTime() : (clusterTime?.getHighBits() ?? 0) * 1000;
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens

@@ -5,10 +5,10 @@ import { codecOf, collectionOf, foldedFieldsOf, type RecordDocument } from './co
 import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate, ignoreExisting } from './errors.ts';
-import { idempotencyCollection } from './idempotency.ts';
 import { countersCollection } from './ids.ts';
 import { locksCollection } from './locks.ts';
 import { sessionsCollection } from './sessions.ts';
+import { idempotencyCollection } from './transactions.ts';
 import { documentsCollection } from './trusted-documents.ts';
 import { usageCollection } from './usage.ts';
 import { usageHistoryCollection } from './usage-history.ts';

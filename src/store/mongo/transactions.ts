@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
+import type { EngineTransaction } from '../engine.ts';
 import { inTurn, type Send } from './batching.ts';
+import type { CollectionDefinition } from './collection.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isCommitUnknown, isDuplicateKey, isTransient, WriteConflict } from './errors.ts';
 import { createSessions } from './sessions.ts';
@@ -120,3 +122,39 @@ export function createTransactions(database: Database) {
 /** Whether work has lost to a concurrent write and nothing of it was written. */
 const isConflict = (error: unknown): boolean =>
   error instanceof WriteConflict || isDuplicateKey(error) || (isTransient(error) && !isCommitUnknown(error));
+
+interface IdempotencyDocument {
+  _id: { apiKeyId: string; idempotencyKey: string };
+  fingerprint: string;
+  /** JSON text, because BSON would alter some values. */
+  value: string;
+  expiresAt: Date;
+}
+
+export const idempotencyCollection: CollectionDefinition = {
+  name: 'idempotency',
+  indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }],
+};
+
+/**
+ * The kept outcomes of idempotent calls. Of parallel duplicates, all but one conflict, and then find the outcome of
+ * that one.
+ */
+export function mongoOutcomes({ db }: Database, attempt: Attempt) {
+  const outcomes = db.collection<IdempotencyDocument>(idempotencyCollection.name);
+  return {
+    async outcome({ apiKeyId, idempotencyKey, now }) {
+      await attempt.begin();
+      const _id = { apiKeyId, idempotencyKey };
+      const kept = await attempt.send(() => outcomes.findOne({ _id }, attempt.options));
+      // The database removes a document only within a minute after it has expired.
+      return kept && kept.expiresAt.getTime() > now ? kept : null;
+    },
+
+    async keepOutcome({ apiKeyId, idempotencyKey, fingerprint, now, keepFor }, value) {
+      const _id = { apiKeyId, idempotencyKey };
+      const kept = { fingerprint, value, expiresAt: new Date(now + keepFor) };
+      await attempt.send(() => outcomes.replaceOne({ _id }, kept, { ...attempt.options, upsert: true }));
+    },
+  } satisfies Pick<EngineTransaction, 'outcome' | 'keepOutcome'>;
+}
