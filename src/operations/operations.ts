@@ -55,7 +55,7 @@ export interface PreparedOperation {
   /** The names of its root fields, without meta fields. */
   rootFields: readonly string[];
   /** The scopes that a key needs for it. */
-  readonly scopes: ReadonlySet<string>;
+  scopes(): ReadonlySet<string>;
   /** Executes with compiled code if available. Errors are already masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /**
@@ -151,7 +151,6 @@ export class Operations {
   ): PreparedOperation {
     const { operation, selected, documents } = plan;
     const { node } = operation;
-    const needs = () => this.#needsOf(operation);
     const interpret = (part: number): Executor => {
       const args = {
         schema: this.#schemas[node.operation],
@@ -168,9 +167,7 @@ export class Operations {
       charges: price.fields,
       mutations: node.operation === 'mutation' ? countWrites(selected.selection) : 0,
       rootFields: plan.rootFields,
-      get scopes() {
-        return needs().scopes;
-      },
+      scopes: () => this.#needsOf(operation).scopes,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         const code = this.#compiler.codeFor(plan, variables);

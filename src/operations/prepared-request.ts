@@ -77,7 +77,7 @@ export async function prepareRequest(
       const operation = operations.prepare(toOperationRequest(named, persisted));
       if (!mayMutate && operation.operation.operation !== 'query')
         throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
-      if (principal.scopes) requireScopes(principal, operation.scopes);
+      if (principal.scopes) requireScopes(principal, operation.scopes());
       prepared.push(operation);
     } catch (error) {
       if (error instanceof OperationRefused) prepared.push(error);

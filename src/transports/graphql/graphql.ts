@@ -133,7 +133,7 @@ export class GraphQLTransport implements Transport {
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
       );
     session.subject = { transport: 'stream', operations: prepared.charges };
-    session.require((principal) => requireScopes(principal, operation.scopes));
+    session.require((principal) => requireScopes(principal, operation.scopes()));
     await session.require((principal) => this.#services.trusted.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
