@@ -123,7 +123,8 @@ withBrowser('REST docs', (kit) => {
     await expect.poll(() => topOf('updateOrder')).toBeLessThan(300);
     await page.goto(kit.gateway.url + link);
     await expect.poll(() => tab.editorText(), { timeout: 15_000 }).toContain('query getCategory(');
-    expect(await page.locator('.graphiql-editor-tool').first().innerText()).toContain('"categoryId"');
+    const variables = page.locator('.graphiql-editor-tool').first();
+    await expect.poll(() => variables.innerText()).toContain('"categoryId"');
     await tab.done('docs-and-graphiql');
   }, 60_000);
 });
