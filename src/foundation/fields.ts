@@ -142,6 +142,26 @@ export const name = (description: string, example: string): Required<string> => 
   };
 };
 
+/**
+ * A code, such as a tracking number: 1 to `maxLength` printable ASCII characters. Stored trimmed and in upper case, so that
+ * codes that differ by case only are the same.
+ */
+export const code = (maxLength: number, description: string, example: string): Required<string> => {
+  const [edge, inner] = ['[!-`{-~]', '[ -`{-~]'];
+  return {
+    ...declared('text', description, example),
+    schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
+    inputSchema: {
+      type: 'string',
+      minLength: 1,
+      pattern: `^\\s*[!-~]([ -~]{0,${maxLength - 2}}[!-~])?\\s*$`,
+    },
+    limits: `1 to ${count(maxLength)} ASCII characters, stored in upper case`,
+    maxLength,
+    rule: () => rules.code(maxLength),
+  };
+};
+
 export const integer = (
   minimum: number,
   maximum: number,

@@ -57,6 +57,15 @@ export const name = () =>
     .transform((value) => value.trim())
     .pipe(text(1, MAX_NAME_LENGTH));
 
+/** A code. Stored trimmed and in upper case. */
+export const code = (max: number) =>
+  name()
+    .transform((value) => value.toUpperCase())
+    .refine(
+      (value) => value.length <= max && /^[ -~]*$/.test(value),
+      `must have 1 to ${max} printable ASCII characters`,
+    );
+
 export const integer = (min: number, max: number) => {
   const rule = `must be an integer from ${min} to ${max}`;
   return z

@@ -9,6 +9,7 @@ import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   breaksRule,
+  canonical,
   conditionsOf as conditions,
   declarations,
   holdsOf,
@@ -153,10 +154,6 @@ class Model {
       .map(([id]) => id);
   }
 }
-
-/** What a value is after it was stored: an instant in UTC, a name trimmed. */
-const canonical = (kind: string, value: unknown): unknown =>
-  kind === 'instant' ? new Date(value as string).toISOString().replace('.000Z', 'Z') : value;
 
 /** One gateway, asked by any interface. Ids are texts. */
 class Program {
@@ -390,7 +387,8 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     const areUnknown = pick([true, false, false, false]);
     for (const { name, presence } of fieldsOf(n)) {
       if (presence !== 'required' && pick([true, false, false])) {
-        if (presence === 'defaulted') values[name] = canonical('', POOL[kindOf(n, name) as 'integer'][0]);
+        if (presence === 'defaulted')
+          values[name] = canonical(kindOf(n, name), POOL[kindOf(n, name) as 'integer'][0]);
         continue;
       }
       const isReference = specs[n]!.references.some((one) => referenceName(one) === name);

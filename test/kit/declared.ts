@@ -17,7 +17,7 @@ export type Since = 'never' | 'start' | 'restart';
 
 export interface FieldSpec {
   name: string;
-  kind: 'integer' | 'boolean' | 'choice' | 'instant' | 'date' | 'text' | 'name';
+  kind: 'integer' | 'boolean' | 'choice' | 'instant' | 'date' | 'text' | 'name' | 'code';
   presence: fields.Presence;
   since: Exclude<Since, 'never'>;
   sorted: Since;
@@ -40,7 +40,7 @@ export interface RecordSpec {
   unique: Since;
 }
 
-const KINDS = ['integer', 'boolean', 'choice', 'instant', 'date', 'text', 'name'] as const;
+const KINDS = ['integer', 'boolean', 'choice', 'instant', 'date', 'text', 'name', 'code'] as const;
 /** Words of SQL, of this gateway and of its engines. */
 const NAMES =
   'order version group select index from default case written check primary type value parent count key data page input nameFolded table'.split(
@@ -104,7 +104,14 @@ export const POOL: Readonly<Record<FieldSpec['kind'], readonly unknown[]>> = {
   instant: ['2026-01-31T09:30:00Z', '1969-12-31T23:59:59.5Z', '2026-01-31T09:30:00.001Z'],
   date: ['2026-01-31', '0999-12-31', '2026-02-01'],
   text: ['', 'eve', LONG, 'Éva', 'ﬁn', 'fin', '\u{1f436}', '\ufffd', 'E"\\'],
+  code: ['x-1', 'X-1', '1z 9'],
   name: ['Eve', 'éva', 'Straße', 'strasse', '\u{1f436}', '\ufffd'],
+};
+
+/** What a value is after it was stored: an instant in UTC, a code in upper case. */
+export const canonical = (kind: string, value: unknown): unknown => {
+  if (kind === 'instant') return new Date(value as string).toISOString().replace('.000Z', 'Z');
+  return kind === 'code' ? (value as string).toUpperCase() : value;
 };
 
 /** The longest text: a rule that the restart makes stricter. */
@@ -119,9 +126,12 @@ function fieldOf({ kind, presence }: FieldSpec, stage: Since, choices: fields.Ch
     date: () => fields.date('A day', '2026-01-31'),
     text: () => fields.text(lengthAt(stage), 'A text', 'eve'),
     name: () => fields.name('A name', 'Eve'),
+    code: () => fields.code(10, 'A code', 'X-1'),
   }[kind]() as fields.Field;
   if (presence === 'optional') return fields.optional(declared);
-  return presence === 'defaulted' ? fields.defaulting(POOL[kind][0] as never, declared) : declared;
+  return presence === 'defaulted'
+    ? fields.defaulting(canonical(kind, POOL[kind][0]) as never, declared)
+    : declared;
 }
 
 const isBy = (stage: Since, given: Since): boolean =>
@@ -136,9 +146,11 @@ export const specsAt = (spec: RecordSpec, stage: Since): FieldSpec[] =>
       field.since === 'restart' && field.presence === 'required' ? { ...field, presence: 'optional' } : field,
     );
 
+const isText = ({ kind }: FieldSpec): boolean => kind === 'text' || kind === 'name' || kind === 'code';
+
 /** The fields that no two records may have in common at a stage. */
 export const uniqueAt = (spec: RecordSpec, stage: Since): string[] | undefined => {
-  const [first] = specsAt(spec, 'start').filter(({ kind }) => kind === 'name' || kind === 'text');
+  const [first] = specsAt(spec, 'start').filter(isText);
   const names = [...spec.references.slice(0, 1).map(referenceName), ...(first ? [first.name] : [])];
   return isBy(stage, spec.unique) && first ? names : undefined;
 };
@@ -182,7 +194,6 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
       ...given.filter(({ sorted }) => isBy(stage, sorted)).map(({ name }) => name),
       ...spec.references.filter(({ sorted }) => isBy(stage, sorted)).map(referenceName),
     ].slice(0, 4);
-    const isText = ({ kind }: FieldSpec) => kind === 'text' || kind === 'name';
     const filters = [
       ...given
         .filter((one) => one.filtered && !(isText(one) && sorts.includes(one.name)))
