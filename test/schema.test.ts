@@ -10,6 +10,7 @@ import {
   fill,
   makeWorld,
   onAnyEngine,
+  PET_FIELDS,
   query,
   sqlite,
   useGateway,
@@ -236,8 +237,8 @@ describe('validation before execution', () => {
     [NEW_PET, { input: {} }, 'name: is required; categoryId: is required.'],
     [
       NEW_PET,
-      { input: { name: 7, categoryId: 0, status: 'gone', age: 1 } },
-      `name: must be a string; categoryId: ${ID_RULE}; status: must be one of available, pending, sold; age: is not a known field (known: name, categoryId, status).`,
+      { input: { name: 7, categoryId: 0, status: 'gone', colour: 1 } },
+      `name: must be a string; categoryId: ${ID_RULE}; status: must be one of available, pending, sold; colour: is not a known field (known: ${PET_FIELDS}).`,
     ],
     [
       NEW_ORDER,
@@ -307,7 +308,7 @@ describe('validation before execution', () => {
         '{ pets(filter: {status: SOLD}) { totalCount } }',
         '{ pets(filter: {status: "sold"}) { totalCount } }',
         'mutation { createPet(input: {name: "x"}) { id } }',
-        'mutation { createPet(input: {name: "x", categoryId: 1, age: 1}) { id } }',
+        'mutation { createPet(input: {name: "x", categoryId: 1, colour: 1}) { id } }',
         'subscription { x }',
         'query A { __typename } query B { __typename }',
         'query A { __typename } query A { __typename }',

@@ -1,4 +1,4 @@
-import type { Choices, Computed, Field } from '../foundation/fields.ts';
+import type { Choices, Field, Presence } from '../foundation/fields.ts';
 
 /** Options of an output field: what its declaration says. */
 export const exposed = <F extends Field>({ description, presence, maxLength }: F) => ({
@@ -8,9 +8,11 @@ export const exposed = <F extends Field>({ description, presence, maxLength }: F
 });
 
 /** Options of an output field that is computed. */
-export const shownAs = <F extends Computed>(field: F) => ({
+export const shownAs = <T, P extends Presence, R>(
+  field: Field<T, P> & { compute(record: R): T | undefined },
+) => ({
   ...exposed(field),
-  resolve: (record: never) => field.compute(record) ?? (null as never),
+  resolve: (record: R) => (field.compute(record) ?? null) as P extends 'optional' ? T | null : T,
 });
 
 const described = ({ description, limits }: Field): string =>

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { type AnyRecord, inputFields } from '../../src/foundation/record.ts';
+import { findersOf } from '../../src/kit/list-arguments.ts';
 import type { QueryParameter } from '../../src/rows/parameter.ts';
 import type { Route } from '../../src/rows/route.ts';
 import { cases } from '../kit/cases.ts';
@@ -59,13 +60,16 @@ function anyValue({ kind, choices, range, reference }: Field): fc.Arbitrary<unkn
   return fc.constantFrom('', 'Rex', ' Zoë 🐕 ', '"\\', 'x'.repeat(200));
 }
 
+const isFinder = (record: AnyRecord, name: string): boolean =>
+  findersOf(record).some(([found]) => found === name);
+
 function anyParameter({ name, schema }: QueryParameter, record: AnyRecord): fc.Arbitrary<unknown> {
   if (name === 'limit') return fc.constantFrom(1, 2, 100);
   if (name === 'sort') return fc.constantFrom(...(schema.enum as string[]));
   if (name === 'after') return position;
   const field: Field = record.fields[name];
   if (field.choices) return fc.subarray([...field.choices.values], { minLength: 1 });
-  return record.sorts.includes(name) ? fc.constantFrom('r', 'ZOË') : anyValue(field);
+  return isFinder(record, name) ? fc.constantFrom('r', 'ZOË') : anyValue(field);
 }
 
 const anyStep: fc.Arbitrary<Step> = fc.constantFrom(...ROWS.keys()).chain((operation) => {
@@ -88,7 +92,9 @@ const anyStep: fc.Arbitrary<Step> = fc.constantFrom(...ROWS.keys()).chain((opera
   return fc.record({
     operation: fc.constant(operation),
     at: position,
-    parameters: fc.record(Object.fromEntries(parameters), { requiredKeys: [] }).map(consistent),
+    parameters: fc
+      .record(Object.fromEntries(parameters), { requiredKeys: [] })
+      .map((given) => consistent(record, given)),
     ...(route.body && {
       body: fc.record(Object.fromEntries(body), { requiredKeys }) as fc.Arbitrary<Values>,
     }),
@@ -102,9 +108,11 @@ const FIRST_STEPS = RECORDS.map((record): Step => {
   return { operation: `create${record.type}`, at: -1, parameters: {}, body: Object.fromEntries(body) };
 });
 
-/** Records are found by a name in its order, and ids are places of lists in the order of ids. */
-function consistent({ sort, after, ...others }: Values): Values {
-  if (others.name !== undefined) return others;
+/** Records are found by one text in its order, and ids are places of lists in the order of ids. */
+function consistent(record: AnyRecord, { sort, after, ...others }: Values): Values {
+  const [first, ...more] = Object.keys(others).filter((name) => isFinder(record, name));
+  for (const name of more) delete others[name];
+  if (first !== undefined) return others;
   return { ...others, ...(sort === undefined ? after !== undefined && { after } : { sort }) };
 }
 

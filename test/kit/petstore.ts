@@ -4,8 +4,12 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { ERRORS, type ErrorCode } from '../../src/foundation/errors.ts';
+import { inputFields } from '../../src/foundation/record.ts';
 import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
 import { type Engine, engines, enginesAtLength, type OpenedStore } from './stores.ts';
+
+/** As messages name them. */
+export const PET_FIELDS = Object.keys(inputFields(Pet)).join(', ');
 
 /** A reply and its request, for the output of failed tests. */
 export interface Sent extends Reply {

@@ -7,8 +7,20 @@ import type { Store } from '../../src/store/store.ts';
 
 type Values = Record<string, unknown>;
 
+let created = 0;
+
+/** A value like the example of a field, but another one each time. */
+function another({ kind, choices, example, maxLength, range }: Field): unknown {
+  created++;
+  if (kind === 'text' && !choices) return `${created} ${example}`.slice(0, maxLength);
+  if (range) return range[0] + (created % (range[1] - range[0] + 1));
+  const time = Date.parse('2026-01-01T00:00:00Z') + created * 86_400_000;
+  if (kind === 'instant') return new Date(time).toISOString().replace('.000Z', 'Z');
+  return kind === 'date' ? new Date(time).toISOString().slice(0, 10) : example;
+}
+
 /**
- * The examples of a record's declaration, with new parents.
+ * The examples of a record's declaration, with new parents. What only one record may have is another value each time.
  *
  * @param names only these of its fields
  * @param parent the id of all that it refers to instead
@@ -21,9 +33,11 @@ export async function valuesOf(
 ): Promise<Values> {
   const fields = Object.entries(record.fields as Record<string, Field>);
   const values: Values = {};
-  for (const [name, { example, reference }] of fields.filter(([field]) => names.includes(field))) {
-    const referred = RECORDS.find(({ kind }) => kind === reference?.parent.kind);
-    values[name] = referred ? (parent ?? (await create(store, referred))) : example;
+  const unique = new Set(record.unique.flat());
+  for (const [name, field] of fields.filter(([each]) => names.includes(each))) {
+    const referred = RECORDS.find(({ kind }) => kind === field.reference?.parent.kind);
+    if (referred) values[name] = parent ?? (await create(store, referred));
+    else values[name] = unique.has(name) ? another(field) : field.example;
   }
   return values;
 }

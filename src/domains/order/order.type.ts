@@ -22,7 +22,7 @@ import { Order } from './order.ts';
 
 const { fields } = Order;
 
-const OrderType = builder.objectRef<Order>(Order.type).implement({
+export const OrderType = builder.objectRef<Order>(Order.type).implement({
   interfaces: [NodeInterface],
   description: Order.description,
   fields: (t) => ({

@@ -12,6 +12,7 @@ import {
   fill,
   makeWorld,
   onAnyEngine,
+  PET_FIELDS,
   send,
   type World,
 } from '../../kit/petstore.ts';
@@ -184,8 +185,8 @@ PUT /pets/${MISSING} {"name":"Tom","categoryId":${MISSING}}
   NOT_FOUND There is no pet ${MISSING}.
 POST /pets {}
   VALIDATION_FAILED name: is required; categoryId: is required.
-POST /pets {"name":7,"categoryId":"1","status":"gone","age":3,"id":1}
-  VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold; age: is not a known field (known: name, categoryId, status); id: is not a known field.
+POST /pets {"name":7,"categoryId":"1","status":"gone","colour":3,"id":1}
+  VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold; colour: is not a known field (known: ${PET_FIELDS}); id: is not a known field.
 POST /pets {"name":null,"categoryId":null,"status":null}
   VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold.
 POST /pets {"name":" \t ","categoryId":$C}
@@ -205,7 +206,7 @@ PUT /pets/$P {"id":null,"name":"Max","categoryId":$C}
 PATCH /pets/$P {"id":$F}
   VALIDATION_FAILED id: must equal the id in the path.
 PATCH /pets/$P {"quantity":1}
-  VALIDATION_FAILED quantity: is not a known field (known: name, categoryId, status).
+  VALIDATION_FAILED quantity: is not a known field (known: ${PET_FIELDS}).
 POST /categories {"description":7}
   VALIDATION_FAILED name: is required; description: must be a string.
 POST /categories {"name":"x","description":null}
