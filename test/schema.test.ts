@@ -260,7 +260,7 @@ describe('validation before execution', () => {
     [
       'query ($statuses: [PetStatus!]) { pets(filter: { status: $statuses }) { nodes { id } } }',
       { statuses: ['sold', 'gone', 7] },
-      'statuses.1: Value "gone" does not exist in "PetStatus" enum; statuses.2: Enum "PetStatus" cannot represent non-string value: 7.',
+      'statuses.1: Value "gone" does not exist in "PetStatus" enum (known: available, pending, sold); statuses.2: Enum "PetStatus" cannot represent non-string value: 7.',
     ],
   ])('refuses %s with %j as VALIDATION_FAILED', async (text, variables, message) => {
     const sent = await query(kit.gateway, text, variables);

@@ -25,13 +25,19 @@ const MAX_ROW_LENGTH = 1_000_000;
  * The rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line. Memory does not
  * grow with the file.
  *
+ * @param columns those that a header may name
  * @throws UsageError if it can't be read, or is not UTF-8
  */
-export async function* rowsOf(file: string, record: AnyRecord, onFault: OnFault): AsyncGenerator<Row> {
+export async function* rowsOf(
+  file: string,
+  { fields }: AnyRecord,
+  columns: readonly string[],
+  onFault: OnFault,
+): AsyncGenerator<Row> {
   const head = headOf(file);
   try {
     if (head.trimStart().startsWith('{')) yield* jsonRows(file, onFault);
-    else yield* csvRows(file, head, record, onFault);
+    else yield* csvRows(file, head, fields, columns, onFault);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
@@ -59,11 +65,12 @@ async function* textOf(file: string): AsyncGenerator<string> {
 async function* csvRows(
   file: string,
   head: string,
-  { fields }: AnyRecord,
+  fields: Fields,
+  columns: readonly string[],
   onFault: OnFault,
 ): AsyncGenerator<Row> {
   const parser = parse({
-    columns: (names: string[]) => names.map((name) => name.trim()),
+    columns: (names: string[]) => checkedHeader(names, columns),
     delimiter: delimiterOf(head),
     info: true,
     trim: true,
@@ -82,9 +89,25 @@ async function* csvRows(
   }>) {
     const values = Object.entries(record)
       .filter(([, cell]) => cell !== '')
-      .map(([name, cell]) => [name, parsedCell(cell, (fields as Fields)[name])]);
+      .map(([name, cell]) => [name, parsedCell(cell, fields[name])]);
     yield { line: info.lines, values: Object.fromEntries(values) };
   }
+}
+
+/** @throws UsageError once for what would be wrong with each row */
+function checkedHeader(names: readonly string[], columns: readonly string[]): string[] {
+  const header = names.map((name) => name.trim());
+  const unknown = header.filter((name) => !columns.includes(name));
+  const repeated = header.filter((name, n) => header.indexOf(name) < n);
+  if (unknown.length + repeated.length === 0) return header;
+  const known = `The columns are ${columns.join(', ')}.`;
+  throw refused(
+    [
+      'Nothing was loaded: the header is wrong.',
+      ...unknown.map((name) => `${name}: is no column. ${known}`),
+      ...repeated.map((name) => `${name}: is there twice.`),
+    ].join('\n'),
+  );
 }
 
 /** The separator that the header has most of. */

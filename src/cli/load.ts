@@ -58,7 +58,7 @@ interface NewRecord {
  * Adds the records of a file by the rules of any write, with their events. The whole file is checked before anything is
  * written.
  *
- * @throws UsageError with all faults, or with the line to go on from
+ * @throws UsageError with all faults, or with the line to continue from
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
   if (options.file !== '-') return await loadFile(store, options);
@@ -191,7 +191,7 @@ async function write(store: Store, options: LoadOptions): Promise<void> {
     }
   } catch (error) {
     const { message } = (error instanceof AppError ? (error.cause ?? error) : error) as Error;
-    throw refused(`${message}\nLoaded ${count(loaded)} ${record.plural}. Go on with --from ${next}.`);
+    throw refused(`${message}\nLoaded ${count(loaded)} ${record.plural}. Continue with --from ${next}.`);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }
@@ -267,7 +267,7 @@ async function* batchesOf(
 ): AsyncGenerator<NewRecord[]> {
   const reader = new RecordReader(record, createParents);
   let batch: NewRecord[] = [];
-  for await (const row of rowsOf(file, record, faults.add)) {
+  for await (const row of rowsOf(file, record, reader.columns, faults.add)) {
     if (row.line < from) continue;
     const read = reader.read(row, faults);
     if (!read) continue;
@@ -284,7 +284,8 @@ class RecordReader {
   readonly #rules: z.ZodObject;
   readonly #byName: readonly NameColumn[];
   readonly #createParents: boolean;
-  readonly #columns: string;
+  /** What a row may have. */
+  readonly columns: readonly string[];
 
   constructor(record: AnyRecord, createParents: boolean) {
     const { optional, id } = graphqlDialect;
@@ -308,9 +309,7 @@ class RecordReader {
         };
       });
     this.#createParents = createParents;
-    this.#columns = [...Object.keys(this.#rules.shape), ...this.#byName.map(({ column }) => column)].join(
-      ', ',
-    );
+    this.columns = [...Object.keys(this.#rules.shape), ...this.#byName.map(({ column }) => column)];
   }
 
   /** @returns undefined if the row breaks a rule */
@@ -338,7 +337,7 @@ class RecordReader {
       faults.add(
         line,
         message === UNKNOWN_FIELD_RULE
-          ? `${path}: is no field. The fields are ${this.#columns}`
+          ? `${path}: is no field. The fields are ${this.columns.join(', ')}`
           : `${path}: ${message}`,
       );
     return issues.length === 0 ? { line, values: data as Record<string, unknown>, parents } : undefined;

@@ -70,7 +70,7 @@ function loaderFor<T>({ caller, turns }: Source, { read, draw }: Reading<T>): Lo
 }
 
 /** Never sent, because the client is gone. */
-const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client went away.');
+const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client disconnected.');
 
 /** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T extends { id: Id }> {

@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { MAX_LISTED_ISSUES } from '../foundation/errors.ts';
-import { OperationRefused, publicError, tooComplex } from './result.ts';
+import { namingValues, OperationRefused, publicError, tooComplex } from './result.ts';
 
 /** More tokens than any legitimate operation needs, yet parsed and validated within milliseconds. */
 const MAX_TOKENS = 2_000;
@@ -82,7 +82,7 @@ export class Documents {
     if (aborted) throw new OperationRefused([publicError(aborted, 'QUERY_TOO_COMPLEX')]);
     if (errors.length > 0) {
       const named = errors.slice(0, MAX_LISTED_ISSUES);
-      throw new OperationRefused(named.map((error) => validationError(ast, error)));
+      throw new OperationRefused(named.map((error) => this.#format(ast, error)));
     }
     const operations = new Map<string, Operation>();
     const document = { text, ast, operations };
@@ -90,6 +90,12 @@ export class Documents {
       if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { document, node });
     }
     return document;
+  }
+
+  #format(ast: DocumentNode, error: GraphQLError): GraphQLFormattedError {
+    const formatted = validationError(ast, error);
+    if (this.#hideSuggestions) return formatted;
+    return { ...formatted, message: namingValues(this.#schema, formatted.message) };
   }
 
   #errorsOf(ast: DocumentNode): readonly GraphQLError[] {

@@ -1,4 +1,10 @@
-import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import {
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  isEnumType,
+} from 'graphql';
 import { AppError, clipped, ERRORS, type ErrorCode, MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 
 /** An execution result as sent to clients. */
@@ -55,6 +61,14 @@ export class OperationRefused extends Error {
 
 /** @param why what the operation has too much of: `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
+
+/** Adds the known values to a message of graphql-js that suggests no other value of an enum. */
+export function namingValues(schema: GraphQLSchema, message: string): string {
+  const type = schema.getType(/ in "(\w+)" enum\.$/.exec(message)?.[1] ?? '');
+  if (!isEnumType(type)) return message;
+  const known = type.getValues().map(({ name }) => name);
+  return message.replace(/\.$/, ` (known: ${known.join(', ')}).`);
+}
 
 /** Formats one entry of `errors`, with code and status from the error table. */
 export function publicError(

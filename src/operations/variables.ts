@@ -13,6 +13,7 @@ import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/e
 import { idIssues, issuePath } from '../kit/arguments.ts';
 import { inputRulesOf, parseInput } from '../kit/input-rules.ts';
 import type { Needs } from './needs.ts';
+import { namingValues } from './result.ts';
 
 /** Coerced variable values. */
 export type Variables = Readonly<Record<string, unknown>>;
@@ -51,7 +52,7 @@ export function coerceVariables(
       coerced[name] =
         rules && given !== null
           ? parseInput(rules, given, issues, name)
-          : coerceValue(type, given, name, issues, suggest);
+          : coerceValue(type, given, name, issues, suggest ? schema : undefined);
     }
     const value = coerced[name];
     if (value === null && neverNull.has(name)) issues.push({ path: name, message: 'must not be null' });
@@ -69,14 +70,15 @@ function coerceValue(
   given: unknown,
   name: string,
   issues: Issue[],
-  suggest: boolean,
+  schema: GraphQLSchema | undefined,
 ) {
-  const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, error) => {
-    issues.push({ path: issuePath(name, path), message: error.message.replace(/\.$/, '') });
+  const onError: Parameters<typeof coerceInputValue>[2] = (path, _value, { message }) => {
+    const text = schema ? namingValues(schema, message) : message;
+    issues.push({ path: issuePath(name, path), message: text.replace(/\.$/, '') });
     if (issues.length >= MAX_LISTED_ISSUES) throw ENOUGH;
   };
   try {
-    return coerceInputValue(given, type, onError, !suggest);
+    return coerceInputValue(given, type, onError, !schema);
   } catch (error) {
     if (error !== ENOUGH) throw error;
     return undefined;

@@ -108,7 +108,7 @@ export class Targets {
     if (this.permits(url.protocol, literal)) return undefined;
     return !isSecure && !this.#allowed.has(literal) && isPublic(literal)
       ? 'must be an https:// address'
-      : 'must not lead to an address that is not public, unless WEBHOOK_ALLOW has its network';
+      : 'must lead to a public address; the operator permits other networks by WEBHOOK_ALLOW';
   }
 
   /**

@@ -72,18 +72,18 @@ describe.each(engines)('loading a file to $name', (engine) => {
     await store.table(Category).insert({ name: 'Cats' });
     await store.table(Category).insert({ name: 'Cats' });
     const content = [
-      'name,category.name,categoryId,status,quantity,colour',
-      ',,1,gold,-1,',
-      '"two\nlines",,1,,,',
-      'Rex,Dogs,,,,',
-      'Mimi,Cats,,,,',
-      'Tom,Cats,1,,,red',
-      'Luna,,99,,,',
+      'name,category.name,categoryId,status,quantity',
+      ',,1,gold,-1',
+      '"two\nlines",,1,,',
+      'Rex,Dogs,,,',
+      'Mimi,Cats,,,',
+      'Tom,Cats,1,,',
+      'Luna,,99,,',
       'Kiwi,,1',
-      'Good,,1,sold,2,',
+      'Good,,1,sold,2',
     ].join('\n');
     const message = await loadFrom('pets', content).catch(fault);
-    expect(message).toBe(`Nothing was loaded: 10 faults.
+    expect(message).toBe(`Nothing was loaded: 9 faults.
 line 2: name: is required
 line 2: status: must be one of available, pending, sold
 line 2: quantity: must be an integer from 0 to 2147483647
@@ -91,10 +91,21 @@ line 4: name: must not contain control characters
 line 5: category.name: there is no category called Dogs; --create-parents makes it
 line 6: category.name: several categories are called Cats; use ids
 line 7: category.name: is given beside categoryId
-line 7: colour: is no field. The fields are name, categoryId, status, quantity, category.name
 line 8: categoryId: there is no category 99
-line 9: Invalid Record Length: columns length is 6, got 3`);
+line 9: Invalid Record Length: columns length is 5, got 3`);
     expect(await pets()).toEqual([]);
+  });
+
+  it('says once what is wrong with a header, and shows the first 50 faults', async () => {
+    const rows = Array.from({ length: 70 }, (_, n) => `Pet ${n},a\n`).join('');
+    const columns = 'The columns are name, categoryId, status, quantity, category.name';
+    expect(await loadFrom('pets', `name,colour,name\nRex,red,Tom\n${rows}`).catch(fault)).toBe(
+      `Nothing was loaded: the header is wrong.\ncolour: is no column. ${columns}.\nname: is there twice.`,
+    );
+    const message = await loadFrom('pets', `name,categoryId\n${rows}`).catch(fault);
+    expect(message).toMatch(/^Nothing was loaded: 70 faults\.\n(line .*\n){50}… and 20 more$/);
+    const unknown = await loadFrom('pets', '{"name":"Rex","categoryId":1,"colour":"red"}').catch(fault);
+    expect(unknown).toContain('line 1: colour: is no field. The fields are name');
   });
 
   it('creates missing parents once, and nothing on a dry run', async () => {
@@ -110,7 +121,7 @@ line 9: Invalid Record Length: columns length is 6, got 3`);
     expect(await store.table(Pet).count({ categoryId: '1' })).toBe(300);
   });
 
-  it('says which line to go on from, from which exactly the rest is loaded', async () => {
+  it('says which line to continue from, from which exactly the rest is loaded', async () => {
     const { id } = await store.table(Category).insert({ name: 'Dogs' });
     const content = 'name,categoryId\n'.concat(...Array.from({ length: 600 }, (_, n) => `Pet ${n},${id}\n`));
     const file = fileOf(content);
@@ -123,7 +134,7 @@ line 9: Invalid Record Length: columns length is 6, got 3`);
     };
     const options = { record: Pet, file, dryRun: false, createParents: false, onProgress: () => {} };
     const message = await load(interrupted, { ...options, from: 1 }).catch(fault);
-    expect(message).toBe('The disk is full.\nLoaded 250 pets. Go on with --from 252.');
+    expect(message).toBe('The disk is full.\nLoaded 250 pets. Continue with --from 252.');
     expect(await store.table(Pet).count({})).toBe(250);
     await load(store, { ...options, from: 252 });
     expect(await store.table(Pet).count({})).toBe(600);

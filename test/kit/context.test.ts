@@ -40,8 +40,8 @@ it('stops reading once the client has disconnected', async () => {
   const { loaders } = newContext(session, { cost: 1, client } as never);
   expect(await loaders.record(Category, '1')).toBeNull();
   client.destroyed = true;
-  expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client went away.');
-  await expect(loaders.record(Category, '2')).rejects.toThrow('The client went away.');
+  expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client disconnected.');
+  await expect(loaders.record(Category, '2')).rejects.toThrow('The client disconnected.');
 });
 
 describe('reading', () => {

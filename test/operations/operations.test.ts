@@ -11,12 +11,12 @@ const TYPOS: [what: string, text: string, variables?: Record<string, unknown>][]
   ['type', 'query ($input: NewPett!) { pets { nodes { id } } }'],
   ['fragment type', '{ pets { nodes { ... on Pett { id } } } }'],
   ['input field', 'mutation { createCategory(input: {nam: "x"}) { id } }'],
-  ['enum value', '{ pets(filter: {status: [solt]}) { nodes { id } } }'],
+  ['enum value', '{ pets(filter: {status: [solt, gone]}) { nodes { id } } }'],
   ['directive', '{ pets @skipp(if: true) { nodes { id } } }'],
   [
     'variable',
     'query ($filter: PetFilter) { pets(filter: $filter) { nodes { id } } }',
-    { filter: { status: ['solt'] } },
+    { filter: { status: ['solt', 'gone'] } },
   ],
 ];
 const INTROSPECTION: [what: string, text: string][] = [
@@ -36,6 +36,12 @@ describe('INTROSPECTION=on', () => {
     const sent = await query(kit.gateway, '{ petz { nodes { id } } }');
     expectQueryRefusal(sent, 'GRAPHQL_VALIDATION_FAILED', /Did you mean/);
   });
+
+  it('names the values of an enum for an unknown one', async () => {
+    const sent = await query(kit.gateway, '{ pets(filter: { status: [gone] }) { nodes { id } } }');
+    const message = 'Value "gone" does not exist in "PetStatus" enum (known: available, pending, sold).';
+    expectQueryRefusal(sent, 'GRAPHQL_VALIDATION_FAILED', message);
+  });
 });
 
 describe('INTROSPECTION=off', () => {
@@ -50,7 +56,7 @@ describe('INTROSPECTION=off', () => {
   it.each(TYPOS)('suggests nothing for a wrong %s', async (_what, text, variables) => {
     const sent = await query(kit.gateway, text, variables);
     expect(sent.status, sent.about).toBe(400);
-    expect(sent.text, sent.about).not.toMatch(/did you mean/i);
+    expect(sent.text, sent.about).not.toMatch(/did you mean|known:/i);
   });
 
   it('still allows __typename', async () => {

@@ -11,6 +11,7 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { IdScalar, idIssues } from '../../src/kit/arguments.ts';
+import { namingValues } from '../../src/operations/result.ts';
 import { coerceVariables } from '../../src/operations/variables.ts';
 import { cases } from '../kit/cases.ts';
 import { dataOf, expectQueryRefusal, query, sqlite, useGateway } from '../kit/petstore.ts';
@@ -45,7 +46,7 @@ function expectedOf(values: Partial<Record<Argument, unknown>>) {
   for (const [name, value] of Object.entries(values))
     coerced[name] = coerceInputValue(value, typeOf(name as Argument), (path, _value, { message }) => {
       const named = typeof path[0] === 'string' ? path : [name, ...path];
-      issues.push({ path: named.join('.'), message: message.replace(/\.$/, '') });
+      issues.push({ path: named.join('.'), message: namingValues(schema, message).replace(/\.$/, '') });
     });
   return { coerced, issues };
 }
@@ -137,7 +138,7 @@ describe('variables', () => {
       { filter: { status: ['sold', 'gone'], categoryId: 1.5 } },
       [
         ['categoryId', ID],
-        ['status.1', 'Value "gone" does not exist in "PetStatus" enum'],
+        ['status.1', 'Value "gone" does not exist in "PetStatus" enum (known: available, pending, sold)'],
       ],
     ],
     [PETS, { filter: { status: ['sold'], categoryId: 'x' } }, [['categoryId', ID]]],

@@ -44,7 +44,7 @@ export const FailureShape = {
 export const WebhookShape = {
   type: 'Webhook',
   listName: 'Webhooks',
-  description: 'A place in the event log, and where to send what comes after it.',
+  description: 'A position in the event log, and where to send what comes after it.',
   fields: {
     id: text(100, 'An opaque id'),
     url: text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', { format: 'uri' }),
@@ -62,7 +62,7 @@ export const WebhookShape = {
       toRestValue: (name: string) => fromEventTypeName(name as EventTypeName),
     },
     enabled: flag('Whether events are sent'),
-    after: place('The place in the log: everything up to it was acknowledged'),
+    after: place('The position in the log: everything up to it was acknowledged'),
     createdAt: instant('When it was created'),
     failing: {
       kind: 'record',
@@ -168,7 +168,7 @@ const webhooks: Resource = {
     {
       ...routes.update,
       description:
-        'Pauses it with `enabled: false`, which keeps the place, or moves it with `after`. Any change ends a running wait and takes effect within 5 seconds.',
+        'Pauses it with `enabled: false`, which keeps the position, or moves it with `after`. Any change ends a running wait and takes effect within 5 seconds.',
       errors: ['GONE'],
     },
     routes.delete,

@@ -111,8 +111,8 @@ const WebhookPatchInput = builder.inputType('WebhookPatch', {
   fields: (t) => ({
     url: t.string({ description: 'Where to send events: an https:// address.' }),
     types: t.field({ type: [EventTypeType], description: 'Only events of these types; null for all.' }),
-    enabled: t.boolean({ description: 'Whether to send events. The place is kept meanwhile.' }),
-    after: t.id({ description: 'The place to go on from.' }),
+    enabled: t.boolean({ description: 'Whether to send events. The position is kept meanwhile.' }),
+    after: t.id({ description: 'The position to resume from.' }),
   }),
 });
 

@@ -103,7 +103,7 @@ class RouteTool implements Tool {
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
       refusalsOf(route),
-      list && list !== 'whole' && 'To go on, pass `after` of the result.',
+      list && list !== 'whole' && 'To continue, pass `after` of the result.',
     ];
     this.definition = definitionOf(
       operationId,
