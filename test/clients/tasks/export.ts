@@ -10,7 +10,7 @@ export async function* exported<T>(url: string, key: string): AsyncGenerator<T> 
     for await (const line of linesOf(response)) {
       const record = JSON.parse(line);
       if (record.code === undefined) yield record;
-      // The last line says where to go on. Without `after`, going on would fail again.
+      // The last line says where to resume. Without `after`, resuming would fail again.
       else if (record.after === undefined) throw new Error(record.message);
       else after = record.after;
     }

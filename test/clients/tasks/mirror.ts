@@ -13,19 +13,19 @@ export interface Mirror {
 /**
  * Fills a mirror with everything there is, and brings it up to date.
  *
- * @returns the place to call `update` with from now on
+ * @returns the position to call `update` with from now on
  */
 export async function fill(url: string, key: string, mirror: Mirror): Promise<string> {
-  // First the place: what changes during the export comes again as an event.
+  // First the position: what changes during the export comes again as an event.
   const response = await call(`${url}/events?after=now`, { headers: { 'X-API-Key': key } });
   if (!response.ok) throw new Error((await response.json()).message);
-  const place = new URL(/<([^>]+)>; rel="next"/.exec(response.headers.get('Link')!)![1]!, url);
+  const position = new URL(/<([^>]+)>; rel="next"/.exec(response.headers.get('Link')!)![1]!, url);
   for (const [type, path] of Object.entries(LISTS))
     for await (const record of exported<object>(`${url}/${path}`, key)) await mirror.put(type, record);
-  return update(url, key, place.searchParams.get('after')!, mirror);
+  return update(url, key, position.searchParams.get('after')!, mirror);
 }
 
-/** Applies what has changed since. @returns the place for the next time, to be stored with the mirror */
+/** Applies what has changed since. @returns the position for the next time, to be stored with the mirror */
 export async function update(url: string, key: string, after: string, mirror: Mirror): Promise<string> {
   const last = await follow(url, key, after, async ({ type, data }) => {
     const [kind, change] = type.split('.') as [string, string];

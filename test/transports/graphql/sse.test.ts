@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Order } from '../../../src/domains/order/order.ts';
 import { TestGateway } from '../../kit/gateway.ts';
-import { fill, makeWorld, send, sqlite, useGateway, type World } from '../../kit/petstore.ts';
+import {
+  expectQueryRefusal,
+  fill,
+  makeWorld,
+  send,
+  sqlite,
+  useGateway,
+  type World,
+} from '../../kit/petstore.ts';
 
 const kit = useGateway(sqlite);
 let world: World;
@@ -41,6 +49,13 @@ describe('an operation that is no subscription, over SSE', () => {
     const body = Array.isArray(queries) ? queries.map((query) => ({ query })) : { query: queries };
     const sent = await send(kit.gateway, 'POST /graphql', { body, headers: SSE });
     expect([sent.status, sent.json.errors[0].extensions.code], sent.about).toEqual([status, code]);
+  });
+
+  it("refuses the multipart subscriptions of Apollo's HttpLink, and names the links to use", async () => {
+    const accept = 'multipart/mixed;boundary=graphql;subscriptionSpec=1.0,application/json';
+    const body = { query: 'subscription { events { id } }' };
+    const sent = await send(kit.gateway, 'POST /graphql', { body, headers: { ...SSE, accept } });
+    expectQueryRefusal(sent, 'NOT_ACCEPTABLE', /graphql-sse's client and links/);
   });
 
   it('leaves nothing to the log of Yoga, which would have variables where DEBUG is set', async () => {
