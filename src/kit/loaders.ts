@@ -142,10 +142,13 @@ export class Loaders {
     this.#from = { tables, caller, turns };
   }
 
-  /** Hands out the entries of a list a few at a time, if others are let in between them. */
+  /**
+   * Hands out the entries of a list a few at a time, if others are let in between them. Those that are still being loaded
+   * are passed on when they are: a read waits for all that is to be passed on before it.
+   */
   entries<T>(list: readonly T[]): readonly MaybePromise<T>[] {
     const { turns } = this.#from;
-    return turns ? list.map((entry) => turns.pass(entry)) : list;
+    return turns ? list.map((entry) => (entry instanceof Promise ? entry : turns.pass(entry))) : list;
   }
 
   /** New loaders for the same caller, which read what a transaction sees. */

@@ -104,6 +104,19 @@ onAnyEngine('nodeId', (kit) => {
     expect(dataOf(await run(find))).toEqual({ node: null });
   });
 
+  it('finds a hundred, read or not, in an operation that lets others in between', async () => {
+    const { P } = await makeWorld(kit);
+    const { Pet } = await nodeIdsOf({ P, C: '1', O: '1' } as World);
+    const missing = Array.from({ length: 99 }, (_, n) =>
+      Buffer.from(`Order:${10 ** 12 + n}`).toString('base64url'),
+    );
+    const sent = await run(
+      `query ($n: [ID!]!) { nodes(nodeIds: $n) { ... on Category { pets { totalCount } } ... on Pet { id } } }`,
+      { n: [...missing, Pet] },
+    );
+    expect(dataOf(sent)).toEqual({ nodes: [...missing.map(() => null), { id: P }] });
+  });
+
   it('requires every other id to be an int64, in literals, defaults and variables', async () => {
     for (const [text, name, variables] of [
       ['{ pet(id: "x") { id } }', 'id'],
