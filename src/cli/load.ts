@@ -76,15 +76,18 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
 async function loadFile(store: Store, options: LoadOptions): Promise<Report> {
   const { record, dryRun } = options;
   const { rows, parents } = await check(store, options);
-  const created = [...parents].map(([plural, names]) => `${count(names)} ${plural}`).join(', ');
-  const what = `${count(rows)} ${record.plural}${created && ` and ${created}`}`;
-  const value = { kind: record.plural, records: rows, parents: Object.fromEntries(parents), loaded: !dryRun };
+  const created = [...parents].map(([parent, names]) => amount(names, parent)).join(', ');
+  const what = `${amount(rows, record)}${created && ` and ${created}`}`;
+  const named = Object.fromEntries([...parents].map(([{ plural }, names]) => [plural, names]));
+  const value = { kind: record.plural, records: rows, parents: named, loaded: !dryRun };
   if (dryRun) return { value, lines: [`${what} can be loaded. Nothing was written.`] };
   await write(store, options);
   return { value, lines: [`Loaded ${what}.`] };
 }
 
 const count = (number: number): string => number.toLocaleString('en-US');
+const amount = (number: number, { kind, plural }: AnyRecord): string =>
+  `${count(number)} ${number === 1 ? kind : plural}`;
 
 /** What is found wrong, of which the first are shown. */
 class Faults {
@@ -107,16 +110,16 @@ class Faults {
   }
 }
 
-/** @returns the number of records to add, and of parents to create, by their plural */
+/** @returns the number of records to add, and of parents to create */
 async function check(
   store: Store,
   options: LoadOptions,
-): Promise<{ rows: number; parents: Map<string, number> }> {
+): Promise<{ rows: number; parents: Map<AnyRecord, number> }> {
   const { record, createParents } = options;
   const faults = new Faults();
   const names = new Names();
   const missing = new Set<string>();
-  const parents = new Map<string, number>();
+  const parents = new Map<AnyRecord, number>();
   const chosen = new Set<Id>();
   let rows = 0;
   for await (const batch of batchesOf(options, faults)) {
@@ -130,7 +133,7 @@ async function check(
           faults.add(line, `${column}: there is no ${parent.kind} called ${name}; --create-parents makes it`);
         else if (found === undefined && !missing.has(`${parent.plural} ${name}`)) {
           missing.add(`${parent.plural} ${name}`);
-          parents.set(parent.plural, (parents.get(parent.plural) ?? 0) + 1);
+          parents.set(parent, (parents.get(parent) ?? 0) + 1);
         }
       }
     }
@@ -191,7 +194,7 @@ async function write(store: Store, options: LoadOptions): Promise<void> {
     }
   } catch (error) {
     const { message } = (error instanceof AppError ? (error.cause ?? error) : error) as Error;
-    throw refused(`${message}\nLoaded ${count(loaded)} ${record.plural}. Continue with --from ${next}.`);
+    throw refused(`${message}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }

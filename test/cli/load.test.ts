@@ -197,7 +197,7 @@ describe.each(stores)('data load beside a server on %s', (_name, settings) => {
     expect(loaded).toEqual({
       code: 0,
       stderr: expect.stringContaining('next is line 4'),
-      stdout: 'Loaded 2 pets and 1 categories.\n',
+      stdout: 'Loaded 2 pets and 1 category.\n',
     });
     expect((await live).map(({ type }: { type: string }) => type)[0]).toBe('category.created');
     await expect
