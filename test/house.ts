@@ -10,19 +10,19 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = new URL('../src/', import.meta.url).href;
 
-/** The largest figures that are acceptable, with room for one more type. Lower them as the sources shrink. */
+/** The largest figures that are acceptable, with 5 % of room, so that a new type fits in. Lower them as the sources shrink. */
 const LIMITS: Readonly<Record<string, number>> = {
   'files of a child type': 4,
-  'lines of a child type': 150,
+  'lines of a child type': 156,
   'files of a transport': 4,
   'imports up or sideways': 0,
-  'files of src': 265,
-  'lines of src': 28_000,
-  'lines of test': 29_000,
-  'files of GET /pets/{id}': 40,
-  'files of POST /pets': 55,
+  'files of src': 268,
+  'lines of src': 28_500,
+  'lines of test': 29_400,
+  'files of GET /pets/{id}': 42,
+  'files of POST /pets': 56,
   'files of a nested query': 60,
-  'files of a page of events': 47,
+  'files of a page of events': 48,
 };
 
 /** From the ground up. Folders on one floor may import each other; files in none, such as `serve.ts`, import anything. */
