@@ -7,8 +7,8 @@ import type { z } from 'zod';
 import { AppError } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
-import { type AnyRecord, type Fields, referencesOf } from '../foundation/record.ts';
-import { graphqlDialect, inputObject, issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
+import { type AnyRecord, type Fields, newRules, referencesOf } from '../foundation/record.ts';
+import { graphqlDialect, issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
 import { type Report, refused } from './command.ts';
@@ -291,15 +291,7 @@ class RecordReader {
   readonly columns: readonly string[];
 
   constructor(record: AnyRecord, createParents: boolean) {
-    const { optional, id } = graphqlDialect;
-    const rules = Object.entries(record.fields as Fields).map(([name, field]): [string, z.ZodType] => {
-      const rule = field.rule(graphqlDialect);
-      if (field.presence === 'required') return [name, rule];
-      return [name, optional(rule).transform((value) => value ?? field.default)];
-    });
-    this.#rules = inputObject(
-      Object.fromEntries([...(record.choosesId ? [['id', optional(id)]] : []), ...rules]),
-    );
+    this.#rules = newRules(record, graphqlDialect, record.fields);
     this.#byName = referencesOf(record)
       .filter(({ parent }) => (parent as AnyRecord).sorts.includes('name' as never))
       .map(({ field, parent }) => {

@@ -221,9 +221,13 @@ export function checkRules({ rules }: AnyRecord, values: object): void {
   if (issues.length > 0) throw validationFailed(issues);
 }
 
-/** The rules for the fields of a new record. */
-export const newRules = (record: AnyRecord, dialect: InputDialect): z.ZodObject => {
-  const rules = Object.entries(inputFields(record)).map(([name, field]): [string, z.ZodType] => {
+/** The rules for the fields of a new record. @param fields those that may be given */
+export const newRules = (
+  record: AnyRecord,
+  dialect: InputDialect,
+  fields = inputFields(record),
+): z.ZodObject => {
+  const rules = Object.entries(fields).map(([name, field]): [string, z.ZodType] => {
     const rule = field.rule(dialect);
     if (field.presence === 'required') return [name, rule];
     const optional = dialect.optional(rule);

@@ -109,7 +109,6 @@ describe.each(engines)('the event log ($name)', (engine) => {
     }
     const all = await readAll(store, start);
     for (const [limit, types] of [
-      [1, undefined],
       [4, undefined],
       [2, ['category.deleted']],
     ] as [number, EventType[] | undefined][]) {
