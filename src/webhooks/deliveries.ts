@@ -4,7 +4,7 @@ import { AppError } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../kit/context.ts';
 import { CLAIM_TIME, type DisabledReason, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
-import { Delivery, type DeliveryHost, type DeliveryServices } from './delivery.ts';
+import { Delivery, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
 
 /** How often webhooks are claimed and their changes are noticed, in milliseconds. */
@@ -18,7 +18,7 @@ const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts
  * The webhooks that this process delivers: those that it holds. A webhook is a place in the event log, and nothing is
  * queued.
  */
-export class Deliveries implements DeliveryHost, Receivers {
+export class Deliveries implements Receivers {
   readonly services: DeliveryServices;
   /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
   readonly attempts = new Map<string, number>();
@@ -29,11 +29,11 @@ export class Deliveries implements DeliveryHost, Receivers {
   #instance = randomUUID();
   /** Those that end too, so that a webhook has one attempt at a time. */
   readonly #running = new Map<string, Delivery>();
+  /** Undefined unless it delivers. */
   #timer: NodeJS.Timeout | undefined;
   #renewal: Promise<void> | undefined;
   /** When the last renewal began; NaN without claims. */
   #renewedAt = Number.NaN;
-  #isStopped = true;
 
   constructor(services: DeliveryServices) {
     this.services = services;
@@ -47,14 +47,14 @@ export class Deliveries implements DeliveryHost, Receivers {
 
   /** Starts delivering. Without it, only tests are sent. */
   start(): void {
-    this.#isStopped = false;
-    this.#renewIn(0);
+    this.#timer = setInterval(() => this.#renewNow(), INTERVAL);
+    this.#renewNow();
   }
 
   /** Notices at once that a webhook was changed in this process. */
   changed(id: string): void {
     this.#running.get(id)?.interrupt();
-    if (!this.#isStopped && !this.#renewal) this.#renewIn(0);
+    if (this.#timer) this.#renewNow();
   }
 
   /**
@@ -63,8 +63,8 @@ export class Deliveries implements DeliveryHost, Receivers {
    * @param patience how long attempts may take, in milliseconds; then they are cut off, and made again later
    */
   async stop(patience = STOP_PATIENCE): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
+    this.#timer = undefined;
     const cutOff = setTimeout(() => this.#sender.close(), patience);
     await this.#renewal;
     await this.#leave().catch(() => {});
@@ -79,22 +79,22 @@ export class Deliveries implements DeliveryHost, Receivers {
   }
 
   /** Sends an event once and counts the attempt. */
-  async attempt(
+  readonly #attempt = async (
     { settings }: Webhook,
     event: { id: string; body: string },
-  ): Promise<[WebhookAttempt, Outcome]> {
+  ): Promise<[WebhookAttempt, Outcome]> => {
     const time = this.services.clock.now();
     const began = performance.now();
     const outcome = await this.#sender.send(settings.url, event, settings.secrets, time);
     const { retryAfter: _, ...result } = outcome;
     increment(this.attempts, outcome.error ?? `${Math.floor(outcome.status! / 100)}xx`);
     return [{ eventId: event.id, time, ms: Math.round(performance.now() - began), ...result }, outcome];
-  }
+  };
 
   /** @see Receivers.test */
   async test(webhook: Webhook, { id, time }: { id: string; time: number }): Promise<WebhookAttempt> {
     const body = JSON.stringify({ id, type: 'webhook.test', time: formatInstant(time), data: {} });
-    const [sent] = await this.attempt(webhook, { id, body });
+    const [sent] = await this.#attempt(webhook, { id, body });
     const attempt = { ...sent, time };
     if (!(await this.#running.get(webhook.id)?.record(attempt)))
       await this.services.store.webhookWrites.changeWebhook(
@@ -108,29 +108,16 @@ export class Deliveries implements DeliveryHost, Receivers {
     return attempt;
   }
 
-  /** Saves what an instance has delivered. @returns whether it still holds the webhook, unchanged */
-  async save(instance: string, webhook: Webhook, reason?: DisabledReason): Promise<boolean> {
-    const { store, log } = this.services;
-    const isSaved = await store.saveProgress(instance, webhook, reason);
-    if (isSaved && reason !== undefined) {
-      increment(this.disabled, reason);
-      log.warn({ webhook: webhook.id, apiKey: webhook.apiKeyId, reason }, 'webhook disabled');
-    }
-    return isSaved;
-  }
-
-  #renewIn(milliseconds: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(async () => {
-      this.#renewal = this.#renew().catch((error) => {
+  #renewNow(): void {
+    this.#renewal ??= this.#renew()
+      .catch((error) => {
         const code = error instanceof AppError ? error.code : undefined;
         // An unreachable database, or has no event log.
         if (code !== 'UNAVAILABLE' && code !== 'NOT_FOUND') this.services.report(error);
+      })
+      .finally(() => {
+        this.#renewal = undefined;
       });
-      await this.#renewal;
-      this.#renewal = undefined;
-      if (!this.#isStopped) this.#renewIn(INTERVAL);
-    }, milliseconds);
   }
 
   async #renew(): Promise<void> {
@@ -156,7 +143,9 @@ export class Deliveries implements DeliveryHost, Receivers {
 
   #begin(id: string): void {
     this.services.log.info({ webhook: id }, 'webhook claimed');
-    const delivery = new Delivery(id, this.#instance, this);
+    const delivery = new Delivery(id, this.#instance, this.services, this.#attempt, (reason) =>
+      increment(this.disabled, reason),
+    );
     this.#running.set(id, delivery);
     void delivery.done.finally(() => this.#running.delete(id));
   }

@@ -38,6 +38,7 @@ const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
 /** How old the renewal of a claim may be when an attempt begins, so that it ends before the claim. */
 const MAX_CLAIM_AGE = 2_500;
 
+/** What deliveries share with each other. */
 export interface DeliveryServices {
   store: Store;
   feed: EventFeed;
@@ -49,14 +50,8 @@ export interface DeliveryServices {
   report: (error: unknown) => void;
 }
 
-/** What deliveries share with each other. */
-export interface DeliveryHost {
-  readonly services: DeliveryServices;
-  /** Sends an event once and counts the attempt. */
-  attempt(webhook: Webhook, event: { id: string; body: string }): Promise<[WebhookAttempt, Outcome]>;
-  /** Saves what an instance has delivered. @returns whether it still holds the webhook, unchanged */
-  save(instance: string, webhook: Webhook, reason?: DisabledReason): Promise<boolean>;
-}
+/** Sends an event once and counts the attempt. */
+type Attempt = (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
 
 /**
  * Delivers the events of one webhook, one after the other, for as long as an instance holds it. Whatever
@@ -65,7 +60,9 @@ export interface DeliveryHost {
 export class Delivery {
   readonly #id: string;
   readonly #instance: string;
-  readonly #host: DeliveryHost;
+  readonly #services: DeliveryServices;
+  readonly #attempt: Attempt;
+  readonly #onDisabled: (reason: DisabledReason) => void;
   /** With the progress made since it was read. */
   #webhook: Webhook | undefined;
   #round = new AbortController();
@@ -89,11 +86,19 @@ export class Delivery {
   readonly done: Promise<void>;
 
   /** @param instance who holds it: for others, nothing is saved */
-  constructor(id: string, instance: string, host: DeliveryHost) {
+  constructor(
+    id: string,
+    instance: string,
+    services: DeliveryServices,
+    attempt: Attempt,
+    onDisabled: (reason: DisabledReason) => void,
+  ) {
     this.#id = id;
     this.#instance = instance;
-    this.#host = host;
-    this.done = this.#run().catch(host.services.report);
+    this.#services = services;
+    this.#attempt = attempt;
+    this.#onDisabled = onDisabled;
+    this.done = this.#run().catch(services.report);
   }
 
   /** Goes on from the webhook as it is by now, after the attempt under way. */
@@ -161,7 +166,7 @@ export class Delivery {
   /** Goes on from the place after a while, unless it was interrupted on purpose. */
   #recover(error: unknown): void {
     if (this.#isInterrupted) return;
-    if (!(error instanceof AppError)) this.#host.services.report(error);
+    if (!(error instanceof AppError)) this.#services.report(error);
     this.#wait = AWAY_PAUSE;
   }
 
@@ -178,7 +183,7 @@ export class Delivery {
   /** Reads the webhook, and keeps what was acknowledged since it was saved. @returns null if it is not held */
   async #load(): Promise<Webhook | null> {
     const known = this.#webhook;
-    const stored = await this.#host.services.store.webhookById(this.#id, this.#instance);
+    const stored = await this.#services.store.webhookById(this.#id, this.#instance);
     if (!stored || known?.version === stored.version) return stored;
     this.#webhook = stored;
     this.#isUnsaved = false;
@@ -195,7 +200,7 @@ export class Delivery {
   /** @returns null if the log has no such place any more */
   async #open(selection: Selection): Promise<EventReader | null> {
     try {
-      return await this.#host.services.feed.open(selection);
+      return await this.#services.feed.open(selection);
     } catch (error) {
       if (error instanceof AppError && (error.code === 'GONE' || error.code === 'VALIDATION_FAILED'))
         return null;
@@ -208,7 +213,7 @@ export class Delivery {
     const { after, failing } = this.#webhook!.progress;
     // No longer than it can be, wherever the clock has been set since.
     if (failing) {
-      const wait = failing.nextAttemptAt - this.#host.services.clock.now();
+      const wait = failing.nextAttemptAt - this.#services.clock.now();
       await this.#pause(Math.min(wait, WAITS.at(-1)! * (1 + JITTER)));
     }
     if (this.#isInterrupted) return;
@@ -243,11 +248,11 @@ export class Delivery {
     if (readableTypes(session.principal, [event.type])!.length === 0) return this.#acknowledge(event.id);
     const isDue = this.#webhook!.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
-    const claimAge = this.#host.services.clock.monotonic() - this.#renewedAt;
+    const claimAge = this.#services.clock.monotonic() - this.#renewedAt;
     if (claimAge > MAX_CLAIM_AGE && !(await this.#save())) return false;
     if (this.#isInterrupted) return false;
     session.countRequest();
-    const [attempt, outcome] = await this.#host.attempt(this.#webhook!, { id: event.id, body: json });
+    const [attempt, outcome] = await this.#attempt(this.#webhook!, { id: event.id, body: json });
     const { attempted, attempts } = this.#webhook!.progress;
     this.#advance({ attempted: attempted + 1, attempts: listed([attempt], attempts) });
     const { status = 0 } = outcome;
@@ -268,7 +273,7 @@ export class Delivery {
     const { since = time, attempts = 0 } = this.#webhook!.progress.failing ?? {};
     const usual = WAITS[Math.min(attempts, WAITS.length - 1)]!;
     const wait = Math.max(usual * (1 + JITTER * (2 * Math.random() - 1)), Math.min(retryAfter, HOUR));
-    const now = this.#host.services.clock.now();
+    const now = this.#services.clock.now();
     const nextAttemptAt = Math.round(now + wait);
     this.#advance({ failing: { eventId, since, attempts: attempts + 1, nextAttemptAt } });
     if (now - since >= MAX_FAILING_TIME) await this.#disable('failing');
@@ -277,7 +282,7 @@ export class Delivery {
 
   /** Pays for the next attempts. Looks first, because being refused repeatedly is a violation. */
   async #pay(session: Session): Promise<boolean> {
-    const now = this.#host.services.clock.now();
+    const now = this.#services.clock.now();
     try {
       await session.charge(0);
       const { minute, day } = session.decision!;
@@ -322,18 +327,24 @@ export class Delivery {
     this.#savedAt = performance.now();
     const wasUnsaved = this.#isUnsaved;
     this.#isUnsaved = false;
-    const began = this.#host.services.clock.monotonic();
+    const began = this.#services.clock.monotonic();
     try {
-      const isHeld = await this.#host.save(this.#instance, this.#webhook!, reason);
-      if (isHeld) this.#renewedAt = began;
-      else {
+      const { store, log } = this.#services;
+      const { apiKeyId } = this.#webhook!;
+      const isHeld = await store.saveProgress(this.#instance, this.#webhook!, reason);
+      if (isHeld) {
+        this.#renewedAt = began;
+        if (reason === undefined) return true;
+        this.#onDisabled(reason);
+        log.warn({ webhook: this.#id, apiKey: apiKeyId, reason }, 'webhook disabled');
+      } else {
         this.#isUnsaved ||= wasUnsaved;
         this.interrupt();
       }
       return isHeld;
     } catch (error) {
       this.#isUnsaved ||= wasUnsaved;
-      if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.#host.services.report(error);
+      if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.#services.report(error);
       this.#wait = AWAY_PAUSE;
       if (!this.#isEnding) this.#saveTimer = setTimeout(() => void this.#save(), AWAY_PAUSE);
       return false;
@@ -342,7 +353,7 @@ export class Delivery {
 
   /** @returns null if the key is not valid any more, or does not permit what its holder could no longer do or see */
   async #session(): Promise<Session | null> {
-    const session = await this.#host.services.sessionOf(this.#webhook!.apiKeyId);
+    const session = await this.#services.sessionOf(this.#webhook!.apiKeyId);
     if (!session || !DELIVERY_SCOPES.every((scope) => permits(session.principal, scope))) return null;
     session.subject = SUBJECT;
     return session;
