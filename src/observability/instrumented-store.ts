@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { Store } from '../store/store.ts';
 import type { Table, Tables } from '../store/table.ts';
@@ -7,7 +6,7 @@ import type { Metrics } from './metrics.ts';
 /** Members that do not query the database: a look at the cache, and `close`. */
 const NOT_A_CALL = new Set(['cached', 'close']);
 
-type Method = (...args: unknown[]) => MaybePromise<unknown>;
+type Method = (...args: unknown[]) => Promise<unknown>;
 
 /** Wraps a store so that every call is counted and timed. */
 export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
@@ -38,29 +37,18 @@ const withMethods = <T extends object>(
   ) as T;
 
 /**
- * Watches calls, which are synchronous on the embedded engine.
+ * Watches calls.
  *
  * @param end receives what `begin` returned, and the error if the call failed
  */
 export function watched<T>(call: Method, begin: () => T, end: (began: T, error?: unknown) => void): Method {
   return (...args) => {
     const began = begin();
-    const fail = (error: unknown): never => {
-      end(began, error);
-      throw error;
-    };
-    try {
-      const result = call(...args);
-      if (result instanceof Promise) {
-        return result.then((settled) => {
-          end(began);
-          return settled;
-        }, fail);
-      }
-      end(began);
-      return result;
-    } catch (error) {
-      return fail(error);
-    }
+    const result = call(...args);
+    result.then(
+      () => end(began),
+      (error) => end(began, error),
+    );
+    return result;
   };
 }
