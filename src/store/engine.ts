@@ -3,7 +3,7 @@ import type { AnyRecord } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { AccessStore, IdempotentCall } from './store.ts';
 import type { TableReads } from './table.ts';
-import type { WebhookStore, WebhookWrites } from './webhooks.ts';
+import type { Webhook, WebhookStore } from './webhooks.ts';
 
 /** Values of some fields, by field. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -38,6 +38,18 @@ export interface Rows extends TableReads<AnyRecord> {
   delete(record: Stored): Promise<void>;
 }
 
+/** The webhooks within a transaction. */
+export interface WebhookRows {
+  /** How many a key has. Nobody else adds one to them until the transaction ends. */
+  count(apiKeyId: string): Promise<number>;
+  find(apiKeyId: string, id: string): Promise<Webhook | null>;
+  insert(webhook: Webhook): Promise<void>;
+  /** @param before as it was read in this transaction @param after has the same progress, or replaces it */
+  replace(before: Webhook, after: Webhook): Promise<void>;
+  /** @param webhook as it was read in this transaction */
+  delete(webhook: Webhook): Promise<void>;
+}
+
 /** A call that was answered before. */
 export interface KeptOutcome {
   fingerprint: string;
@@ -48,7 +60,7 @@ export interface KeptOutcome {
 /** What the work of a transaction uses. Of no use once the work has ended. */
 export interface EngineTransaction {
   rows(record: AnyRecord): Rows;
-  readonly webhookWrites: WebhookWrites;
+  readonly webhooks: WebhookRows;
   /** The kept outcome of an idempotent call that has not expired. */
   outcome(call: IdempotentCall): Promise<KeptOutcome | null>;
   /** Keeps the outcome of a call until it expires, instead of an expired one. @param value JSON */

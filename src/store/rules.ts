@@ -1,4 +1,4 @@
-import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation/errors.ts';
+import { idempotencyKeyReused, notFound, tooManyWebhooks, unknownReferences } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../foundation/instant.ts';
@@ -16,6 +16,7 @@ import type { Engine, EngineTransaction, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Table, TableReads, TableWrites } from './table.ts';
+import type { Webhook, WebhookWrites } from './webhooks.ts';
 
 /**
  * The store over an engine: the rules of a record, which stand here once for all engines. An operation with several
@@ -33,7 +34,7 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
         );
         return tables[index] as unknown as Table<never>;
       },
-      webhookWrites: transaction.webhookWrites,
+      webhookWrites: webhookWritesOf((write) => write(transaction)),
     };
   };
 
@@ -49,14 +50,7 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   return {
     ...rest,
     table: ({ index }) => tables[index] as unknown as Table<never>,
-    webhookWrites: {
-      createWebhook: (webhook, max) =>
-        transaction(({ webhookWrites }) => webhookWrites.createWebhook(webhook, max)),
-      changeWebhook: (apiKeyId, id, change) =>
-        transaction(({ webhookWrites }) => webhookWrites.changeWebhook(apiKeyId, id, change)),
-      deleteWebhook: (apiKeyId, id, check) =>
-        transaction(({ webhookWrites }) => webhookWrites.deleteWebhook(apiKeyId, id, check)),
-    },
+    webhookWrites: webhookWritesOf(transaction),
     transaction: (work) => transaction((own) => work(within(own)), true),
     once: (call, work) => transaction((own) => once(own, call, () => work(within(own))), call.several),
   };
@@ -77,6 +71,40 @@ const tableOf = (
   update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
   remove: (id, check) => run((writes) => writes.remove(id, check)),
 });
+
+/** A transaction, which is asked each time, because it may have ended. */
+type OwnWebhooks = Pick<EngineTransaction, 'webhooks'>;
+
+/** @param run runs a write in its transaction */
+function webhookWritesOf(run: <T>(write: (own: OwnWebhooks) => Promise<T>) => Promise<T>): WebhookWrites {
+  const existing = async (own: OwnWebhooks, apiKeyId: string, id: string): Promise<Webhook> => {
+    const webhook = await own.webhooks.find(apiKeyId, id);
+    if (!webhook) throw notFound('webhook', id);
+    return webhook;
+  };
+  return {
+    createWebhook: (webhook, max) =>
+      run(async (own) => {
+        if ((await own.webhooks.count(webhook.apiKeyId)) >= max) throw tooManyWebhooks(max);
+        await own.webhooks.insert(webhook);
+        return webhook;
+      }),
+    changeWebhook: (apiKeyId, id, change) =>
+      run(async (own) => {
+        const before = await existing(own, apiKeyId, id);
+        const after = { ...before, ...change(before), version: before.version + 1 };
+        await own.webhooks.replace(before, after);
+        return after;
+      }),
+    deleteWebhook: (apiKeyId, id, check) =>
+      run(async (own) => {
+        const webhook = await existing(own, apiKeyId, id);
+        check?.(webhook);
+        await own.webhooks.delete(webhook);
+        return id;
+      }),
+  };
+}
 
 /** Runs a call once per idempotency key, atomically with what it writes. A refusal is not kept. */
 async function once<T>(

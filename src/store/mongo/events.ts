@@ -120,50 +120,65 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     for (const age of AGES) yield { startAtOperationTime: new Timestamp({ t: now - age, i: 1 }) };
   }
 
-  async function readPage(
-    { types, limit, meter }: EventRequest,
+  /**
+   * Reads the log from a start to its end, for a bounded time.
+   *
+   * @param visit gets each event; returns whether it is enough
+   */
+  async function scan(
     start: ChangeStreamOptions,
-  ): Promise<EventPage> {
+    visit: (event: StoredEvent) => boolean,
+  ): Promise<{ ended: 'enough' | 'end' | 'late'; next: string }> {
     const end = await clusterTime();
-    const stream = open({ ...start, batchSize: limit, maxAwaitTimeMS: PAGE_WAIT });
+    const stream = open({ ...start, maxAwaitTimeMS: PAGE_WAIT });
     const deadline = performance.now() + PAGE_TIME;
-    const events: StoredEvent[] = [];
-    const most = examinedAtMost(meter);
-    let examined = 0;
-    let atEnd = false;
-    let isFull = false;
-    let last = '';
     try {
-      for (let seen: string | undefined; !isFull && !atEnd; ) {
+      for (let seen: string | undefined; ; ) {
         const change = await stream.tryNext();
         if (change) {
           const event = toEvent(change);
-          last = event.id;
-          if (types?.includes(event.type) ?? true) events.push(event);
-          examined++;
-          isFull = events.length === limit || examined >= most;
-        } else if (stream.closed || performance.now() > deadline) break;
-        else {
-          const token = tokenOf(stream);
-          atEnd = hasReached(token, end) ?? token === seen;
-          seen = token;
+          // The token of the batch may be beyond events that were not visited.
+          if (visit(event)) return { ended: 'enough', next: event.id };
+        } else {
+          const next = tokenOf(stream);
+          if (stream.closed || performance.now() > deadline) return { ended: 'late', next };
+          if (hasReached(next, end) ?? next === seen) return { ended: 'end', next };
+          seen = next;
         }
       }
-      // The token of the batch may be beyond events that did not fit on the page.
-      const next = isFull ? last : tokenOf(stream);
-      return { events, next, atEnd };
     } finally {
-      meter?.spend('events', examined);
       await stream.close();
     }
   }
 
-  /** Where a backward page may begin to read, nearer to its end first. */
-  async function* startsBefore(before: string | undefined): AsyncGenerator<ChangeStreamOptions> {
+  async function readPage(
+    { types, limit, meter }: EventRequest,
+    start: ChangeStreamOptions,
+  ): Promise<EventPage> {
+    const events: StoredEvent[] = [];
+    const most = examinedAtMost(meter);
+    let examined = 0;
+    try {
+      const { ended, next } = await scan({ ...start, batchSize: limit }, (event) => {
+        if (types?.includes(event.type) ?? true) events.push(event);
+        return ++examined >= most || events.length === limit;
+      });
+      return { events, next, atEnd: ended === 'end' };
+    } finally {
+      meter?.spend('events', examined);
+    }
+  }
+
+  /** Where a backward page may begin to read, nearer to its end first, and whether nothing is older. */
+  async function* startsBefore(
+    before: string | undefined,
+  ): AsyncGenerator<{ start: ChangeStreamOptions; isOldest: boolean }> {
     const end = (before === undefined ? undefined : timeIn(before)) ?? (await clusterTime());
     const [t, i] = [end.getHighBits(), end.getLowBits()];
-    yield { startAtOperationTime: new Timestamp({ t, i: Math.max(1, i - 200) }) };
-    for (const age of AGES.toReversed()) yield { startAtOperationTime: new Timestamp({ t: t - age, i: 1 }) };
+    const near = [new Timestamp({ t, i: Math.max(1, i - 200) })];
+    for (const age of AGES.toReversed()) near.push(new Timestamp({ t: t - age, i: 1 }));
+    for (const startAtOperationTime of near) yield { start: { startAtOperationTime }, isOldest: false };
+    for await (const start of startPositions()) yield { start, isOldest: true };
   }
 
   /**
@@ -173,60 +188,33 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   async function pageBefore({ types, limit, before, meter }: EventRequest): Promise<EventPage> {
     if (before !== undefined && !TOKEN.test(before)) throw unknownEvent();
     const most = types ? examinedAtMost(meter) : limit + 1;
-    const pageOf = ({ events, isWhole }: Awaited<ReturnType<typeof latest>>, atEnd: boolean) => {
-      const found = types ? events.filter(({ type }) => types.includes(type)) : events;
-      if (!isWhole || !(atEnd || found.length > limit || events.length === most)) return undefined;
-      const kept = found.slice(-limit);
-      meter?.spend('events', events.length);
-      const isAll = atEnd && kept.length === found.length && events.length < most;
-      const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
-      return { events: kept, next, atEnd: isAll };
-    };
-    for await (const start of startsBefore(before)) {
+    for await (const { start, isOldest } of startsBefore(before)) {
+      const events: StoredEvent[] = [];
       try {
-        const page = pageOf(await latest(start, before, most), false);
-        if (page) return page;
+        const { ended } = await scan(start, (event) => {
+          if (event.id === before) return true;
+          events.push(event);
+          if (events.length > most) events.shift();
+          return false;
+        });
+        const isWhole = ended === (before === undefined ? 'end' : 'enough');
+        const found = types ? events.filter(({ type }) => types.includes(type)) : events;
+        if (isWhole && (isOldest || found.length > limit || events.length === most)) {
+          meter?.spend('events', events.length);
+          const kept = found.slice(-limit);
+          const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
+          return {
+            events: kept,
+            next,
+            atEnd: isOldest && kept.length === found.length && events.length < most,
+          };
+        }
+        if (isOldest) break;
       } catch (error) {
         if (!isHistoryLost(error)) throw portError(error);
-        break;
-      }
-    }
-    for await (const start of startPositions()) {
-      try {
-        const page = pageOf(await latest(start, before, most), true);
-        if (page) return page;
-        throw eventsGone();
-      } catch (error) {
-        if (!isHistoryLost(error)) throw error;
       }
     }
     throw eventsGone();
-  }
-
-  /** The last `most` events from a start to the one before `before`, and whether that was found. */
-  async function latest(start: ChangeStreamOptions, before: string | undefined, most: number) {
-    const end = await clusterTime();
-    const stream = open({ ...start, maxAwaitTimeMS: PAGE_WAIT });
-    const deadline = performance.now() + PAGE_TIME;
-    const events: StoredEvent[] = [];
-    try {
-      for (let seen: string | undefined; ; ) {
-        const change = await stream.tryNext();
-        if (change) {
-          const event = toEvent(change);
-          if (event.id === before) return { events, isWhole: true };
-          events.push(event);
-          if (events.length > most) events.shift();
-        } else if (stream.closed || performance.now() > deadline) return { events, isWhole: false };
-        else {
-          const token = tokenOf(stream);
-          if (hasReached(token, end) ?? token === seen) return { events, isWhole: before === undefined };
-          seen = token;
-        }
-      }
-    } finally {
-      await stream.close();
-    }
   }
 
   /** Follows the log across closed streams, failovers and server restarts. */

@@ -6,12 +6,10 @@ import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate, ignoreExisting } from './errors.ts';
 import { countersCollection } from './ids.ts';
-import { locksCollection } from './locks.ts';
-import { sessionsCollection } from './sessions.ts';
-import { idempotencyCollection } from './transactions.ts';
+import { locksCollection } from './rows.ts';
+import { idempotencyCollection, sessionsCollection } from './transactions.ts';
 import { documentsCollection } from './trusted-documents.ts';
-import { usageCollection } from './usage.ts';
-import { usageHistoryCollection } from './usage-history.ts';
+import { usageCollection, usageHistoryCollection } from './usage.ts';
 import { webhooksCollection } from './webhooks.ts';
 
 /** Changes a database of one layout to the next. May run on several instances at once. */

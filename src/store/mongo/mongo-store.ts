@@ -9,13 +9,11 @@ import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { createIds, prepareIds } from './ids.ts';
 import { prepareLayout, refuseUnfinishedImport } from './layout.ts';
-import { createLocks } from './locks.ts';
 import { RecordReads } from './reads.ts';
-import { MongoRows } from './rows.ts';
+import { createLocks, MongoRows } from './rows.ts';
 import { type Attempt, createTransactions, mongoOutcomes } from './transactions.ts';
 import { mongoDocuments } from './trusted-documents.ts';
-import { mongoUsage } from './usage.ts';
-import { mongoUsageHistory } from './usage-history.ts';
+import { mongoUsage, mongoUsageHistory } from './usage.ts';
 import { mongoWebhooks } from './webhooks.ts';
 
 export type { MongoOptions } from './database.ts';
@@ -58,7 +56,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { run, together, close } = createTransactions(database);
   const [ids, locks] = [createIds(database), createLocks(database)];
   const { stopFollowing, ...events } = mongoEvents(database, records);
-  const { reads: webhooks, writes: webhookWrites } = mongoWebhooks(database);
+  const webhooks = mongoWebhooks(database);
 
   const within = (attempt: Attempt): EngineTransaction => {
     const opened: MongoRows[] = [];
@@ -67,7 +65,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
         opened[record.index] ??= new MongoRows(database, record, attempt, ids, locks);
         return opened[record.index]!;
       },
-      webhookWrites: webhookWrites(attempt),
+      webhooks: webhooks.rows(attempt),
       ...mongoOutcomes(database, attempt),
     };
   };
@@ -82,7 +80,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     ...executed(database, mongoUsage(database)),
     ...executed(database, mongoUsageHistory(database, together)),
     ...executed(database, mongoDocuments(database, together)),
-    ...executed(database, webhooks),
+    ...executed(database, webhooks.reads),
     ...executed(database, events),
     transaction: (work, several = false) =>
       execute(() =>

@@ -1,18 +1,15 @@
-import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
-import type { Check } from '../table.ts';
+import type { WebhookRows } from '../engine.ts';
 import {
   CLAIM_TIME,
   type Webhook,
-  type WebhookChange,
   type WebhookProgress,
   type WebhookSettings,
   type WebhookStore,
-  type WebhookWrites,
 } from '../webhooks.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { WriteConflict } from './errors.ts';
-import { locksCollection } from './locks.ts';
+import { locksCollection } from './rows.ts';
 import type { Attempt } from './transactions.ts';
 
 interface WebhookDocument {
@@ -63,17 +60,6 @@ export function mongoWebhooks({ db, options }: Database) {
     return (await webhooks.find(filter, { ...options, sort }).toArray()).map(toWebhook);
   };
 
-  /** @throws NOT_FOUND */
-  async function existing(
-    apiKeyId: string,
-    id: string,
-    { options, send }: Attempt,
-  ): Promise<WebhookDocument> {
-    const document = await send(() => webhooks.findOne({ _id: id, apiKeyId }, options));
-    if (!document) throw notFound('webhook', id);
-    return document;
-  }
-
   return {
     reads: {
       webhooksOfKey: (apiKeyId: string) => find({ apiKeyId }),
@@ -109,48 +95,46 @@ export function mongoWebhooks({ db, options }: Database) {
       },
     } satisfies WebhookStore,
 
-    writes: (attempt: Attempt) =>
+    rows: (attempt: Attempt) =>
       ({
-        async createWebhook(webhook: Webhook, max: number): Promise<Webhook> {
+        async count(apiKeyId) {
           await attempt.begin();
-          const { id, apiKeyId, createdAt, version } = webhook;
           // Creations for one key exclude one another, so that they cannot exceed its maximum together.
-          await attempt.send(() =>
-            locks.updateOne(
-              { _id: `webhooks/${apiKeyId}` },
-              { $inc: { taken: 1 } },
-              { ...attempt.options, upsert: true },
-            ),
-          );
-          const made = await attempt.send(() => webhooks.countDocuments({ apiKeyId }, attempt.options));
-          if (made >= max) throw tooManyWebhooks(max);
+          const [lock, taken] = [{ _id: `webhooks/${apiKeyId}` }, { $inc: { taken: 1 } }];
+          await attempt.send(() => locks.updateOne(lock, taken, { ...attempt.options, upsert: true }));
+          return await attempt.send(() => webhooks.countDocuments({ apiKeyId }, attempt.options));
+        },
+
+        async find(apiKeyId, id) {
+          const found = await attempt.send(() => webhooks.findOne({ _id: id, apiKeyId }, attempt.options));
+          return found && toWebhook(found);
+        },
+
+        async insert(webhook) {
+          const { id, apiKeyId, createdAt, version } = webhook;
           const document = { _id: id, apiKeyId, createdAt, version, ...stored(webhook) };
           await attempt.send(() => webhooks.insertOne(document as WebhookDocument, attempt.options));
-          return webhook;
         },
 
-        async changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> {
-          const document = await existing(apiKeyId, id, attempt);
-          const before = toWebhook(document);
-          const changes = change(before);
-          const webhook = { ...before, ...changes, version: before.version + 1 };
-          const $set = { version: webhook.version, ...stored(changes) };
+        async replace({ id, version, progress: before }, { version: next, settings, progress }) {
+          // What was delivered meanwhile stays.
+          const changed = stored({ settings, ...(progress !== before && { progress }) });
           const { matchedCount } = await attempt.send(() =>
-            webhooks.updateOne({ _id: id, version: document.version }, { $set }, attempt.options),
+            webhooks.updateOne(
+              { _id: id, version },
+              { $set: { version: next, ...changed } },
+              attempt.options,
+            ),
           );
           if (matchedCount === 0) throw new WriteConflict();
-          return webhook;
         },
 
-        async deleteWebhook(apiKeyId: string, id: string, check?: Check<Webhook>): Promise<string> {
-          const document = await existing(apiKeyId, id, attempt);
-          check?.(toWebhook(document));
+        async delete({ id, version }) {
           const { deletedCount } = await attempt.send(() =>
-            webhooks.deleteOne({ _id: id, version: document.version }, attempt.options),
+            webhooks.deleteOne({ _id: id, version }, attempt.options),
           );
           if (deletedCount === 0) throw new WriteConflict();
-          return id;
         },
-      }) satisfies WebhookWrites,
+      }) satisfies WebhookRows,
   };
 }

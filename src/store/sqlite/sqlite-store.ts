@@ -66,7 +66,7 @@ function openEngine(options: SqliteOptions): Engine {
     tables[record.index] = table;
     reads[record.index] = committedReads(table, writer);
   }
-  const { reads: webhookStore, writes: webhookWrites } = webhooks(db, writer);
+  const { reads: webhookStore, rows: webhookRows } = webhooks(db, writer);
   const usage = usageLedger(db, writer);
   const catchUp = () => {
     try {
@@ -82,7 +82,7 @@ function openEngine(options: SqliteOptions): Engine {
     engine: 'sqlite',
     reads: ({ index }) => reads[index]!,
     transaction: (work, several) =>
-      writer.write(() => work(transactionOf(db, writer, tables, webhookWrites)), several),
+      writer.write(() => work(transactionOf(db, writer, tables, webhookRows)), several),
     ...events.store,
     ...apiKeys(db, writer),
     ...usageHistory(db, writer, now),
@@ -187,16 +187,16 @@ function transactionOf(
   db: SqliteConnection,
   writer: Writer,
   tables: readonly SqliteTable[],
-  webhookWrites: EngineTransaction['webhookWrites'],
+  webhookRows: EngineTransaction['webhooks'],
 ): EngineTransaction {
   const { turn } = writer;
   const use = (): undefined => {
     if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
   };
   return {
-    get webhookWrites() {
+    get webhooks() {
       use();
-      return webhookWrites;
+      return webhookRows;
     },
 
     rows({ index }) {

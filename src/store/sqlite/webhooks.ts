@@ -1,5 +1,5 @@
-import { notFound, tooManyWebhooks } from '../../foundation/errors.ts';
-import type { Webhook, WebhookClaim, WebhookStore, WebhookWrites } from '../webhooks.ts';
+import type { WebhookRows } from '../engine.ts';
+import type { Webhook, WebhookClaim, WebhookStore } from '../webhooks.ts';
 import { rowsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
@@ -23,12 +23,6 @@ export function webhooks(db: SqliteConnection, writer: Writer) {
     await writer.closed();
     return all(condition, params);
   };
-  const existing = (apiKeyId: string, id: string): Webhook => {
-    const [webhook] = all('id = ? and api_key_id = ?', [id, apiKeyId]);
-    if (!webhook) throw notFound('webhook', id);
-    return webhook;
-  };
-
   return {
     reads: {
       webhooksOfKey: (apiKeyId) => committed('api_key_id = ?', [apiKeyId]),
@@ -55,27 +49,23 @@ export function webhooks(db: SqliteConnection, writer: Writer) {
       },
     } satisfies WebhookStore,
 
-    writes: {
-      async createWebhook(webhook, max) {
-        const count = db.value('select count(*) from webhooks where api_key_id = ?', [webhook.apiKeyId]);
-        if (Number(count) >= max) throw tooManyWebhooks(max);
+    rows: {
+      count: async (apiKeyId) =>
+        Number(db.value('select count(*) from webhooks where api_key_id = ?', [apiKeyId])),
+
+      find: async (apiKeyId, id) => all('id = ? and api_key_id = ?', [id, apiKeyId])[0] ?? null,
+
+      async insert(webhook) {
         db.run(ROWS.insert, [JSON.stringify([webhook])]);
-        return webhook;
       },
 
-      async changeWebhook(apiKeyId, id, change) {
-        const before = existing(apiKeyId, id);
-        const webhook = { ...before, ...change(before), version: before.version + 1 };
-        db.run(`${ROWS.insert} on conflict ${ROWS.replace}`, [JSON.stringify([webhook])]);
-        return webhook;
+      async replace(_before, after) {
+        db.run(`${ROWS.insert} on conflict ${ROWS.replace}`, [JSON.stringify([after])]);
       },
 
-      async deleteWebhook(apiKeyId, id, check) {
-        const webhook = existing(apiKeyId, id);
-        check?.(webhook);
+      async delete({ id }) {
         db.run('delete from webhooks where id = ?', [id]);
-        return id;
       },
-    } satisfies WebhookWrites,
+    } satisfies WebhookRows,
   };
 }
