@@ -24,7 +24,6 @@ async function listen(handle: (socket: Socket, text: string) => void): Promise<n
   return (server.address() as AddressInfo).port;
 }
 
-const EARLY_HINTS = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n';
 const EVENT = { id: 'x', body: '{}' };
 const sender = new Sender(new Targets(['127.0.0.0/8']), 300);
 const send = (port: number, protocol = 'http') =>
@@ -61,11 +60,6 @@ it.each<[string, (socket: Socket) => void, object]>([
     'switches protocols',
     (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
     { error: 'connect' },
-  ],
-  [
-    'sends a few interim responses first',
-    (socket) => socket.write(`${EARLY_HINTS.repeat(5)}HTTP/1.1 204 No Content\r\n\r\n`),
-    { status: 204 },
   ],
   [
     'sends a head of more than 16 kB',
