@@ -378,6 +378,27 @@ describe.each(engines)('$name', (engine) => {
     }
   });
 
+  it('keeps what was delivered while the settings of a webhook change', async () => {
+    const instance = randomUUID();
+    for (let round = 0; round < 10; round += 1) {
+      const [id, apiKeyId] = [randomUUID(), randomUUID()];
+      const settings = { url: 'https://example.com/', enabled: true, secrets: [] };
+      const progress = { after: '', moves: 0, attempted: 0, attempts: [] };
+      await store.webhookWrites.createWebhook(
+        { id, apiKeyId, createdAt: T, version: 1, settings, progress },
+        1,
+      );
+      await store.claimWebhooks(instance);
+      const delivered = { ...progress, after: 'later', attempted: 1 };
+      const [isSaved] = await Promise.all([
+        store.saveProgress(instance, { id, version: 1, progress: delivered }),
+        store.webhookWrites.changeWebhook(apiKeyId, id, () => ({ settings: { ...settings, types: [] } })),
+      ]);
+      expect((await store.webhookById(id))?.progress).toEqual(isSaved ? delivered : progress);
+      await store.webhookWrites.deleteWebhook(apiKeyId, id, () => {});
+    }
+  });
+
   it('moves the last use of documents forwards alone', async () => {
     const document = { list: randomUUID(), id: 'a', hash: 'f', text: '{ __typename }', addedAt: T };
     await store.addDocuments([document]);
