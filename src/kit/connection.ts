@@ -34,10 +34,10 @@ interface ListRequest {
   filter: GivenFilter;
 }
 
-/** The latest list that a request asked for: its rows ask for the same one, one after the other. */
+/** The latest list below a parent that a request asked for: its rows ask for the same one, one after the other. */
 const latest = new WeakMap<
   Loaders,
-  { record: AnyRecord; args: ConnectionArguments; below: string | undefined; request: ListRequest }
+  { record: AnyRecord; args: ConnectionArguments; below: string; request: ListRequest }
 >();
 
 const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
@@ -48,11 +48,11 @@ const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
   a.sort === b.sort &&
   (a.filter === b.filter || isDeepStrictEqual(a.filter, b.filter));
 
-/** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
+/** What `readRequest` makes of a list below a parent. */
 function listRequest(
   record: AnyRecord,
   args: ConnectionArguments,
-  below: string | undefined,
+  below: string,
   loaders: Loaders,
 ): ListRequest {
   const known = latest.get(loaders);
@@ -62,6 +62,7 @@ function listRequest(
   return request;
 }
 
+/** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
 function readRequest(record: AnyRecord, args: ConnectionArguments, below: string | undefined): ListRequest {
   const { sort, filter, after, before, issues } = readList(record, args, args.filter ?? {}, below);
   if (issues.length > 0) throw validationFailed(issues);
@@ -187,7 +188,7 @@ export function recordConnection<R extends AnyRecord>(
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
-  const { page: request, sort, filter: wanted } = listRequest(record, args, undefined, loaders);
+  const { page: request, sort, filter: wanted } = readRequest(record, args, undefined);
   const filter = wanted as FilterOf<R>;
   return connect(request, {
     record,
