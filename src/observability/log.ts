@@ -58,7 +58,11 @@ export async function openLog(level: string): Promise<Log> {
   const drop = (lines: string) => {
     dropped += lines.split('\n').length - 1;
   };
-  destination.on('drop', drop);
+  destination.on('drop', (lines: string) => {
+    drop(lines);
+    // Once it is full, nothing else would have it try again.
+    destination.flush();
+  });
   destination.on('error', ({ code }: NodeJS.ErrnoException) => {
     // Whatever else it is may pass; what waits is written again with the next line.
     isClosed ||= code === 'EPIPE';

@@ -156,10 +156,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       )
       .map(({ commandName, command }) => `${commandName} ${command[commandName]}`);
     expect(reads, sent.about).toEqual(expected);
-    // Holds of earlier writes may be released, and the server's clock read, at any time.
+    // The server's clock may be read, and the history of usage saved, at any time.
     const others = commands.filter(
       ({ commandName, command }) =>
-        !['find', 'aggregate', 'hello'].includes(commandName) && command[commandName] !== 'holds',
+        !['find', 'aggregate', 'hello'].includes(commandName) && command[commandName] !== 'usageHistory',
     );
     // The only other command charges the key.
     expect(
