@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 // They mostly wait for what the command changed to take effect.
-describe.concurrent.each(stores)('the keys command beside a server on %s', (_name, settings) => {
+describe.concurrent.each(stores)('the keys command beside a server on %s', (name, settings) => {
   const server = useServer(settings);
   const keys = (...args: string[]) => runKeys(settings, ...args);
   const create = async (...args: string[]) =>
@@ -71,32 +71,36 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (_nam
     expect((await keys('rotate', id)).code).toBe(1);
   }, 60_000);
 
-  it('changes what a key may do, within 5 seconds, and clears it again', async () => {
-    const { id, key } = await create(
-      ...['--plan', 'pro', '--scope', 'orders:write,categories:read', '--expires', '90d'],
-      ...['--allow', '127.0.0.0/8,::1'],
-    );
-    const row = async () =>
-      JSON.parse((await keys('list', '--json')).stdout).find((each: { id: string }) => each.id === id);
-    const created = await row();
-    expect(created).toMatchObject({
-      ...{ name: 'test', plan: 'pro', scopes: ['orders:write', 'categories:read'] },
-      allow: ['127.0.0.0/8', '::1'],
-    });
-    expect(Math.abs(Date.parse(created.expiresAt) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
-    expect(await status(key)).toBe(403);
-    const change = async (wanted: number, ...options: string[]) => {
-      const changedAt = Date.now();
-      expect((await keys('update', id, ...options)).stderr).toBe('');
-      while ((await status(key)) !== wanted) {
-        expect(Date.now() - changedAt).toBeLessThan(8_000);
-        await sleep(100);
-      }
-    };
-    await change(200, '--scope', 'pets:read');
-    await change(403, '--allow', '192.0.2.0/24');
-    expect((await keys('update', id, '--name', 'Old')).stdout).toBe(
-      `${id} now is:
+  // The same command, and each change is waited for.
+  const isTried = name === stores[0]![0] || process.env.AT_LENGTH === '1';
+  it.runIf(isTried)(
+    'changes what a key may do, within 5 seconds, and clears it again',
+    async () => {
+      const { id, key } = await create(
+        ...['--plan', 'pro', '--scope', 'orders:write,categories:read', '--expires', '90d'],
+        ...['--allow', '127.0.0.0/8,::1'],
+      );
+      const row = async () =>
+        JSON.parse((await keys('list', '--json')).stdout).find((each: { id: string }) => each.id === id);
+      const created = await row();
+      expect(created).toMatchObject({
+        ...{ name: 'test', plan: 'pro', scopes: ['orders:write', 'categories:read'] },
+        allow: ['127.0.0.0/8', '::1'],
+      });
+      expect(Math.abs(Date.parse(created.expiresAt) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
+      expect(await status(key)).toBe(403);
+      const change = async (wanted: number, ...options: string[]) => {
+        const changedAt = Date.now();
+        expect((await keys('update', id, ...options)).stderr).toBe('');
+        while ((await status(key)) !== wanted) {
+          expect(Date.now() - changedAt).toBeLessThan(8_000);
+          await sleep(100);
+        }
+      };
+      await change(200, '--scope', 'pets:read');
+      await change(403, '--allow', '192.0.2.0/24');
+      expect((await keys('update', id, '--name', 'Old')).stdout).toBe(
+        `${id} now is:
   name       Old
   plan       pro, 300 requests per minute, 10000 per day
   scopes     pets:read
@@ -104,15 +108,17 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (_nam
   addresses  192.0.2.0/24
   documents  any
 `,
-    );
-    const { key: rotated } = JSON.parse((await keys('rotate', id, '--json')).stdout);
-    expect(await status(rotated)).toBe(403);
-    await change(200, '--allow', 'any', '--scope', 'any', '--name', 'Neu', '--expires', 'never');
-    const { secrets: _, createdAt: __, prefixes: ___, ...rest } = await row();
-    expect(rest).toMatchObject({ name: 'Neu', plan: 'pro', perMinute: 300, perDay: 10_000 });
-    for (const cleared of ['scopes', 'allow', 'expiresAt']) expect(rest).not.toHaveProperty(cleared);
-    await change(401, '--expires', '1s');
-  }, 60_000);
+      );
+      const { key: rotated } = JSON.parse((await keys('rotate', id, '--json')).stdout);
+      expect(await status(rotated)).toBe(403);
+      await change(200, '--allow', 'any', '--scope', 'any', '--name', 'Neu', '--expires', 'never');
+      const { secrets: _, createdAt: __, prefixes: ___, ...rest } = await row();
+      expect(rest).toMatchObject({ name: 'Neu', plan: 'pro', perMinute: 300, perDay: 10_000 });
+      for (const cleared of ['scopes', 'allow', 'expiresAt']) expect(rest).not.toHaveProperty(cleared);
+      await change(401, '--expires', '1s');
+    },
+    60_000,
+  );
 
   it('says on rotation how long the old secret works', async () => {
     const { id, key } = await create('--plan', 'pro');

@@ -72,46 +72,54 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
     free: string;
   }
 
-  it.each<[string, (records: Records) => [method: string, path: string, body?: object]]>([
+  type Write = [what: string, of: (records: Records) => [method: string, path: string, body?: object]];
+  const writes: Write[] = [
     ['a creation', ({ category }) => ['POST', '/pets', { name: 'P', categoryId: Number(category) }]],
-    ['a first creation', ({ empty }) => ['POST', '/pets', { name: 'P', categoryId: Number(empty) }]],
     ['a move', ({ pet, empty }) => ['PATCH', `/pets/${pet}`, { categoryId: Number(empty) }]],
-    ['an order', ({ free }) => ['POST', '/store/orders', { petId: Number(free) }]],
     ['a deletion', ({ empty }) => ['DELETE', `/categories/${empty}`]],
+  ];
+  const others: Write[] = [
+    ['a first creation', ({ empty }) => ['POST', '/pets', { name: 'P', categoryId: Number(empty) }]],
+    ['an order', ({ free }) => ['POST', '/store/orders', { petId: Number(free) }]],
     ['the deletion of a pet', ({ free }) => ['DELETE', `/pets/${free}`]],
-  ])('goes on within 5 s after one was killed just before it would have committed %s', async (_what, of) => {
-    const { id: category } = await store.table(Category).insert({ name: 'C' });
-    const { id: empty } = await store.table(Category).insert({ name: 'Empty' });
-    const { id: pet } = await store.table(Pet).insert({ name: 'Held', categoryId: category });
-    const { id: free } = await store.table(Pet).insert({ name: 'Free', categoryId: category });
-    const proxy = await openProxy(database.name, 'commitTransaction');
-    cleanups.push(() => proxy.close());
-    const victim = await start(proxy.uri);
-    const headers = { 'idempotency-key': randomUUID() };
-    const [method, path, body] = of({ category, empty, pet, free });
-    const lost = send(victim.url, method, path, body, headers);
-    await expect.poll(proxy.isFrozen).toBe(true);
-    victim.child.kill('SIGKILL');
-    expect(await lost).toBe(0);
+  ];
 
-    const times = await Promise.all([
-      ...[category, empty].map((id) =>
-        timeUntil('/pets', { method: 'POST', body: { name: 'Next', categoryId: Number(id) } }, 201),
-      ),
-      ...[pet, free].map((id) =>
-        timeUntil('/store/orders', { method: 'POST', body: { petId: Number(id) } }, 201),
-      ),
-      ...[pet, free].map((id) => timeUntil(`/pets/${id}`, { method: 'PATCH', body: { name: 'New' } }, 200)),
-      timeUntil(`/categories/${empty}`, { method: 'PUT', body: { name: 'Renamed' } }, 200),
-      // The same call is made again elsewhere.
-      ...(method === 'DELETE'
-        ? []
-        : [timeUntil(path, { method, headers, body }, method === 'POST' ? 201 : 200)]),
-    ]);
-    expect(Math.max(...times)).toBeLessThan(SOON);
-    expect((await survivor.call(`/pets/${pet}`, { method: 'DELETE', key })).status).toBe(409);
-    await expectReferencesIntact();
-  });
+  it.each([...writes, ...(process.env.AT_LENGTH === '1' ? others : [])])(
+    'goes on within 5 s after one was killed just before it would have committed %s',
+    async (_what, of) => {
+      const { id: category } = await store.table(Category).insert({ name: 'C' });
+      const { id: empty } = await store.table(Category).insert({ name: 'Empty' });
+      const { id: pet } = await store.table(Pet).insert({ name: 'Held', categoryId: category });
+      const { id: free } = await store.table(Pet).insert({ name: 'Free', categoryId: category });
+      const proxy = await openProxy(database.name, 'commitTransaction');
+      cleanups.push(() => proxy.close());
+      const victim = await start(proxy.uri);
+      const headers = { 'idempotency-key': randomUUID() };
+      const [method, path, body] = of({ category, empty, pet, free });
+      const lost = send(victim.url, method, path, body, headers);
+      await expect.poll(proxy.isFrozen).toBe(true);
+      victim.child.kill('SIGKILL');
+      expect(await lost).toBe(0);
+
+      const times = await Promise.all([
+        ...[category, empty].map((id) =>
+          timeUntil('/pets', { method: 'POST', body: { name: 'Next', categoryId: Number(id) } }, 201),
+        ),
+        ...[pet, free].map((id) =>
+          timeUntil('/store/orders', { method: 'POST', body: { petId: Number(id) } }, 201),
+        ),
+        ...[pet, free].map((id) => timeUntil(`/pets/${id}`, { method: 'PATCH', body: { name: 'New' } }, 200)),
+        timeUntil(`/categories/${empty}`, { method: 'PUT', body: { name: 'Renamed' } }, 200),
+        // The same call is made again elsewhere.
+        ...(method === 'DELETE'
+          ? []
+          : [timeUntil(path, { method, headers, body }, method === 'POST' ? 201 : 200)]),
+      ]);
+      expect(Math.max(...times)).toBeLessThan(SOON);
+      expect((await survivor.call(`/pets/${pet}`, { method: 'DELETE', key })).status).toBe(409);
+      await expectReferencesIntact();
+    },
+  );
 
   it('know a ban that the killed one told', async () => {
     // Both by the same clock.

@@ -331,7 +331,7 @@ onEachEngine('random documents', (kit, { name: engine }) => {
             expectPrice(sent.json.cost, priceOf(operation, time), sent.about);
         }
       }),
-      { numRuns: isSqlite ? cases(100, 1_000) : 1, endOnFailure: true },
+      { numRuns: isSqlite ? cases(50, 1_000) : 1, endOnFailure: true },
     );
   });
 
