@@ -167,7 +167,7 @@ async function check(store: Store, name: string | undefined, json: boolean): Pro
     const lines = faults.map(({ list, id, fault }) => `${list} ${id}: ${fault}`).join('\n');
     throw refused(json ? JSON.stringify(result) : lines);
   }
-  return { value: result, lines: [`All ${documents.length} documents fit the schema.`] };
+  return { value: result, lines: [`Every document fits the schema: ${documents.length}.`] };
 }
 
 /** A document with the id that its manifest gives it. */

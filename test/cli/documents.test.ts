@@ -63,7 +63,7 @@ describe('the documents command', () => {
       { list: 'web', id: 'pages', operations: 'Pages' },
       { list: 'web', id: 'pet', operations: 'Pet' },
     ]);
-    expect((await documents('check', 'web')).stdout).toBe('All 2 documents fit the schema.\n');
+    expect((await documents('check', 'web')).stdout).toBe('Every document fits the schema: 2.\n');
     expect((await documents('remove', 'web', '--unused', '90d')).stdout).toBe('0 of 2 removed.\n');
     expect((await documents('remove', 'web', '--id', 'pages')).code).toBe(0);
     expect((await documents('list')).stdout).not.toContain('pages');
