@@ -1,11 +1,10 @@
 import { builder } from '../../kit/builder.ts';
-import { type Domain, eventsOf } from '../../kit/domain.ts';
+import { type Domain, eventsOf, type SampleOf } from '../../kit/domain.ts';
 import { exposed } from '../../kit/fields.ts';
 import { finder, sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import { connectionOf, creation, deletion, inputsOf, list, lookup, update } from '../../kit/record-fields.ts';
 import { categories } from './category.routes.ts';
-import { categorySample } from './category.sample.ts';
 import { Category } from './category.ts';
 
 const { fields } = Category;
@@ -54,5 +53,10 @@ export const category: Domain = {
   resource: categories,
   type: CategoryType,
   ...eventsOf(Category),
-  sample: categorySample,
+  sample: [
+    { name: 'Dogs', description: 'Loyal, loud and always hungry' },
+    { name: 'Cats', description: 'They let you live with them' },
+    { name: 'Birds' },
+    { name: 'Fish', description: 'Quiet company for small flats' },
+  ] satisfies SampleOf<typeof Category>,
 };

@@ -1,5 +1,5 @@
 import { builder } from '../../kit/builder.ts';
-import { type Domain, eventsOf } from '../../kit/domain.ts';
+import { type Domain, eventsOf, type SampleOf } from '../../kit/domain.ts';
 import { exposed } from '../../kit/fields.ts';
 import { sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
@@ -17,7 +17,6 @@ import {
 import { Pet } from '../pet/pet.ts';
 import { PetType } from '../pet/pet.type.ts';
 import { orders } from './order.routes.ts';
-import { orderSample } from './order.sample.ts';
 import { Order } from './order.ts';
 
 const { fields } = Order;
@@ -86,5 +85,9 @@ export const order: Domain = {
   resource: orders,
   type: OrderType,
   ...eventsOf(Order),
-  sample: orderSample,
+  sample: [
+    { petId: 0, quantity: 1, shipDate: '2026-12-01T09:30:00Z', complete: false },
+    { petId: 2, quantity: 1, shipDate: '2026-10-15T14:00:00Z', complete: true },
+    { petId: 8, quantity: 10, complete: false },
+  ] satisfies SampleOf<typeof Order>,
 };

@@ -1,5 +1,5 @@
 import { builder } from '../../kit/builder.ts';
-import { type Domain, eventsOf } from '../../kit/domain.ts';
+import { type Domain, eventsOf, type SampleOf } from '../../kit/domain.ts';
 import { enumOf, exposed } from '../../kit/fields.ts';
 import { finder, sortEnum } from '../../kit/list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
@@ -17,7 +17,6 @@ import {
 import { Category } from '../category/category.ts';
 import { CategoryType } from '../category/category.type.ts';
 import { pets } from './pet.routes.ts';
-import { petSample } from './pet.sample.ts';
 import { Pet, PetStatus } from './pet.ts';
 
 const { fields } = Pet;
@@ -81,5 +80,16 @@ export const pet: Domain = {
   resource: pets,
   type: PetType,
   ...eventsOf(Pet, { updated: ', apart from its stock', deleted: ' together with its stock' }),
-  sample: petSample,
+  sample: [
+    { name: 'Rex', categoryId: 0, status: 'available', quantity: 3 },
+    { name: 'Bella', categoryId: 0, status: 'pending', quantity: 1 },
+    { name: 'Charlie', categoryId: 0, status: 'sold', quantity: 0 },
+    { name: 'Mimi', categoryId: 1, status: 'available', quantity: 2 },
+    { name: 'Tom', categoryId: 1, status: 'available', quantity: 5 },
+    { name: 'Luna', categoryId: 1, status: 'sold', quantity: 0 },
+    { name: 'Tweety', categoryId: 2, status: 'available', quantity: 12 },
+    { name: 'Kiwi', categoryId: 2, status: 'pending', quantity: 4 },
+    { name: 'Nemo', categoryId: 3, status: 'available', quantity: 40 },
+    { name: 'Dory', categoryId: 3, status: 'available', quantity: 25 },
+  ] satisfies SampleOf<typeof Pet>,
 };
