@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError, asAppError, ReportedError } from './foundation/errors.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
-import { addRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { clientAddress, RequestContext, requestIdOf } from './http/request-context.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
-import { ResponseWriter } from './http/response-writer.ts';
+import { addRateLimitHeaders, ResponseWriter } from './http/response-writer.ts';
 import type { Transport } from './http/transport.ts';
 import { createServices, type GatewayOptions } from './services.ts';
 import { transportsOf } from './transports/transports.ts';

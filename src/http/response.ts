@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError, cut } from '../foundation/errors.ts';
 
@@ -49,3 +50,19 @@ export function errorHeaders(error: AppError, methods?: string): Headers {
     headers.push('Allow', error instanceof MethodNotAllowed ? error.allow : methods!);
   return headers;
 }
+
+/**
+ * A strong entity tag (RFC 9110 section 8.8.3). Equal bodies get equal tags on every instance, and collisions
+ * cannot be crafted.
+ */
+export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
+
+const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"|^\s*\*\s*$/g) ?? [];
+
+/** Whether If-Match names an entity tag, by strong comparison; `*` names any. */
+export const matchesStrongly = (header: string, etag: string): boolean =>
+  tagsOf(header).some((tag) => tag === etag || tag.trim() === '*');
+
+/** Whether If-None-Match names an entity tag, by weak comparison; `*` names any. */
+export const matchesWeakly = (header: string, etag: string): boolean =>
+  matchesStrongly(header.replaceAll('W/"', '"'), etag.replace('W/', ''));

@@ -32,3 +32,10 @@ export interface Transport {
   /** Loads what is slow to load and rarely needed. */
   load?(): Promise<void>;
 }
+
+/** Serves GraphQL to programs and GraphiQL to browsers. */
+export const GRAPHQL_PATH = '/graphql';
+/** Prices a GraphQL request without running it. */
+export const COST_PATH = '/graphql/cost';
+/** Serves agents. */
+export const MCP_PATH = '/mcp';

@@ -20,8 +20,8 @@ import {
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { type Config, VERSION } from '../config.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
-import { COST_PATH, GRAPHQL_PATH } from '../http/paths.ts';
 import type { RequestContext } from '../http/request-context.ts';
+import { COST_PATH, GRAPHQL_PATH } from '../http/transport.ts';
 import type { Store } from '../store/store.ts';
 import { watched, withCalls } from './instrumented-store.ts';
 import { shownPath } from './log.ts';

@@ -1,11 +1,11 @@
 import type { Session } from '../../access/session.ts';
 import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { ownTurn } from '../../foundation/turns.ts';
-import { etagOf } from '../../http/etag.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
 import { etagOfPieces, sendPieces } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse } from '../../http/response.ts';
+import { etagOf } from '../../http/response.ts';
 import { newContext } from '../../kit/context.ts';
 import { jsonPieces } from '../../kit/json.ts';
 import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';

@@ -5,10 +5,10 @@ import type { EventStreams } from '../../events/streams.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
-import { COST_PATH, GRAPHQL_PATH } from '../../http/paths.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
+import { COST_PATH, GRAPHQL_PATH } from '../../http/transport.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import { PersistedQueries } from '../../operations/persisted-queries.ts';
 import {

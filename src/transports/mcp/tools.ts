@@ -1,3 +1,4 @@
+import type { Tool as Definition } from '@modelcontextprotocol/server';
 import { lexicographicSortSchema, printSchema } from 'graphql';
 import { isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
@@ -20,7 +21,6 @@ import type { Route } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import type { Tool as Definition } from './protocol.ts';
 import {
   GRAPHQL_INPUT,
   GRAPHQL_OUTPUT,

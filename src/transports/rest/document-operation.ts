@@ -1,11 +1,11 @@
 import type { Session, UsageSubject } from '../../access/session.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { etagOf } from '../../http/etag.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
+import { etagOf } from '../../http/response.ts';
 import { type Context, newContext } from '../../kit/context.ts';
 import type { PublicResult } from '../../operations/result.ts';
 import { limit } from '../../rows/parameter.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { RESOURCES } from '../../domains/routes.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
-import { etagOf, matchesStrongly, matchesWeakly } from '../../http/etag.ts';
+import { etagOf, matchesStrongly, matchesWeakly } from '../../http/response.ts';
 import type { Precondition } from '../../kit/context.ts';
 import { writeRecord } from '../../rows/representation.ts';
 import { representedAs, type Shape } from '../../rows/shape.ts';
