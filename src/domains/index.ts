@@ -1,9 +1,9 @@
 import { type AnyRecord, referencesOf } from '../foundation/record.ts';
 import type { Domain } from '../kit/domain.ts';
-import { category } from './category/category.type.ts';
-import { inventory } from './inventory/inventory.type.ts';
-import { order } from './order/order.type.ts';
-import { pet } from './pet/pet.type.ts';
+import { category } from './category/category.domain.ts';
+import { inventory } from './inventory/inventory.domain.ts';
+import { order } from './order/order.domain.ts';
+import { pet } from './pet/pet.domain.ts';
 
 /**
  * All domains. The GraphQL schema, the REST operations, the OpenAPI description, the event types and what the

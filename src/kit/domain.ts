@@ -1,8 +1,8 @@
 import type { ObjectRef } from '@pothos/core';
 import { type AnyRecord, holdersName, holdersOf, type NewOf } from '../foundation/record.ts';
-import { capitalised, indefinite, listed } from '../foundation/words.ts';
+import { listed } from '../foundation/words.ts';
 import type { Resource } from '../rows/route.ts';
-import { type EventType, eventTypesOf } from '../store/events.ts';
+import type { EventType } from '../store/events.ts';
 import type { builder } from './builder.ts';
 
 /**
@@ -27,31 +27,6 @@ export interface Domain {
 export type SampleOf<R extends AnyRecord> = readonly {
   [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
 }[];
-
-/**
- * The events of a record and the field of an event that holds it.
- *
- * @param details what the descriptions of some changes add: `apart from its stock`
- */
-export function eventsOf(
-  record: AnyRecord,
-  details: Partial<Record<'created' | 'updated' | 'deleted', string>> = {},
-): Pick<Domain, 'events' | 'eventField'> {
-  const { kind } = record;
-  const types = eventTypesOf(record);
-  return {
-    events: Object.fromEntries(
-      (['created', 'updated', 'deleted'] as const).map((change) => [
-        types[change],
-        capitalised(`${indefinite(kind)} was ${change}${details[change] ?? ''}.`),
-      ]),
-    ),
-    eventField: {
-      name: kind,
-      description: `For \`${kind}_…\` events: the ${kind} in its current state; null if it has been deleted.`,
-    },
-  };
-}
 
 /** What holds off the deletion of a record, for descriptions; empty if nothing does. */
 export const deletionDescription = (record: AnyRecord): string => {

@@ -71,7 +71,11 @@ const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
 };
 
 /** Filters a list of records by a field, by any of several values if it has a closed set of them. */
-export function filterParameter(record: AnyRecord, name: string, description: string): QueryParameter {
+export function filterParameter(
+  record: AnyRecord,
+  name: string,
+  description = `Only ${record.plural} whose \`${name}\` is this.`,
+): QueryParameter {
   const field = (record.fields as Fields)[name]!;
   const { choices, kind, schema } = field;
   if (!choices) return { name, description, schema, ...VALUES[kind](field) };

@@ -1,7 +1,7 @@
 import { type AnyRecord, newRules, patchRules } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
-import type { QueryParameter } from './parameter.ts';
+import { filterParameter, listParameters, type QueryParameter } from './parameter.ts';
 import type { Body, Route } from './route.ts';
 import { pageSelection, type Shape, selectionOf } from './shape.ts';
 
@@ -19,20 +19,28 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
   };
 }
 
-type Options = Pick<Route, 'tag' | 'pathValue'> &
-  Partial<Pick<Route, 'path' | 'stability'>> & {
-    /** The parameters of its list. */
-    query: readonly QueryParameter[];
-    /** A merge patch. */
-    example: Readonly<Record<string, unknown>>;
-  };
+/** What a declaration does not say of its REST operations. */
+export interface RouteOptions extends Pick<Route, 'tag'>, Partial<Pick<Route, 'path' | 'stability'>> {
+  /** A merge patch. */
+  example: Readonly<Record<string, unknown>>;
+  /** Descriptions of its filters, as `?status`. */
+  descriptions?: Readonly<Record<string, string>>;
+}
 
-/**
- * The REST operations of a record, as its declaration and the names of its GraphQL fields give them. A domain says
- * what differs.
- */
-export const recordRoutes = (record: AnyRecord, shape: Shape, options: Options) =>
-  resourceRoutes(record, shape, newRules(record, restDialect), patchRules(record, restDialect), options);
+/** The REST operations of a record. */
+export type RecordRoutes = ReturnType<typeof resourceRoutes>;
+
+/** The REST operations of a record, as its declaration and the names of its GraphQL fields give them. */
+export const recordRoutes = (record: AnyRecord, shape: Shape, options: RouteOptions): RecordRoutes =>
+  resourceRoutes(record, shape, newRules(record, restDialect), patchRules(record, restDialect), {
+    ...options,
+    query: [
+      ...record.filters.map((name: string) =>
+        filterParameter(record, name, options.descriptions?.[`?${name}`]),
+      ),
+      ...listParameters(record),
+    ],
+  });
 
 /** The same for what is no record of a store. */
 export function resourceRoutes(
@@ -40,7 +48,14 @@ export function resourceRoutes(
   shape: Shape,
   rules: Body['rules'],
   changes: Body['rules'],
-  { tag, path = `/${plural}`, pathValue, stability = 'stable', query, example }: Options,
+  {
+    tag,
+    path = `/${plural}`,
+    pathValue,
+    stability = 'stable',
+    query,
+    example,
+  }: RouteOptions & Pick<Route, 'pathValue'> & { query: readonly QueryParameter[] },
 ) {
   const id = `${kind}Id`;
   const fields = selectionOf(shape);

@@ -1,16 +1,10 @@
 import fc from 'fast-check';
 import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
-import { type AnyRecord, declareRecord, type Fields, referencesOf } from '../../src/foundation/record.ts';
-import { builder } from '../../src/kit/builder.ts';
-import { type Domain, eventsOf } from '../../src/kit/domain.ts';
-import { enumOf, exposed, shownAs } from '../../src/kit/fields.ts';
-import { findersOf, sortEnum } from '../../src/kit/list-arguments.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../src/kit/node.ts';
-import * as kit from '../../src/kit/record-fields.ts';
-import { filterParameter, listParameters } from '../../src/rows/parameter.ts';
-import { recordRoutes } from '../../src/rows/record-routes.ts';
-import { choicesSchema, shapeOf } from '../../src/rows/shape.ts';
+import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
+import type { Domain } from '../../src/kit/domain.ts';
+import { findersOf } from '../../src/kit/list-arguments.ts';
+import { recordDomain } from '../../src/kit/record-domain.ts';
 
 /** When something is declared: never, from the start, or from the restart on. */
 export type Since = 'never' | 'start' | 'restart';
@@ -230,15 +224,6 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
   return records;
 }
 
-const SCALARS = {
-  id: 'ID',
-  integer: 'Int',
-  boolean: 'Boolean',
-  text: 'String',
-  instant: 'DateTime',
-  date: 'Date',
-};
-
 /** The names of the conditions of a record's lists, each with whether it is how a text begins. */
 export const conditionsOf = (record: AnyRecord): readonly (readonly [name: string, isPrefix: boolean])[] => [
   ...record.filters.map((name: string) => [name, false] as const),
@@ -247,80 +232,8 @@ export const conditionsOf = (record: AnyRecord): readonly (readonly [name: strin
 
 /** Adds domains of these records to the program, which must not have built its schema yet. */
 export function addDomains(records: readonly AnyRecord[]): void {
-  // biome-ignore lint/suspicious/noExplicitAny: types are drawn
-  const types = new Map<AnyRecord, any>();
   for (const record of records) {
-    const entries = Object.entries(record.fields as Fields);
-    const all = new Map(entries.flatMap(([, { choices }]) => (choices ? [[choices.name, choices]] : [])));
-    const enums = new Map([...all].map(([name, choices]) => [name, builder.enumType(name, enumOf(choices))]));
-    const typeOf = ({ choices, kind }: fields.Field) =>
-      (choices ? enums.get(choices.name) : SCALARS[kind]) as 'String';
-    const type = builder.objectRef<{ id: string }>(record.type).implement({
-      interfaces: [NodeInterface],
-      description: record.description,
-      fields: (t) => ({
-        nodeId: t.id({ description: NODE_ID, resolve: nodeType(record) as never }),
-        id: t.exposeID('id' as never, exposed(record.id)),
-        ...Object.fromEntries(
-          entries.map(([name, one]) => [
-            name,
-            t.expose(name as never, { type: typeOf(one), ...exposed(one) } as never),
-          ]),
-        ),
-        known: t.int(shownAs(record.computed.known as never) as never),
-      }),
-    });
-    types.set(record, type);
-    const connection = kit.connectionOf(type as never);
-    const filter = builder.inputType(`${record.type}Filter`, {
-      fields: (t) =>
-        Object.fromEntries(
-          conditionsOf(record).map(([name]) => {
-            const one = (record.fields as Fields)[name]!;
-            return [name, t.field({ type: (one.choices ? [typeOf(one)] : typeOf(one)) as 'String' })];
-          }),
-        ),
-    });
-    const sort = builder.enumType(`${record.type}Sort`, sortEnum(record)) as never;
-    const inputs = kit.inputsOf(record, (t, options) =>
-      Object.fromEntries(
-        entries.map(([name, one]) => [name, t.field({ type: typeOf(one), ...options(one) })]),
-      ),
-    );
-    const lists = { filter: filter as never, sort, description: 'Those.' };
-    for (const { field, parent } of referencesOf(record))
-      builder.objectField(types.get(parent as AnyRecord), record.plural, (t) =>
-        t.connection(
-          kit.childList(record, type as never, field as never, lists) as never,
-          connection as never,
-        ),
-      );
-    builder.queryFields((t) => ({
-      [record.kind]: t.field(kit.lookup(record, type as never) as never),
-      [record.plural]: t.connection(kit.list(record, type as never, lists) as never, connection as never),
-    }));
-    builder.mutationFields((t) => ({
-      [`create${record.type}`]: t.field(kit.creation(record, type as never, inputs.created) as never),
-      [`update${record.type}`]: t.field(kit.update(record, type as never, inputs.changes) as never),
-      [`delete${record.type}`]: t.id(kit.deletion(record) as never),
-    }));
-    const shape = shapeOf(record);
-    const query = [
-      ...record.filters.map((name: string) => filterParameter(record, name, 'Those.')),
-      ...listParameters(record),
-    ];
-    const domain: Domain = {
-      record,
-      type: type as never,
-      ...eventsOf(record),
-      resource: {
-        scope: null,
-        shape,
-        schemas: Object.fromEntries([...all].map(([name, choices]) => [name, choicesSchema(choices)])),
-        routes: Object.values(recordRoutes(record, shape, { tag: 'Store', query, example: {} })),
-      },
-    };
-    (DOMAINS as Domain[]).push(domain);
+    (DOMAINS as Domain[]).push(recordDomain(record, { tag: 'Store', scope: null, example: {} }));
     (RECORDS as AnyRecord[]).push(record);
   }
 }

@@ -16,7 +16,7 @@ it.each([
   ['day', { '2028-02-29': '2028-02-29' }, ['2026-02-29', '+010000-01'], 'a date such as 2026-11-22'],
 ])('a filter by %s reads %j, and nothing else', (name, values, others, rule) => {
   const read = (text: string, issues: Issue[] = []) => [
-    readTexts(new Map([[name, [text]]]), [filterParameter(record as never, name, 'Those.')], issues),
+    readTexts(new Map([[name, [text]]]), [filterParameter(record as never, name)], issues),
     issues,
   ];
   for (const [text, value] of Object.entries(values)) expect(read(text)).toEqual([{ [name]: value }, []]);

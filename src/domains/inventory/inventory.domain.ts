@@ -1,0 +1,160 @@
+import { ownId } from '../../foundation/fields.ts';
+import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
+import { builder } from '../../kit/builder.ts';
+import type { Domain } from '../../kit/domain.ts';
+import { checkedBy } from '../../kit/input-rules.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
+import { addLists, enumOf, exposed } from '../../kit/record-domain.ts';
+import { unchanged, write } from '../../kit/write.ts';
+import { filterParameter, listParameters } from '../../rows/parameter.ts';
+import { listSelection } from '../../rows/record-routes.ts';
+import { selectionOf, shapeOf } from '../../rows/shape.ts';
+import { pet } from '../pet/pet.domain.ts';
+import { Pet, PetStatus } from '../pet/pet.ts';
+
+const { quantity, status } = Pet.fields;
+
+/** An inventory entry is a view of its pet, so the two cannot disagree. */
+const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
+  interfaces: [NodeInterface],
+  description: 'The stock of a pet.',
+  fields: (t) => ({
+    nodeId: t.id({ description: NODE_ID, resolve: nodeType(Pet, 'InventoryItem') }),
+    id: t.exposeID('id', { description: 'The same as petId, for clients that cache records by id.' }),
+    petId: t.exposeID('id', { description: 'The id of the animal this entry tracks.' }),
+    quantity: t.exposeInt('quantity', exposed(quantity)),
+    status: t.expose('status', { type: enumOf(PetStatus), description: 'Status of the tracked animal.' }),
+    pet: t.field({ type: pet.type, description: 'The tracked animal.', resolve: (pet) => pet }),
+  }),
+});
+
+builder.objectField(pet.type, 'inventory', (t) =>
+  t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: (pet) => pet }),
+);
+
+/** The rules for the stock of a pet, which both interfaces take alike. */
+const rules = inputObject({ quantity: quantity.rule(graphqlDialect) });
+
+const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
+  description: 'A new stock count.',
+  ...checkedBy(rules.partial()),
+  fields: (t) => ({
+    quantity: t.int({ description: `The new stock count, ${quantity.limits}.` }),
+  }),
+});
+
+addLists(
+  Pet,
+  InventoryItemType,
+  {
+    InventoryFilter: 'Selects inventory entries.',
+    'InventoryFilter.status': 'Entries of pets with any of these statuses.',
+    'Query.inventory': 'All inventory entries, by default ordered by petId.',
+  },
+  { view: 'inventory', filters: ['status'], items: 'entries' },
+);
+
+const petId = builder.args((t) => ({
+  petId: t.id({ required: true, description: 'The id of the pet.' }),
+}));
+
+builder.queryField('inventoryItem', (t) =>
+  t.field({
+    type: InventoryItemType,
+    nullable: true,
+    description: 'Looks up the inventory entry of a pet; null if there is no such pet.',
+    args: petId,
+    resolve: (_root, { petId }, { loaders }) => loaders.record(Pet, petId),
+  }),
+);
+
+builder.mutationField('updateInventory', (t) =>
+  t.field({
+    type: InventoryItemType,
+    description: 'Sets the stock of a pet.',
+    args: {
+      ...petId,
+      input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
+    },
+    resolve: write((tables, { petId, input }, context) =>
+      tables
+        .table(Pet)
+        .update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
+    ),
+  }),
+);
+
+const shape = shapeOf(Pet, {
+  type: 'InventoryItem',
+  listName: 'InventoryItems',
+  description: 'The stock of one animal.',
+  fields: {
+    petId: ownId('ID of the animal this entry tracks'),
+    quantity,
+    status: { ...status, description: 'Status of the tracked animal' },
+  },
+});
+
+const query = [
+  filterParameter(Pet, 'status', 'Only pets with this status.'),
+  ...listParameters(Pet, { view: 'inventory' }),
+];
+const list = listSelection('inventory', shape, query);
+const common = { tag: 'Store', kind: 'pet', stability: 'stable', status: 200, shape } as const;
+const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
+const document = `mutation updateInventory($petId: ID!, $input: InventoryUpdate!) {
+  result: updateInventory(petId: $petId, input: $input) ${selectionOf(shape)}
+}`;
+
+export const inventory: Domain = {
+  record: Pet,
+  type: InventoryItemType,
+  resource: {
+    scope: 'inventory',
+    shape,
+    routes: [
+      {
+        ...common,
+        operationId: 'listInventory',
+        method: 'GET',
+        path: '/store/inventory',
+        summary: 'List the inventory',
+        document: `query listInventory(${list.variables}) { ${list.page} }`,
+        list: 'pages',
+        query,
+      },
+      {
+        ...one,
+        operationId: 'getInventoryItem',
+        method: 'GET',
+        summary: 'Get the inventory entry of a pet',
+        document: `query getInventoryItem($petId: ID!) {
+          result: inventoryItem(petId: $petId) ${selectionOf(shape)}
+        }`,
+      },
+      {
+        ...one,
+        operationId: 'replaceInventory',
+        method: 'PUT',
+        summary: 'Set the stock of a pet',
+        document,
+        body: { name: 'InventoryUpdate', rules },
+      },
+      {
+        ...one,
+        operationId: 'updateInventory',
+        method: 'PATCH',
+        stability: 'beta',
+        summary: 'Update the stock of a pet',
+        document,
+        body: { name: 'InventoryPatch', rules: rules.partial(), example: { quantity: 5 } },
+      },
+    ],
+  },
+  events: { 'inventory.updated': 'The stock of a pet changed.' },
+  eventField: {
+    name: 'inventoryItem',
+    description:
+      'For `inventory_…` events: the entry in its current state; null if the pet has been deleted.',
+  },
+};

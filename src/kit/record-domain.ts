@@ -1,0 +1,346 @@
+import type { EnumRef, InputFieldBuilder, ObjectFieldsShape, ObjectRef } from '@pothos/core';
+import { notFound } from '../foundation/errors.ts';
+import type { Choices, Computed, Field } from '../foundation/fields.ts';
+import type { Id } from '../foundation/id.ts';
+import {
+  type AnyRecord,
+  type Fields,
+  inputFields,
+  newRules,
+  patchRules,
+  type RecordOf,
+  referencesOf,
+} from '../foundation/record.ts';
+import { graphqlDialect } from '../foundation/validation.ts';
+import { capitalised, indefinite } from '../foundation/words.ts';
+import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rows/record-routes.ts';
+import type { Resource, Route } from '../rows/route.ts';
+import { choicesSchema, type Shape, shapeOf } from '../rows/shape.ts';
+import { type EventType, eventTypesOf } from '../store/events.ts';
+import { builder } from './builder.ts';
+import { type ConnectionArguments, childConnection, recordConnection } from './connection.ts';
+import type { Context } from './context.ts';
+import { type Domain, deletionDescription, type SampleOf, uniquenessDescription } from './domain.ts';
+import { checkedBy } from './input-rules.ts';
+import { finder, findersOf, sortArgument, sortEnum } from './list-arguments.ts';
+import { NODE_ID, NodeInterface, nodeType } from './node.ts';
+import { unchanged, write } from './write.ts';
+
+type Types = typeof builder.$inferSchemaTypes;
+/** A record of which no more is known. */
+type Row = { id: Id };
+
+const SCALARS = {
+  ...{ id: 'ID', integer: 'Int', boolean: 'Boolean' },
+  ...{ text: 'String', instant: 'DateTime', date: 'Date' },
+} as const;
+
+const enums = new Map<Choices, unknown>();
+
+/** The GraphQL enum of a closed set of values. */
+export function enumOf<T extends string>(choices: Choices<T>): EnumRef<never, T> {
+  const { name, description, descriptions, values } = choices;
+  const entries = values.map((value) => [value, { value, description: descriptions[value] }]);
+  if (!enums.has(choices))
+    enums.set(choices, builder.enumType(name, { description, values: Object.fromEntries(entries) }));
+  return enums.get(choices) as EnumRef<never, T>;
+}
+
+/** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
+const typeOf = ({ choices, kind }: Field) => (choices ? enumOf(choices) : SCALARS[kind]) as 'String';
+
+/** Options of an output field: what its declaration says. */
+export const exposed = <F extends Field>({ description, presence, maxLength }: F) => ({
+  description: `${description}.`,
+  nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
+  ...(maxLength !== undefined && { extensions: { maxLength } }),
+});
+
+/** Makes an object of each of these, by its name. */
+const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
+
+const newType = (record: AnyRecord) => builder.objectRef<Row>(record.type);
+const types = new Map<AnyRecord, ReturnType<typeof newType>>();
+
+/** The GraphQL type of a record. Others may refer to it before its domain implements it. */
+function typeOfRecord(record: AnyRecord) {
+  const type = types.get(record) ?? newType(record);
+  types.set(record, type);
+  return type;
+}
+
+function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsShape<Types, Row>): void {
+  typeOfRecord(record).implement({
+    interfaces: [NodeInterface],
+    description: record.description,
+    fields: (t) => ({
+      nodeId: t.id({ description: NODE_ID, resolve: nodeType(record) }),
+      id: t.exposeID('id', exposed(record.id)),
+      ...mapped(inputFields(record), (field, name) =>
+        t.expose(name as never, { type: typeOf(field), ...exposed(field) } as never),
+      ),
+      ...mapped(record.computed as Readonly<Record<string, Computed>>, (field) =>
+        t.field({
+          ...{ type: typeOf(field), ...exposed(field) },
+          resolve: (from) => (field.compute(from as never) ?? null) as string,
+        }),
+      ),
+      ...Object.fromEntries(
+        referencesOf(record).map(({ field }) => {
+          const name = field.replace(/Id$/, '');
+          return [name, t.field(parent(record, field, said[`${record.type}.${name}`]))];
+        }),
+      ),
+      ...fields?.(t),
+    }),
+  });
+}
+
+/**
+ * Options of the field with the record that another refers to. It is nullable where the reference may be absent or
+ * outlive what it refers to. Elsewhere it is NOT_FOUND if the child comes from an earlier read or a replayed call.
+ */
+function parent(child: AnyRecord, field: string, said?: string) {
+  const { presence, reference } = (child.fields as Fields)[field]!;
+  const record = reference!.parent as AnyRecord;
+  const nullable = presence === 'optional' || reference!.holds.where !== undefined;
+  return {
+    type: typeOfRecord(record),
+    description:
+      said ?? `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
+    // For the resolver's type, which is the same for both.
+    nullable: nullable as true,
+    resolve(from: object, _args: object, { loaders }: Context) {
+      const id = (from as Readonly<Record<string, Id | undefined>>)[field];
+      if (id === undefined) return null;
+      const found = loaders.record(record, id);
+      if (nullable) return found;
+      // Runs for each row: no function is made if the record is at hand.
+      if (found instanceof Promise) return found.then((row) => row ?? gone(record, id));
+      return found ?? gone(record, id);
+    },
+  };
+}
+
+const gone = ({ kind }: AnyRecord, id: Id): never => {
+  throw notFound(kind, id);
+};
+
+/** What differs in the lists of a view of a record. */
+interface View {
+  /** The domain that has it. */
+  view?: string;
+  filters?: readonly string[];
+  /** What the items of its lists are called. */
+  items?: string;
+}
+
+/**
+ * Adds the lists of a record, or of a view of it, with their conditions and orders: that of all, and those below each
+ * record that it refers to.
+ */
+export function addLists(
+  record: AnyRecord,
+  type: ObjectRef<Types, Row>,
+  said: Descriptions = {},
+  { view, filters = record.filters, items = record.plural }: View = {},
+): void {
+  const prefix = view === undefined ? record.type : capitalised(view);
+  const fields = record.fields as Fields;
+  const connection = builder.connectionObject(
+    {
+      type,
+      name: `${type.name}Connection`,
+      description: `A page of a list with items of type ${type.name} (Relay cursor connections).`,
+    },
+    {
+      name: `${type.name}Edge`,
+      description: `An item of type ${type.name} with its position in the list.`,
+    },
+  );
+  const filter = builder.inputType(`${prefix}Filter`, {
+    description: said[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
+    fields: (t) => ({
+      ...Object.fromEntries(
+        filters.map((name) => {
+          const field = fields[name]!;
+          const type = (field.choices ? [typeOf(field)] : typeOf(field)) as 'String';
+          const which = field.choices ? 'one of these' : 'this';
+          const description = said[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
+          return [name, t.field({ type, description })];
+        }),
+      ),
+      ...mapped(Object.fromEntries(findersOf(record, view)), (_, name) => t.string(finder(record, name))),
+    }),
+  });
+  const sort = builder.enumType(`${prefix}Sort`, sortEnum(record, view));
+  const listArguments = (below?: string) =>
+    builder.args((t) => ({
+      filter: t.field({ type: filter, description: `Which ${items} to return.` }),
+      sort: t.field({ type: sort, ...sortArgument(record, view, below) }),
+    }));
+  const all = {
+    type,
+    description: said[`Query.${view ?? record.plural}`] ?? `All ${items}, by default ordered by id.`,
+    args: listArguments(),
+    resolve: (_root: unknown, args: object, context: Context) =>
+      recordConnection(record, args as ConnectionArguments, context),
+  };
+  builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
+  if (view !== undefined) return;
+  for (const { field, parent } of referencesOf(record)) {
+    const above = typeOfRecord(parent as AnyRecord);
+    const below = {
+      type,
+      description:
+        said[`${above.name}.${record.plural}`] ??
+        `The ${items} of this ${parent.kind}, by default ordered by id.`,
+      args: listArguments(field),
+      resolve: ({ id }: Row, args: object, context: Context) =>
+        childConnection(record, field, id, args as ConnectionArguments, context),
+    };
+    builder.objectField(above, record.plural, (t) => t.connection(below as never, connection as never));
+  }
+}
+
+const described = ({ description, limits }: Field): string =>
+  limits === undefined ? description : `${description}, ${limits}`;
+
+/** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
+function inputsOf(record: AnyRecord) {
+  const { kind, type, choosesId } = record;
+  const fields = inputFields(record);
+  const presences = Object.values(fields).map(({ presence }) => presence);
+  type Inputs = InputFieldBuilder<Types, 'InputObject'>;
+  const given = (t: Inputs) => (field: Field) =>
+    t.field({
+      type: typeOf(field),
+      description: `${described(field)}${field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''}.`,
+      required: field.presence === 'required',
+    });
+  const changed = (t: Inputs) => (field: Field) =>
+    t.field({
+      type: typeOf(field),
+      description: `${described(field)}${field.presence === 'optional' ? '; null removes it' : ''}.`,
+    });
+  const created = builder.inputType(`New${type}`, {
+    description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
+    ...checkedBy(newRules(record, graphqlDialect)),
+    fields: (t) => ({
+      ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
+      ...mapped(fields, given(t)),
+    }),
+  });
+  const changes = builder.inputType(`${type}Patch`, {
+    description: `Changes to ${indefinite(kind)}. Omitted fields stay as they are${presences.includes('optional') ? '; null removes a value' : ''}.`,
+    ...checkedBy(patchRules(record, graphqlDialect)),
+    fields: (t) => mapped(fields, changed(t)),
+  });
+  return { created, changes };
+}
+
+/** Adds the fields that look up, create, change and delete a record. */
+function addOperations(record: AnyRecord, said: Descriptions): void {
+  const { kind } = record;
+  const type = typeOfRecord(record);
+  const inputs = inputsOf(record);
+  const [create, update, remove] = [`create${record.type}`, `update${record.type}`, `delete${record.type}`];
+  const describe = (name: string, otherwise: string, more: string) =>
+    `${said[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();
+  const id = builder.args((t) => ({ id: t.id({ required: true, description: `The id of the ${kind}.` }) }));
+  builder.queryField(kind, (t) =>
+    t.field({
+      type,
+      nullable: true,
+      description: `Looks up ${indefinite(kind)} by id; null if there is none.`,
+      args: id,
+      resolve: (_root, { id }, { loaders }) => loaders.record(record, id),
+    }),
+  );
+  builder.mutationFields((t) => ({
+    [create]: t.field({
+      type,
+      description: describe(create, `Creates ${indefinite(kind)}.`, uniquenessDescription(record)),
+      args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
+      resolve: write((tables, { input }: { input: object }) => tables.table(record).insert(input as never)),
+    }),
+    [update]: t.field({
+      type,
+      description: describe(update, `Updates ${indefinite(kind)}.`, uniquenessDescription(record)),
+      args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
+      resolve: write((tables, { id, input }: { id: Id; input: object }, context) =>
+        tables.table(record).update(id, input as never, unchanged(record.type, context)),
+      ),
+    }),
+    [remove]: t.id({
+      description: describe(
+        remove,
+        `Deletes ${indefinite(kind)} and returns its id.`,
+        deletionDescription(record),
+      ),
+      args: id,
+      resolve: write((tables, { id }: Row, context) =>
+        tables.table(record).remove(id, unchanged(record.type, context)),
+      ),
+    }),
+  }));
+}
+
+/** Descriptions better than those from the declaration, by GraphQL's schema coordinates: `Pet.category`. */
+type Descriptions = Readonly<Record<string, string>>;
+
+interface Options<R extends AnyRecord> extends RouteOptions {
+  descriptions?: Descriptions;
+  /** Fields of its GraphQL type, added to those that its declaration gives or in place of them. */
+  fields?: ObjectFieldsShape<Types, RecordOf<R>>;
+  /** The scope that keys need, by default that of its plural; null for none. */
+  scope?: string | null;
+  /** Descriptions of the tags that it introduces. */
+  tags?: Resource['tags'];
+  /** What its REST form is called, and said to be, if not what its GraphQL type is. */
+  form?: Pick<Shape, 'name' | 'description'>;
+  /** The rows, where they are not those that its declaration gives. */
+  routes?: (rows: RecordRoutes, shape: Shape) => readonly Route[];
+  /** What descriptions of its events add: `together with its stock`. */
+  details?: Partial<Record<'created' | 'updated' | 'deleted', string>>;
+  sample?: SampleOf<R>;
+}
+
+/**
+ * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema, its
+ * list to each record that it refers to, and makes its rows and events.
+ */
+export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>) {
+  const { kind } = record;
+  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, details = {}, sample } = options;
+  const { routes = Object.values<Route> } = options;
+  addType(record, descriptions, fields as ObjectFieldsShape<Types, Row>);
+  addLists(record, typeOfRecord(record), descriptions);
+  addOperations(record, descriptions);
+  const shape = shapeOf(record, form);
+  const choices = Object.values(inputFields(record)).flatMap(({ choices }) => choices ?? []);
+  const changes = Object.entries(eventTypesOf(record)) as ['created' | 'updated' | 'deleted', EventType][];
+  return {
+    record,
+    type: typeOfRecord(record) as unknown as ObjectRef<Types, RecordOf<R>>,
+    resource: {
+      scope,
+      shape,
+      tags,
+      schemas: Object.fromEntries(choices.map((each) => [each.name, choicesSchema(each)])),
+      routes: routes(recordRoutes(record, shape, options), shape),
+    },
+    events: Object.fromEntries(
+      changes.map(([change, type]) => [
+        type,
+        capitalised(`${indefinite(kind)} was ${change}${details[change] ?? ''}.`),
+      ]),
+    ),
+    eventField: {
+      name: kind,
+      description: `For \`${kind}_…\` events: the ${kind} in its current state; null if it has been deleted.`,
+    },
+    ...(sample && { sample }),
+  } satisfies Domain;
+}
