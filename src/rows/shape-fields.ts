@@ -45,13 +45,3 @@ export const schemaRef = (name: string, description: string): Required =>
 
 /** The same field, but optional. */
 export const optional = (given: ShapeField) => ({ ...given, required: false as const });
-
-/** Options of the GraphQL field that corresponds to one of REST. */
-export const shown = <F extends ShapeField>({ description, required, schema }: F) => ({
-  description: `${description}.`,
-  nullable: !required as F['required'] extends true ? false : true,
-  extensions: {
-    maxItems: schema.maxItems,
-    maxLength: schema.maxLength ?? (schema.items as JsonSchema | undefined)?.maxLength,
-  },
-});

@@ -1,7 +1,7 @@
 import { MAX_OPERATIONS } from '../../access/usage-history.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../kit/builder.ts';
-import { shown } from '../../rows/shape-fields.ts';
+import { shapeType } from '../../kit/shape-type.ts';
 import type { UsageDay, UsageOperation, UsageTotal } from '../../store/store.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
 import { UsageDayShape, UsageOperationShape } from './usage.routes.ts';
@@ -13,35 +13,18 @@ type Day = UsageTotal & { operations(): MaybePromise<readonly UsageOperation[]> 
 const countOperations = (days: readonly UsageDay[]): number =>
   days.reduce((sum, { operations }) => sum + operations.length, 0);
 
-const { fields: operation } = UsageOperationShape;
-const { fields: day } = UsageDayShape;
-
-const UsageOperationType = builder.objectRef<UsageOperation>(UsageOperationShape.type).implement({
-  description: UsageOperationShape.description,
-  fields: (t) => ({
-    operation: t.exposeString('operation', shown(operation.operation)),
-    transport: t.exposeString('transport', { ...shown(operation.transport), extensions: { maxLength: 10 } }),
-    requests: t.exposeInt('requests', shown(operation.requests)),
-    units: t.exposeInt('units', shown(operation.units)),
-    refused: t.exposeInt('refused', shown(operation.refused)),
-  }),
+const UsageOperationType = shapeType<UsageOperation>(UsageOperationShape, {
+  transport: { extensions: { maxLength: 10 } },
 });
 
-const UsageDayType = builder.objectRef<Day>(UsageDayShape.type).implement({
-  description: UsageDayShape.description,
-  fields: (t) => ({
-    date: t.expose('date', { type: 'Date', ...shown(day.date) }),
-    requests: t.exposeInt('requests', shown(day.requests)),
-    units: t.exposeInt('units', shown(day.units)),
-    refused: t.exposeInt('refused', shown(day.refused)),
-    operations: t.field({
-      type: [UsageOperationType],
-      description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
-      extensions: { maxItems: MAX_OPERATIONS },
-      resolve: (day) => day.operations() as MaybePromise<UsageOperation[]>,
-    }),
+const UsageDayType = shapeType<Day>(UsageDayShape, {}, (t) => ({
+  operations: t.field({
+    type: [UsageOperationType],
+    description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
+    extensions: { maxItems: MAX_OPERATIONS },
+    resolve: (day) => day.operations() as MaybePromise<UsageOperation[]>,
   }),
-});
+}));
 
 builder.queryField('usage', (t) =>
   t.field({

@@ -8,8 +8,8 @@ import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
 import type { Context } from '../../kit/context.ts';
 import { checkedBy } from '../../kit/input-rules.ts';
+import { shapeType } from '../../kit/shape-type.ts';
 import { unchanged, type Write, write } from '../../kit/write.ts';
-import { shown } from '../../rows/shape-fields.ts';
 import { NOW } from '../../store/events.ts';
 import {
   ATTEMPT_ERRORS,
@@ -49,51 +49,30 @@ const AttemptErrorType = builder.enumType('WebhookAttemptError', {
 });
 
 /** MongoDB's event ids can be long. */
-const eventId = { maxLength: 500 };
-const { fields } = WebhookShape;
-const { fields: attempt } = AttemptShape;
-const { fields: failure } = FailureShape;
+const eventId = { type: 'ID', extensions: { maxLength: 500 } };
 
-const AttemptType = builder.objectRef<View<WebhookAttempt>>(AttemptShape.type).implement({
-  description: AttemptShape.description,
-  fields: (t) => ({
-    eventId: t.exposeID('eventId', { ...shown(attempt.eventId), extensions: eventId }),
-    time: t.expose('time', { type: 'DateTime', ...shown(attempt.time) }),
-    ms: t.exposeInt('ms', shown(attempt.ms)),
-    status: t.exposeInt('status', shown(attempt.status)),
-    error: t.expose('error', { type: AttemptErrorType, ...shown(attempt.error) }),
-  }),
+const AttemptType = shapeType<View<WebhookAttempt>>(AttemptShape, {
+  eventId,
+  error: { type: AttemptErrorType },
 });
 
-const FailureType = builder.objectRef<View<WebhookFailure>>(FailureShape.type).implement({
-  description: FailureShape.description,
-  fields: (t) => ({
-    eventId: t.exposeID('eventId', { ...shown(failure.eventId), extensions: eventId }),
-    since: t.expose('since', { type: 'DateTime', ...shown(failure.since) }),
-    attempts: t.exposeInt('attempts', shown(failure.attempts)),
-    nextAttemptAt: t.expose('nextAttemptAt', { type: 'DateTime', ...shown(failure.nextAttemptAt) }),
-  }),
-});
-
-const WebhookType = builder.objectRef<ReturnType<typeof viewOf>>(WebhookShape.type).implement({
-  description: WebhookShape.description,
-  fields: (t) => ({
-    id: t.exposeID('id', shown(fields.id)),
-    url: t.exposeString('url', shown(fields.url)),
-    types: t.expose('types', { type: [EventTypeType], ...shown(fields.types) }),
-    enabled: t.exposeBoolean('enabled', shown(fields.enabled)),
-    after: t.exposeID('after', { ...shown(fields.after), extensions: eventId }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', ...shown(fields.createdAt) }),
-    failing: t.expose('failing', { type: FailureType, ...shown(fields.failing) }),
-    disabledReason: t.expose('disabledReason', { type: DisabledReasonType, ...shown(fields.disabledReason) }),
-    secret: t.exposeString('secret', shown(fields.secret)),
+const WebhookType = shapeType<ReturnType<typeof viewOf>>(
+  WebhookShape,
+  {
+    id: { type: 'ID' },
+    types: { type: [EventTypeType] },
+    after: eventId,
+    failing: { type: shapeType<View<WebhookFailure>>(FailureShape, { eventId }) },
+    disabledReason: { type: DisabledReasonType },
+  },
+  (t) => ({
     attempts: t.expose('attempts', {
       type: [AttemptType],
       description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
       extensions: { maxItems: MAX_ATTEMPTS },
     }),
   }),
-});
+);
 
 const NewWebhookInput = builder.inputType('NewWebhook', {
   description: 'Input for a new webhook.',
