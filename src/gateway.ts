@@ -1,12 +1,42 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import { Access } from './access/access.ts';
+import { OpenStreams } from './access/open-streams.ts';
+import { UsageHistory } from './access/usage-history.ts';
+import { type Config, isLocalDevelopment } from './config.ts';
+import { EventStreams } from './events/streams.ts';
 import { AppError, asAppError, ReportedError } from './foundation/errors.ts';
+import { type Clock, systemClock } from './foundation/instant.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
+import { Cors } from './http/cors.ts';
 import { clientAddress, RequestContext, requestIdOf } from './http/request-context.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
 import { addRateLimitHeaders, ResponseWriter } from './http/response-writer.ts';
 import type { Transport } from './http/transport.ts';
-import { createServices, type GatewayOptions } from './services.ts';
+import { instrumentedStore } from './observability/instrumented-store.ts';
+import type { Metrics } from './observability/metrics.ts';
+import type { Tracing } from './observability/tracing.ts';
+import { NamedDocuments } from './operations/named-documents.ts';
+import { Operations } from './operations/operations.ts';
+import type { Route } from './rows/route.ts';
+import { schema } from './schema.ts';
+import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
+import { Deliveries } from './webhooks/deliveries.ts';
+import { Targets } from './webhooks/targets.ts';
+
+/** What a gateway is made from. */
+export interface GatewayOptions {
+  store: Store;
+  config: Config;
+  log: Logger;
+  metrics?: Metrics | undefined;
+  tracing?: Tracing | undefined;
+  /** Replaced in tests. */
+  clock?: Clock;
+  /** The REST operations. Tests pass their own. */
+  routes?: readonly Route[];
+}
 
 export interface RequestHandler {
   (request: IncomingMessage, response: ServerResponse): void;
@@ -34,7 +64,7 @@ export interface Gateway extends RequestHandler {
 
 export function createGateway(options: GatewayOptions): Gateway {
   const services = createServices(options);
-  const { openStreams, deliveries, history, trusted } = services;
+  const { openStreams, deliveries, history, documents } = services;
   const transports = transportsOf(services);
   const requests = new Requests(services, transports);
   return Object.assign(
@@ -48,10 +78,47 @@ export function createGateway(options: GatewayOptions): Gateway {
       endDeliveries: (patience?: number) => deliveries.stop(patience),
       endStreams: () => openStreams.stop(),
       close: async () => {
-        await Promise.all([history.close(), trusted.close()]);
+        await Promise.all([history.close(), documents.close()]);
       },
     },
   );
+}
+
+/** Everything that outlives a request, built once a process. */
+function createServices({ clock = systemClock, ...options }: GatewayOptions) {
+  const { config, log, metrics, tracing } = options;
+  const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
+  const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
+  const history = new UsageHistory(store, report);
+  const access = new Access({
+    ...{ clock, history, isProduction: config.NODE_ENV === 'production' },
+    storeOf: (caller: RequestContext) => tracing?.traced(caller, store) ?? store,
+  });
+  const openStreams = new OpenStreams((key) => access.principalOf(key, store));
+  const streams = new EventStreams({ store, openStreams, report });
+  const deliveries = new Deliveries({
+    ...{ store, clock, log, report, feed: streams.feed },
+    targets: new Targets(config.WEBHOOK_ALLOW, isLocalDevelopment(config)),
+    sessionOf: (apiKeyId) => access.sessionOf(apiKeyId, store),
+  });
+  const documents = new NamedDocuments({
+    ...{ store, clock, report },
+    onUntrusted: (apiKey, document) => {
+      metrics?.untrustedDocument(apiKey);
+      log.warn({ apiKey, document }, 'untrusted document');
+    },
+  });
+  metrics?.watchStreams(streams);
+  metrics?.watchDeliveries(deliveries);
+  return {
+    ...options,
+    ...{ clock, report, store, schema, access, history, openStreams, streams, deliveries, documents },
+    operations: new Operations(schema, report, {
+      introspection: config.INTROSPECTION,
+      receivers: deliveries,
+    }),
+    cors: new Cors(config.CORS_ORIGIN),
+  };
 }
 
 type Services = ReturnType<typeof createServices>;

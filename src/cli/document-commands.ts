@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { Kind, parse, validate } from 'graphql';
 import { parseDuration } from '../foundation/instant.ts';
-import { hashOf } from '../operations/persisted-queries.ts';
+import { hashOf } from '../operations/named-documents.ts';
 import { schema } from '../schema.ts';
 import type { Store, TrustedDocument } from '../store/store.ts';
 import {

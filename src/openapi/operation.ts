@@ -2,7 +2,7 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
 import { deletionDescription, uniquenessDescription } from '../kit/domain.ts';
-import type { Lifecycle } from '../rows/lifecycle.ts';
+import type { Lifecycle } from '../rows/route.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,

@@ -4,10 +4,9 @@ import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
 import { MAX_COST } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
+import type { NamedDocuments } from './named-documents.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
-import type { PersistedQueries } from './persisted-queries.ts';
 import { OperationRefused, publicError } from './result.ts';
-import type { TrustedDocuments } from './trusted-documents.ts';
 
 /** The root field of a request with different ones. */
 const SEVERAL = 'several';
@@ -40,8 +39,7 @@ export interface PreparedRequest {
 
 export interface DocumentServices {
   operations: Operations;
-  persisted: PersistedQueries;
-  trusted: TrustedDocuments;
+  documents: NamedDocuments;
 }
 
 /**
@@ -55,7 +53,7 @@ export interface DocumentServices {
  */
 export async function prepareRequest(
   session: Session,
-  { operations, persisted, trusted }: DocumentServices,
+  { operations, documents }: DocumentServices,
   parameters: unknown,
   mayMutate: boolean,
 ): Promise<PreparedRequest> {
@@ -71,10 +69,8 @@ export async function prepareRequest(
   for (const each of given) {
     if (prepared.length > 0) await ownTurn();
     try {
-      const named = trusted.isNeeded(principal, each)
-        ? await trusted.resolve(session, each, persisted)
-        : each;
-      const operation = operations.prepare(toOperationRequest(named, persisted));
+      const named = documents.isNeeded(principal, each) ? await documents.resolve(session, each) : each;
+      const operation = operations.prepare(toOperationRequest(named, documents));
       if (!mayMutate && operation.operation.operation !== 'query')
         throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
       if (principal.scopes) requireScopes(principal, operation.scopes());
@@ -137,7 +133,7 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
  *
  * @throws BAD_REQUEST naming the malformed one
  */
-function toOperationRequest(value: unknown, persisted: PersistedQueries): OperationRequest {
+function toOperationRequest(value: unknown, documents: NamedDocuments): OperationRequest {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('must be a JSON object');
   const { query, operationName, variables, extensions } = value as Record<string, unknown>;
@@ -147,7 +143,7 @@ function toOperationRequest(value: unknown, persisted: PersistedQueries): Operat
     throw malformed(`has an operationName of more than ${MAX_NAME_LENGTH} characters`);
   if (!isOptionalObject(variables)) throw malformed('has variables that are not an object');
   if (!isOptionalObject(extensions)) throw malformed('has extensions that are not an object');
-  const text = persisted.textOf(query, extensions);
+  const text = documents.textOf(query, extensions);
   if (typeof text !== 'string') throw malformed('must have a query that is a string');
   // Clients without an operation name send an empty one.
   return { query: text, operationName: operationName || undefined, variables } as OperationRequest;

@@ -4,8 +4,8 @@ import type { OpenStreams } from '../access/open-streams.ts';
 import type { Config } from '../config.ts';
 import type { EventStreams } from '../events/streams.ts';
 import type { Cors } from '../http/cors.ts';
+import type { NamedDocuments } from '../operations/named-documents.ts';
 import type { Operations } from '../operations/operations.ts';
-import type { TrustedDocuments } from '../operations/trusted-documents.ts';
 import type { Route } from '../rows/route.ts';
 import type { Store } from '../store/store.ts';
 
@@ -15,7 +15,7 @@ export interface TransportServices {
   store: Store;
   schema: GraphQLSchema;
   operations: Operations;
-  trusted: TrustedDocuments;
+  documents: NamedDocuments;
   streams: EventStreams;
   openStreams: OpenStreams;
   access: Access;

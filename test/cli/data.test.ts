@@ -18,7 +18,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { hashOf } from '../../src/operations/persisted-queries.ts';
+import { hashOf } from '../../src/operations/named-documents.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpSource, openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -2,11 +2,11 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders, type Server } 
 import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
+import type { GatewayOptions } from '../../src/gateway.ts';
 import { createGateway, type Gateway } from '../../src/gateway.ts';
 import { logOptions } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { createHttpServer, listen, type Timeouts } from '../../src/server.ts';
-import type { GatewayOptions } from '../../src/services.ts';
 import type { ApiKey, Limits, PlanName, Store } from '../../src/store/store.ts';
 
 /** A clock that tests control. It begins far ahead, because MongoDB removes what has expired by a clock of its own. */

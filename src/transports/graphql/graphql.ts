@@ -10,7 +10,6 @@ import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../../http/transport.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
-import { PersistedQueries } from '../../operations/persisted-queries.ts';
 import {
   type DocumentServices,
   type PreparedEntry,
@@ -43,7 +42,7 @@ const SUBSCRIPTION_COST = 1;
 /** What has no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
-type GraphQLServices = Pick<TransportServices, 'operations' | 'trusted' | 'streams' | 'access'>;
+type GraphQLServices = Pick<TransportServices, 'operations' | 'documents' | 'streams' | 'access'>;
 
 /**
  * GraphQL over HTTP at /graphql (https://graphql.github.io/graphql-over-http), and over SSE by Yoga.
@@ -58,10 +57,10 @@ export class GraphQLTransport implements Transport {
   readonly #access: Access;
   readonly #yoga = new YogaTransport();
 
-  constructor({ operations, trusted, streams, access }: GraphQLServices) {
-    this.#services = { operations, persisted: new PersistedQueries(), trusted };
-    this.#streams = streams;
-    this.#access = access;
+  constructor(services: GraphQLServices) {
+    this.#services = services;
+    this.#streams = services.streams;
+    this.#access = services.access;
   }
 
   /** Loads what is not needed right at the start. */
@@ -134,7 +133,7 @@ export class GraphQLTransport implements Transport {
       );
     session.subject = { transport: 'stream', operations: prepared.charges };
     session.require((principal) => requireScopes(principal, operation.scopes()));
-    await session.require((principal) => this.#services.trusted.requireText(principal, operation.text));
+    await session.require((principal) => this.#services.documents.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
     const subscription = await Subscription.begin(this.#streams, context, session, operation);
     const encode = async () => (await this.#yoga.encode(operation, subscription.results)).body;

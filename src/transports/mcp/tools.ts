@@ -11,13 +11,12 @@ import { newContext } from '../../kit/context.ts';
 import { toJson } from '../../kit/json.ts';
 import { refusalsOf } from '../../openapi/operation.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
-import { PersistedQueries } from '../../operations/persisted-queries.ts';
-import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
+import { prepareRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/result.ts';
-import { isPastSunset, type Lifecycle, refuseAfterSunset } from '../../rows/lifecycle.ts';
 import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import { withIntegerIds, writeList, writeRecord } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
+import { isPastSunset, type Lifecycle, refuseAfterSunset } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -52,7 +51,7 @@ export interface Tool {
 
 export type ToolServices = Pick<
   TransportServices,
-  'config' | 'operations' | 'streams' | 'schema' | 'trusted'
+  'config' | 'operations' | 'streams' | 'schema' | 'documents'
 >;
 
 /** All tools in alphabetical order: one for each row but replacements, and two for GraphQL. */
@@ -191,8 +190,7 @@ const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'bool
 
 const everybody = () => true;
 
-function graphqlTool({ operations, trusted }: ToolServices): Tool {
-  const services: DocumentServices = { operations, persisted: new PersistedQueries(), trusted };
+function graphqlTool(services: ToolServices): Tool {
   return {
     definition: definitionOf(
       'graphql',

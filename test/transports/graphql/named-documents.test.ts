@@ -3,8 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unavailable } from '../../../src/foundation/errors.ts';
-import { hashOf, PersistedQueries } from '../../../src/operations/persisted-queries.ts';
-import { TrustedDocuments } from '../../../src/operations/trusted-documents.ts';
+import { hashOf, NamedDocuments } from '../../../src/operations/named-documents.ts';
 import { failing } from '../../kit/failing.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
@@ -222,12 +221,12 @@ describe('a bound key', () => {
       return write();
     });
     await store.addDocuments([documentOf('used', 'pets', PETS)]);
-    const trusted = new TrustedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
+    const documents = new NamedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
     const session = { principal: { documents: 'used' } } as never;
-    await trusted.resolve(session, { documentId: 'pets' }, new PersistedQueries());
-    await expect(trusted.flush()).rejects.toThrow();
+    await documents.resolve(session, { documentId: 'pets' });
+    await expect(documents.flush()).rejects.toThrow();
     isAway = false;
-    await trusted.close();
+    await documents.close();
     expect((await store.documentById('used', 'pets'))?.lastUsedAt).toBe(kit.clock.now());
   });
 });

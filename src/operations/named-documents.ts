@@ -1,22 +1,18 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { bindingOf, type Principal } from '../access/api-keys.ts';
 import type { Session } from '../access/session.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { DocumentStore, TrustedDocument } from '../store/store.ts';
-import {
-  hashOf,
-  type PersistedQueries,
-  persistedHash,
-  persistedQueryNotFound,
-  sha256In,
-} from './persisted-queries.ts';
 
 /** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
 const CACHE_TTL = 4_000;
 const MAX_CACHED = 10_000;
 /** Total characters of cached documents. */
 const MAX_CHARACTERS = 8_000_000;
+/** Documents that clients have sent with their hash, and their total size. */
+const [MAX_PERSISTED, MAX_PERSISTED_BYTES] = [1_000, 8_000_000];
 /** How often uses are stored, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;
 
@@ -28,8 +24,13 @@ export type OnUntrusted = (apiKeyId: string, hash: string, requestId?: string) =
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** Documents known in advance: keys may be bound to a list of them, and requests may name one by its id. */
-export class TrustedDocuments {
+/**
+ * Documents that requests name instead of sending them. Lists of trusted ones are known in advance: keys may be bound to
+ * a list, and requests may name its documents by their ids. Automatic persisted queries are those of Apollo's link: the
+ * client sends the SHA-256 of its document, and the document only if the hash is unknown. All keys share these, since a
+ * key could send the document itself.
+ */
+export class NamedDocuments {
   readonly #store: DocumentStore;
   readonly #clock: Clock;
   readonly #onUntrusted: OnUntrusted;
@@ -38,6 +39,12 @@ export class TrustedDocuments {
     max: MAX_CACHED,
     maxSize: MAX_CHARACTERS,
     sizeCalculation: ({ document }, key) => key.length + (document?.text.length ?? 0),
+  });
+  /** By their SHA-256 in lower-case hex. */
+  readonly #persisted = new LRUCache<string, string>({
+    max: MAX_PERSISTED,
+    maxSize: MAX_PERSISTED_BYTES,
+    sizeCalculation: (text) => 2 * text.length + 1,
   });
   #uses = new Map<string, { list: string; id: string; lastUsedAt: number }>();
   #timer: NodeJS.Timeout | undefined;
@@ -69,7 +76,7 @@ export class TrustedDocuments {
    *
    * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN, BAD_REQUEST, UNAVAILABLE
    */
-  async resolve(session: Session, given: unknown, persisted: PersistedQueries): Promise<unknown> {
+  async resolve(session: Session, given: unknown): Promise<unknown> {
     if (!isObject(given)) return given;
     const { documentId, query, ...others } = given;
     const { principal } = session;
@@ -84,7 +91,7 @@ export class TrustedDocuments {
     }
     const hash = hashIn(given);
     if (text === undefined && hash !== undefined) {
-      const isKnown = !binding?.isStrict && persisted.has(hash);
+      const isKnown = !binding?.isStrict && this.#persisted.has(hash);
       const document = isKnown ? null : await this.#named(binding?.list, hash);
       if (document) return { ...withoutPersisted(others), query: this.#used(document) };
       // A list is all that its keys may run; other clients register what they send.
@@ -98,6 +105,29 @@ export class TrustedDocuments {
     else if (binding.isStrict) throw untrusted();
     else this.#onUntrusted(principal.id, hashOf(text));
     return given;
+  }
+
+  /**
+   * Returns the document of a request: its `query`, or the one that `extensions.persistedQuery` refers to.
+   *
+   * @throws PERSISTED_QUERY_NOT_FOUND, BAD_REQUEST if the hash is malformed or does not match the document
+   */
+  textOf(query: unknown, extensions: unknown): unknown {
+    const named = (extensions as { persistedQuery?: unknown } | null | undefined)?.persistedQuery;
+    if (named == null) return query;
+    const hash = persistedHash(named);
+    if (hash === undefined) throw malformedHash();
+    if (query == null || query === '') {
+      const text = this.#persisted.get(hash);
+      if (text === undefined) throw persistedQueryNotFound();
+      return text;
+    }
+    if (typeof query !== 'string') return query;
+    if (!this.#persisted.has(hash)) {
+      if (hashOf(query) !== hash) throw otherDocument();
+      this.#persisted.set(hash, query);
+    } else if (this.#persisted.get(hash) !== query) throw otherDocument();
+    return query;
   }
 
   /**
@@ -188,3 +218,29 @@ function withoutPersisted({ extensions, ...others }: Parameters): Parameters {
 
 const untrusted = () =>
   new AppError('FORBIDDEN', 'The API key may only run the documents of its list, and this is none of them.');
+
+const malformedHash = () =>
+  new AppError(
+    'BAD_REQUEST',
+    'extensions.persistedQuery must have version 1 and the SHA-256 of the query, in hex, as sha256Hash.',
+  );
+
+/** The SHA-256 in `extensions.persistedQuery`, in lower-case hex; undefined if it is malformed. */
+function persistedHash(named: unknown): string | undefined {
+  if (typeof named !== 'object' || named === null) return undefined;
+  const { version, sha256Hash } = named as { version?: unknown; sha256Hash?: unknown };
+  return version === 1 && typeof sha256Hash === 'string' ? sha256In(sha256Hash) : undefined;
+}
+
+/** A SHA-256 in lower-case hex, as clients write it: bare, or after `sha256:` as by the client preset. */
+const sha256In = (text: string): string | undefined =>
+  /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase();
+
+/** The SHA-256 of a document in lower-case hex. */
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Apollo's link expects this exact message. */
+const persistedQueryNotFound = () => new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
+
+const otherDocument = () =>
+  new AppError('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.');
