@@ -20,7 +20,8 @@ import { cases } from '../kit/cases.ts';
 import { codeOf, errorOf } from '../kit/errors.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
-const T = Date.parse('2026-03-01T12:00:00Z');
+// Far ahead: MongoDB removes what has expired by its own clock.
+const T = Date.parse('2126-03-01T12:00:00Z');
 
 const inParallel = <T>(count: number, run: (index: number) => T | Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, async (_, index) => run(index)));
