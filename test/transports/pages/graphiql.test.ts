@@ -307,6 +307,7 @@ withBrowser('GraphiQL', (kit) => {
     expect(await tab.answer.innerText()).not.toContain('errors');
     await tab.run();
     await stop.waitFor();
+    await tab.see('297 of 300 left this minute', '#key-status');
     // The gateway refuses new streams from now on, so this test is the last.
     gateway.endStreams();
     await tab.see('The server ended the stream.', '.result-window');
