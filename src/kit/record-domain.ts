@@ -7,6 +7,7 @@ import {
   type Fields,
   inputFields,
   newRules,
+  type PatchOf,
   patchRules,
   type RecordOf,
   referencesOf,
@@ -291,6 +292,8 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
 type Descriptions = Readonly<Record<string, string>>;
 
 interface Options<R extends AnyRecord> extends RouteOptions {
+  /** A merge patch as REST takes it: ids are numbers. */
+  example: { readonly [K in keyof PatchOf<R>]: PatchOf<R>[K] | (K extends `${string}Id` ? number : never) };
   descriptions?: Descriptions;
   /** Fields of its GraphQL type, added to those that its declaration gives or in place of them. */
   fields?: ObjectFieldsShape<Types, RecordOf<R>>;
@@ -307,14 +310,35 @@ interface Options<R extends AnyRecord> extends RouteOptions {
   sample?: SampleOf<R>;
 }
 
+/** @throws Error if something is described that the domain of a record does not have */
+function checkDescriptions(record: AnyRecord, given: Descriptions): void {
+  const { type, plural } = record;
+  const known = [
+    ...[`${type}Filter`, `Query.${plural}`],
+    ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
+    ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
+    ...referencesOf(record).flatMap(({ field, parent }) => [
+      ...[`${type}.${field.replace(/Id$/, '')}`, `${(parent as AnyRecord).type}.${plural}`],
+    ]),
+  ];
+  const unknown = Object.keys(given).filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw new Error(
+      `${type}: the domain describes ${unknown.join(', ')}, but can describe only ${known.join(', ')}.`,
+    );
+}
+
 /**
  * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema, its
  * list to each record that it refers to, and makes its rows and events.
+ *
+ * @throws Error if `descriptions` names something else
  */
 export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>) {
   const { kind } = record;
   const { descriptions = {}, fields, scope = record.plural, tags = {}, form, details = {}, sample } = options;
   const { routes = Object.values<Route> } = options;
+  checkDescriptions(record, descriptions);
   addType(record, descriptions, fields as ObjectFieldsShape<Types, Row>);
   addLists(record, typeOfRecord(record), descriptions);
   addOperations(record, descriptions);
