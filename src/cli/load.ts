@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { AppError } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
-import { type AnyRecord, type Fields, newRules, referencesOf } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, newRules, parentField, referencesOf } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
@@ -297,7 +297,7 @@ class RecordReader {
       .map(({ field, parent }) => {
         const { name, ...others } = (parent as AnyRecord).fields as Fields;
         return {
-          ...{ field, column: `${field.replace(/Id$/, '')}.name`, parent: parent as AnyRecord },
+          ...{ field, column: `${parentField(field)}.name`, parent: parent as AnyRecord },
           // A rule that is made for each row takes longer than all else.
           rule: name!.rule(graphqlDialect),
           isCreatable: Object.values(others).every(({ presence }) => presence !== 'required'),

@@ -56,6 +56,8 @@ export interface Reference {
   parent: Parent;
   /** Which children hold off the deletion of their parent; all of them by default. */
   holds: Holding;
+  /** What their list below the parent is called: `awayMatches`; by default the plural of the record. */
+  list?: string | undefined;
 }
 
 /** The children that hold off the deletion of their parent. */
@@ -102,12 +104,14 @@ export const ownId = (description: string): Required<Id> => ({
 /**
  * The id of another record, which must exist when the reference is written.
  *
- * @param holds which children hold off the deletion of the parent; all by default
+ * @param options which children hold off the deletion of the parent, all by default; `list`: what their list below it is
+ * called, by default the plural of the record
  */
-export const reference = (parent: Parent, description: string, holds: Holding = {}): Required<Id> => ({
-  ...ownId(description),
-  reference: { parent, holds },
-});
+export const reference = (
+  parent: Parent,
+  description: string,
+  { list, ...holds }: Holding & Pick<Reference, 'list'> = {},
+): Required<Id> => ({ ...ownId(description), reference: { parent, holds, list } });
 
 /** Characters that no text may contain, in escapes that the regular expressions of all languages know. */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f';

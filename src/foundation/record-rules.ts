@@ -1,4 +1,5 @@
 import { type Field, isFolded } from './fields.ts';
+import { graphqlDialect } from './validation.ts';
 
 /** Characters of a text that lists can be ordered by: cursors hold it, and databases index it. */
 export const MAX_SORTED_LENGTH = 200;
@@ -13,7 +14,7 @@ const MAX_FREE_FILTERS = 3;
 const FIELDS = new Set(['id', 'nodeId', 'idempotencyKey']);
 const PARAMETERS = new Set(['sort', 'limit', 'after', 'filter', 'first', 'last', 'before']);
 const PLURALS = new Set(
-  'events webhooks usage documents keys key idempotency outcomes counts counted counters layout locks sessions instances imports values node nodes health docs'.split(
+  'events webhooks usage usageHistory documents ids keys key apiKey apiKeys idempotency outcomes counts counted counters layout locks sessions instances imports values parent given node nodes rateLimit health docs graphql mcp metrics console guides'.split(
     ' ',
   ),
 );
@@ -56,6 +57,14 @@ export function checkRecord(record: Declared, filtered: readonly string[], saysT
   if (PLURALS.has(plural) || PLURALS.has(kind))
     fail('', `${PLURALS.has(kind) ? kind : plural} is a name of the gateway itself; choose another.`);
 
+  if (fields.length === 0) fail('', 'needs at least one field.');
+  for (const [name, { reference }] of fields) {
+    if (reference && !/.Id$/.test(name))
+      fail(name, 'refers to another record, so its name ends in Id, as petId.');
+    const [parent] = reference ? [name.slice(0, -2)] : [];
+    if (parent !== undefined && (parent in record.fields || parent in record.computed))
+      fail(parent, `is what ${name} leads to; choose another name.`);
+  }
   const columns = new Map<string, string>([['id', 'id']]);
   for (const [name, field] of [...fields, ...Object.entries(record.computed)]) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name in {}) fail(name, 'a field is called like name or petId.');
@@ -70,8 +79,22 @@ export function checkRecord(record: Declared, filtered: readonly string[], saysT
     }
   }
 
-  for (const name of [...record.filters, ...record.sorts, ...record.unique.flat()])
-    if (!Object.hasOwn(record.fields, name)) fail(name, 'is in a list of fields, but not among the fields.');
+  for (const [name, { kind, rule, example, default: value, presence, reference }] of fields) {
+    const faultOf = (given: unknown) => rule(graphqlDialect).safeParse(given).error?.issues[0]?.message;
+    const given = { ...(kind !== 'id' && { example }), ...(presence === 'defaulted' && { default: value }) };
+    for (const [what, one] of Object.entries(given))
+      if (faultOf(one)) fail(name, `its ${what} ${JSON.stringify(one)} breaks its rule: ${faultOf(one)}.`);
+    for (const [field, wanted] of Object.entries(reference?.holds.where ?? {}))
+      if (!record.fields[field]?.rule(graphqlDialect).safeParse(wanted).success)
+        fail(name, `in its \`where\`, ${field} cannot be ${JSON.stringify(wanted)}.`);
+  }
+  for (const list of [record.filters, record.sorts, ...record.unique]) {
+    for (const name of list)
+      if (!Object.hasOwn(record.fields, name))
+        fail(name, 'is in a list of fields, but not among the fields.');
+    if (new Set(list).size < list.length) fail('', `${list.join(', ')}: a list names each field once.`);
+  }
+  if (record.unique.some(({ length }) => length === 0)) fail('', 'what is unique has at least one field.');
   for (const name of record.sorts) {
     const field = record.fields[name]!;
     if (isFolded(field) && (field.maxLength ?? Number.POSITIVE_INFINITY) > MAX_SORTED_LENGTH)

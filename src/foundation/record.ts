@@ -52,6 +52,8 @@ export interface Referrer {
   child: RecordDeclaration;
   field: string;
   holds: Reference['holds'];
+  /** What its list below the parent is called. */
+  list: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: any declaration, whatever its fields
@@ -175,13 +177,16 @@ export function declareRecord<
   const ordered = sets.map((set) => Object.keys(rest.fields).filter((field) => set.includes(field)));
   record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()] as never;
   checkRecord(record as AnyRecord, filtered, combinations !== undefined);
-  for (const [field, { reference }] of Object.entries(rest.fields)) {
-    if (reference)
-      (reference.parent as AnyRecord).referrers.push({
-        child: record as AnyRecord,
-        field,
-        holds: reference.holds,
-      });
+  for (const { field, parent, holds, list = rest.plural } of referencesOf(record as AnyRecord)) {
+    const { type, fields, computed, referrers } = parent as AnyRecord;
+    const taken = [...referrers.map(({ list }) => list), ...Object.keys({ ...fields, ...computed })];
+    if (
+      [...taken, ...referencesOf(parent as AnyRecord).map(({ field }) => parentField(field))].includes(list)
+    )
+      throw new Error(
+        `${rest.type}.${field}: ${type} has a field ${list} already; say in \`list\` what its list of ${rest.plural} is called.`,
+      );
+    referrers.push({ child: record as AnyRecord, field, holds, list });
   }
   return record;
 }
@@ -196,6 +201,9 @@ export const referencesOf = ({ fields }: AnyRecord): readonly (Reference & { fie
   Object.entries(fields as Fields).flatMap(([field, { reference }]) =>
     reference ? { field, ...reference } : [],
   );
+
+/** The GraphQL field with the parent that a reference leads to: `pet` of `petId`. */
+export const parentField = (field: string): string => field.replace(/Id$/, '');
 
 /** Whether a child holds off the deletion of its parent. */
 export const isHolding = ({ holds: { where = {} } }: Pick<Referrer, 'holds'>, child: object): boolean =>

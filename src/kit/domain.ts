@@ -30,7 +30,7 @@ export type SampleOf<R extends AnyRecord> = readonly {
 
 /** What holds off the deletion of a record, for descriptions; empty if nothing does. */
 export const deletionDescription = (record: AnyRecord): string => {
-  const names = holdersOf(record).map(holdersName);
+  const names = [...new Set(holdersOf(record).map(holdersName))];
   return names.length > 0 ? `Refused while the ${record.kind} has ${listed(names, 'or')}.` : '';
 };
 

@@ -8,6 +8,7 @@ import {
   inputFields,
   newRules,
   type PatchOf,
+  parentField,
   patchRules,
   type RecordOf,
   referencesOf,
@@ -89,7 +90,7 @@ function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsSha
       ),
       ...Object.fromEntries(
         referencesOf(record).map(({ field }) => {
-          const name = field.replace(/Id$/, '');
+          const name = parentField(field);
           return [name, t.field(parent(record, field, said[`${record.type}.${name}`]))];
         }),
       ),
@@ -160,25 +161,29 @@ export function addLists(
       description: `An item of type ${type.name} with its position in the list.`,
     },
   );
-  const filter = builder.inputType(`${prefix}Filter`, {
-    description: said[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
-    fields: (t) => ({
-      ...Object.fromEntries(
-        filters.map((name) => {
-          const field = fields[name]!;
-          const type = (field.choices ? [typeOf(field)] : typeOf(field)) as 'String';
-          const which = field.choices ? 'one of these' : 'this';
-          const description = said[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
-          return [name, t.field({ type, description })];
-        }),
-      ),
-      ...mapped(Object.fromEntries(findersOf(record, view)), (_, name) => t.string(finder(record, name))),
-    }),
-  });
+  const finders = findersOf(record, view);
+  // An input type has at least one field.
+  const filter =
+    filters.length + finders.length > 0 &&
+    builder.inputType(`${prefix}Filter`, {
+      description: said[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
+      fields: (t) => ({
+        ...Object.fromEntries(
+          filters.map((name) => {
+            const field = fields[name]!;
+            const type = (field.choices ? [typeOf(field)] : typeOf(field)) as 'String';
+            const which = field.choices ? 'one of these' : 'this';
+            const description = said[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
+            return [name, t.field({ type, description })];
+          }),
+        ),
+        ...mapped(Object.fromEntries(finders), (_, name) => t.string(finder(record, name))),
+      }),
+    });
   const sort = builder.enumType(`${prefix}Sort`, sortEnum(record, view));
   const listArguments = (below?: string) =>
     builder.args((t) => ({
-      filter: t.field({ type: filter, description: `Which ${items} to return.` }),
+      ...(filter && { filter: t.field({ type: filter, description: `Which ${items} to return.` }) }),
       sort: t.field({ type: sort, ...sortArgument(record, view, below) }),
     }));
   const all = {
@@ -190,18 +195,17 @@ export function addLists(
   };
   builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
   if (view !== undefined) return;
-  for (const { field, parent } of referencesOf(record)) {
+  for (const { field, parent, list = record.plural } of referencesOf(record)) {
     const above = typeOfRecord(parent as AnyRecord);
     const below = {
       type,
       description:
-        said[`${above.name}.${record.plural}`] ??
-        `The ${items} of this ${parent.kind}, by default ordered by id.`,
+        said[`${above.name}.${list}`] ?? `The ${items} of this ${parent.kind}, by default ordered by id.`,
       args: listArguments(field),
       resolve: ({ id }: Row, args: object, context: Context) =>
         childConnection(record, field, id, args as ConnectionArguments, context),
     };
-    builder.objectField(above, record.plural, (t) => t.connection(below as never, connection as never));
+    builder.objectField(above, list, (t) => t.connection(below as never, connection as never));
   }
 }
 
@@ -317,8 +321,8 @@ function checkDescriptions(record: AnyRecord, given: Descriptions): void {
     ...[`${type}Filter`, `Query.${plural}`],
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
     ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
-    ...referencesOf(record).flatMap(({ field, parent }) => [
-      ...[`${type}.${field.replace(/Id$/, '')}`, `${(parent as AnyRecord).type}.${plural}`],
+    ...referencesOf(record).flatMap(({ field, parent, list = plural }) => [
+      ...[`${type}.${parentField(field)}`, `${(parent as AnyRecord).type}.${list}`],
     ]),
   ];
   const unknown = Object.keys(given).filter((name) => !known.includes(name));

@@ -12,10 +12,13 @@ import { pageSelection, type Shape, selectionOf } from './shape.ts';
  */
 export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
   const paging = ['sort', 'limit', 'after'];
-  const filter = query.filter(({ name }) => !paging.includes(name)).map(({ name }) => `${name}: $${name}`);
+  const conditions = query
+    .filter(({ name }) => !paging.includes(name))
+    .map(({ name }) => `${name}: $${name}`);
+  const filter = conditions.length > 0 ? `filter: { ${conditions.join(', ')} }, ` : '';
   return {
     variables: query.map(({ name, type }) => `$${name}: ${type}`).join(', '),
-    page: `page: ${list}(filter: { ${filter.join(', ')} }, sort: $sort, first: $limit, after: $after) ${pageSelection(shape)}`,
+    page: `page: ${list}(${filter}sort: $sort, first: $limit, after: $after) ${pageSelection(shape)}`,
   };
 }
 

@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/store.ts';
 import {
   breaksRule,
   canonical,
+  childListName,
   conditionsOf as conditions,
   declarations,
   holdsOf,
@@ -49,6 +50,12 @@ const isText = (record: AnyRecord, name: string) => {
   const { kind, choices } = (record.fields as Fields)[name]!;
   return kind === 'text' && !choices;
 };
+
+/** The variable of a list's conditions, and its argument: lists without any have neither. */
+const filterOf = (record: AnyRecord) =>
+  conditions(record).length > 0
+    ? { variable: `$filter: ${record.type}Filter`, argument: 'filter: $filter' }
+    : { variable: '', argument: '' };
 
 /** What the declarations say, in maps. */
 class Model {
@@ -240,11 +247,12 @@ class Program {
 
   /** A page of a list. @returns its ids, and where the next one begins */
   async page(door: Door, n: number, filter: Values, sort: string, limit: number, after?: string) {
-    const { plural, type } = this.record(n);
+    const { plural } = this.record(n);
     if (door === 'graphql') {
+      const given = filterOf(this.record(n));
       const name = `${sort.replace('-', '')}_${sort.startsWith('-') ? 'desc' : 'asc'}`;
       const { json, text } = await this.gateway.graphql(
-        `query ($filter: ${type}Filter, $after: String) { list: ${plural}(filter: $filter, sort: ${name}, first: ${limit}, after: $after) {
+        `query (${given.variable} $after: String) { list: ${plural}(${given.argument} sort: ${name}, first: ${limit}, after: $after) {
           nodes { id } totalCount pageInfo { hasNextPage endCursor } } }`,
         { filter, ...(after !== undefined && { after }) },
       );
@@ -476,12 +484,14 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     expect(totalCount).toBe(ids.length);
     if (!parent || referenceName(parent) in filter) return;
     // The same below each parent.
-    const { kind, plural, type } = model.declared[n]!;
+    const { kind } = model.declared[n]!;
+    const { variable, argument } = filterOf(model.declared[n]!);
+    const list = childListName(model.declared[n]!, parent);
     const parents = [...model.records[parent.parent]!.keys()].slice(0, 3);
     const order = `${sort.replace('-', '')}_${sort.startsWith('-') ? 'desc' : 'asc'}`;
     const text = parents.map(
       (id, i) =>
-        `p${i}: ${TYPES[parent.parent]![0]}(id: ${id}) { ${plural}(filter: $filter, sort: ${order}, last: 2) { nodes { id } totalCount } }`,
+        `p${i}: ${TYPES[parent.parent]![0]}(id: ${id}) { ${list}(${argument} sort: ${order}, last: 2) { nodes { id } totalCount } }`,
     );
     if (text.length === 0) return;
     const below = Object.fromEntries(
@@ -490,14 +500,15 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
         return [
           `p${i}`,
           {
-            [plural]: { nodes: children.slice(-2).map((one) => ({ id: one })), totalCount: children.length },
+            [list]: { nodes: children.slice(-2).map((one) => ({ id: one })), totalCount: children.length },
           },
         ];
       }),
     );
     await agree(
       async ({ gateway }) =>
-        (await gateway.graphql(`query ($filter: ${type}Filter) { ${text.join(' ')} }`, { filter })).json.data,
+        (await gateway.graphql(`query ${variable && `(${variable})`} { ${text.join(' ')} }`, { filter })).json
+          .data,
       below,
       [kind, filter, sort],
     );

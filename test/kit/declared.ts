@@ -21,6 +21,8 @@ export interface FieldSpec {
 export interface ReferenceSpec {
   /** The position of the parent among the records. */
   parent: number;
+  /** Whether another reference leads to the same parent. */
+  again: boolean;
   presence: 'required' | 'optional';
   holds: 'all' | 'some' | 'none';
   filtered: boolean;
@@ -44,7 +46,8 @@ export const TYPES = [
   ['box', 'boxes', 'Box'],
   ['crate', 'crates', 'Crate'],
   ['item', 'items', 'Item'],
-  ['part', 'parts', 'Part'],
+  // A keyword of SQL.
+  ['part', 'union', 'Part'],
 ] as const;
 
 const since = fc.constantFrom<Since>('never', 'start', 'start', 'restart');
@@ -64,11 +67,12 @@ const record = (position: number): fc.Arbitrary<RecordSpec> =>
     fields: fc
       .shuffledSubarray(NAMES, { minLength: 4, maxLength: 5 })
       .chain((names) => fc.tuple(...names.map(field))),
-    // The last one is a grandchild, and the one before it has two parents.
+    // The last one is a grandchild, with two parents of one kind; the one before it has two of different kinds.
     references: fc.tuple(
-      ...(position === 0 ? [] : position === 2 ? [0, 1] : [position - 1]).map((parent) =>
+      ...[[], [0], [0, 1], [2, 2]][position]!.map((parent, n, all) =>
         fc.record({
           parent: fc.constant(parent),
+          again: fc.constant(all.indexOf(parent) < n),
           presence: fc.constantFrom<'required' | 'optional'>('required', 'optional'),
           holds: fc.constantFrom<'all' | 'some' | 'none'>('all', 'some', 'none'),
           filtered: fc.boolean(),
@@ -85,7 +89,12 @@ export const declarations: fc.Arbitrary<readonly RecordSpec[]> = fc.tuple(
   ...TYPES.map((_, position) => record(position)),
 );
 
-export const referenceName = ({ parent }: ReferenceSpec): string => `${TYPES[parent]![0]}Id`;
+export const referenceName = ({ parent, again }: ReferenceSpec): string =>
+  again ? 'otherId' : `${TYPES[parent]![0]}Id`;
+
+/** What the list below a parent is called. */
+export const childListName = ({ plural }: AnyRecord, { again }: ReferenceSpec): string =>
+  again ? 'others' : plural;
 
 /** A text that the rule allows at first. */
 export const LONG = 'evening primrose';
@@ -174,11 +183,10 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
     const given = specsAt(spec, stage);
     const references = spec.references.map((reference) => {
       const where = holdsOf(spec, reference);
-      const declared = fields.reference(
-        records[reference.parent]!,
-        'A parent',
-        where === undefined ? {} : { where },
-      );
+      const declared = fields.reference(records[reference.parent]!, 'A parent', {
+        ...(where !== undefined && { where }),
+        ...(reference.again && { list: 'others' }),
+      });
       return [
         referenceName(reference),
         reference.presence === 'optional' ? fields.optional(declared) : declared,
@@ -195,7 +203,6 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
       ...spec.references.filter(({ filtered }) => filtered).map(referenceName),
     ];
     const few = filters.slice(0, 3 - spec.references.length);
-    const other = given.find((one) => !sorts.includes(one.name) || !isText(one));
     const keys = unique[position] === false ? undefined : uniqueAt(spec, stage);
     records.push(
       declareRecord({
@@ -208,8 +215,7 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
           ...Object.fromEntries(given.map((one) => [one.name, fieldOf(one, stage, levels)])),
         },
         sorts,
-        // Or how a text begins: a filter has something in any case.
-        filters: few.length > 0 || !other ? few : [other.name],
+        filters: few,
         unique: keys ? [keys] : [],
         choosesId: spec.choosesId,
         computed: {

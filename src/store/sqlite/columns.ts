@@ -100,7 +100,7 @@ export function listIndex(record: AnyRecord, index: ListIndex): [name: string, s
   const columns = fieldsOfIndex(index).map((field) =>
     field === sort && !filters.includes(field) ? sortColumn(record, field) : columnName(field),
   );
-  return [bare(name), `create index ${name} on ${record.plural} (${columns.join(', ')})`];
+  return [bare(name), `create index ${name} on "${record.plural}" (${columns.join(', ')})`];
 }
 
 /** All columns of a record's table, apart from its id. */
@@ -113,7 +113,7 @@ export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
 export function insertionOf(record: AnyRecord) {
   const columns = allColumnsOf(record);
   const names = ['id', ...columns.map(({ name }) => name)];
-  const sql = `insert into ${record.plural} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
+  const sql = `insert into "${record.plural}" (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
   const params = ({ id, ...values }: Stored): Value[] => [
     BigInt(id),
     ...columns.map(({ field, stored }) => stored(values[field])),

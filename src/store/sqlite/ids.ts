@@ -34,10 +34,10 @@ export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): 
 
   /** The first id from this one on that no record has. Those that are skipped are never looked at again. */
   const free = (id: bigint): bigint => {
-    if (db.value(`select 1 from ${plural} where id = ?`, [id]) === undefined) return id;
+    if (db.value(`select 1 from "${plural}" where id = ?`, [id]) === undefined) return id;
     const end = db.value(
-      `select cast(min(id) as text) from ${plural} as one
-       where id >= ? and not exists (select 1 from ${plural} where id = one.id + 1)`,
+      `select cast(min(id) as text) from "${plural}" as one
+       where id >= ? and not exists (select 1 from "${plural}" where id = one.id + 1)`,
       [id],
     );
     return BigInt(end as string) + 1n;

@@ -75,10 +75,10 @@ export function countMatching(
   meter: Meter | undefined,
 ): number[] {
   const { where, index } = listsOf(record, conditions, ofParents, conditions.prefix?.field);
-  if (index === undefined) return [db.value(`select count(*) from ${record.plural}`) as number];
+  if (index === undefined) return [db.value(`select count(*) from "${record.plural}"`) as number];
   const { sql, params } = matchesOf(record, where);
   if (meter) params.push(meter.left('counted') + 1);
-  const matching = `select 1 from ${record.plural} indexed by ${index} where ${sql} ${meter ? 'limit ?' : ''}`;
+  const matching = `select 1 from "${record.plural}" indexed by ${index} where ${sql} ${meter ? 'limit ?' : ''}`;
   const count = `select count(*) from (${matching})`;
   const counts = ofParents
     ? db.json<number[]>(forEachParent(count), [...params, idList(ofParents.parents)])!
@@ -149,7 +149,7 @@ function rowsOf({ record, where, sort, index }: Lists, part: Part, columns: stri
     const own = allOf(equal);
     params.push(...own.params, ...bounds.params);
     const all = [...own.sql, ...bounds.sql].join(' and ');
-    return `select ${selected} from ${record.plural}${indexed}${all && ` where ${all}`}`;
+    return `select ${selected} from "${record.plural}"${indexed}${all && ` where ${all}`}`;
   });
   const direction = part.descending ? ' desc' : '';
   const order = [key, 'id'].filter(Boolean).map((column) => `${column}${direction}`);

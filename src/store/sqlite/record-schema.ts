@@ -11,7 +11,7 @@ const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): s
     name,
     type,
     declaration.presence !== 'optional' && 'not null',
-    foreignKey && `references ${reference.parent.plural} (id)`,
+    foreignKey && `references "${reference.parent.plural}" (id)`,
   ]
     .filter(Boolean)
     .join(' ');
@@ -19,7 +19,7 @@ const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): s
 
 function tableOf(record: AnyRecord): string {
   const columns = allColumnsOf(record).map((column) => definitionOf(record, column));
-  return `create table ${record.plural} (${['id integer primary key', ...columns].join(', ')}) strict`;
+  return `create table "${record.plural}" (${['id integer primary key', ...columns].join(', ')}) strict`;
 }
 
 /** The statements that create the indexes of a record, by their names. */
@@ -29,7 +29,7 @@ const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
     ...record.unique.map((fields: readonly string[]): [name: string, sql: string] => {
       const name = `${record.plural} once by ${fields.join(', ')}`;
       const columns = fields.map(columnName).join(', ');
-      return [name, `create unique index "${name}" on ${record.plural} (${columns})`];
+      return [name, `create unique index "${name}" on "${record.plural}" (${columns})`];
     }),
   ]);
 
@@ -40,7 +40,7 @@ function additionOf(record: AnyRecord, column: Column): string {
     throw new Error(`${record.plural}.${column.name}: a field added to existing records needs a default.`);
   const stored = presence === 'optional' ? null : column.stored(value);
   const literal = typeof stored === 'string' ? `'${stored.replaceAll("'", "''")}'` : stored;
-  return `alter table ${record.plural} add column ${definitionOf(record, column)} default ${literal}`;
+  return `alter table "${record.plural}" add column ${definitionOf(record, column)} default ${literal}`;
 }
 
 /** Records folded in one statement. */
@@ -52,13 +52,13 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored
   for (;;) {
     const rows = db.json<[id: string, text: string | null][]>(
       `select json_group_array(json_array(cast(id as text), ${columnName(field)})) from (
-         select * from ${plural} where id > ? order by id limit ${STEP}
+         select * from "${plural}" where id > ? order by id limit ${STEP}
        )`,
       [BigInt(after)],
     )!;
     db.run(
-      `update ${plural} set ${name} = given.value ->> 1
-       from json_each(?) as given where ${plural}.id = cast(given.value ->> 0 as integer)`,
+      `update "${plural}" set ${name} = given.value ->> 1
+       from json_each(?) as given where "${plural}".id = cast(given.value ->> 0 as integer)`,
       [JSON.stringify(rows.map(([id, text]) => [id, stored(text)]))],
     );
     if (rows.length < STEP) return;

@@ -86,7 +86,7 @@ export class SqliteTable {
     const known = this.#cache.get(id);
     if (known) return known;
     const row = this.#db.json<readonly unknown[]>(
-      `select ${this.#form.json} from ${this.#record.plural} where id = ?`,
+      `select ${this.#form.json} from "${this.#record.plural}" where id = ?`,
       [BigInt(id)],
     );
     return row ? this.#keep(this.#decode(row)) : null;
@@ -103,7 +103,7 @@ export class SqliteTable {
     }
     if (missing.length > 0) {
       const rows = this.#db.json<(readonly unknown[])[]>(
-        `select json_group_array(${this.#form.json}) from ${this.#record.plural} where id in (select value from json_each(?))`,
+        `select json_group_array(${this.#form.json}) from "${this.#record.plural}" where id in (select value from json_each(?))`,
         [idList(missing)],
       )!;
       for (const row of rows) {
@@ -149,7 +149,7 @@ export class SqliteTable {
   exists(values: Values, except: Id = NO_ID): boolean {
     const { sql, params } = allOf(whereOf(this.#record, values)!.equal);
     const conditions = ['id <> ?', ...sql].join(' and ');
-    const query = `select 1 from ${this.#record.plural} where ${conditions} limit 1`;
+    const query = `select 1 from "${this.#record.plural}" where ${conditions} limit 1`;
     return this.#db.value(query, [BigInt(except), ...params]) !== undefined;
   }
 
@@ -169,14 +169,14 @@ export class SqliteTable {
       ({ field, stored }) => stored(after[field]) !== stored(before[field]),
     );
     this.#db.run(
-      `update ${this.#record.plural} set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
+      `update "${this.#record.plural}" set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
       [...written.map(({ field, stored }) => stored(after[field])), BigInt(after.id)],
     );
     this.#changed(before, after);
   }
 
   delete(record: Stored): void {
-    this.#db.run(`delete from ${this.#record.plural} where id = ?`, [BigInt(record.id)]);
+    this.#db.run(`delete from "${this.#record.plural}" where id = ?`, [BigInt(record.id)]);
     this.#changed(record, undefined);
   }
 

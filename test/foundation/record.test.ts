@@ -1,0 +1,99 @@
+import { expect, it } from 'vitest';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import {
+  choice,
+  choices,
+  computed,
+  defaulting,
+  integer,
+  name,
+  reference,
+  text,
+} from '../../src/foundation/fields.ts';
+import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
+
+const label = name('A name', 'Rex');
+const level = choice(choices('Level', 'A level.', { low: 'Low.', high: 'High.' }), 'A level', 'low');
+const count = integer(1, 5, 'A number', 2);
+const petId = reference(Pet, 'A pet');
+
+/** A declaration that works, but for these parts. */
+const declare = (parts: object): AnyRecord =>
+  declareRecord({
+    ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
+    ...{ fields: { label }, ...(parts as object) },
+  }) as AnyRecord;
+
+const REFUSED: [parts: object, message: string][] = [
+  [{ type: 'thing' }, 'thing: a type is called like Pet or VetVisit.'],
+  [{ plural: 'Things' }, 'Thing: Things must be written like pet or vetVisits.'],
+  [{ plural: 'thing' }, 'Thing: kind and plural are both thing; give it two names, as pet and pets.'],
+  [{ plural: 'graphql' }, 'Thing: graphql is a name of the gateway itself; choose another.'],
+  [{ fields: {} }, 'Thing: needs at least one field.'],
+  [{ fields: { toString: label } }, 'Thing.toString: a field is called like name or petId.'],
+  [{ fields: { nodeId: label } }, 'Thing.nodeId: interfaces use this name themselves; choose another.'],
+  [{ fields: { thingId: label } }, 'Thing.thingId: interfaces use this name themselves; choose another.'],
+  [
+    { fields: { label, labelFolded: label }, sorts: ['label'] },
+    'Thing.labelFolded: its column has the name of that of label; choose another name.',
+  ],
+  [{ sorts: ['size'] }, 'Thing.size: is in a list of fields, but not among the fields.'],
+  [{ filters: ['label', 'label'] }, 'Thing: label, label: a list names each field once.'],
+  [{ unique: [[]] }, 'Thing: what is unique has at least one field.'],
+  [
+    { fields: { note: text(300, 'A note', 'x') }, sorts: ['note'] },
+    'Thing.note: a text in `sorts` has at most 200 characters; shorten it or take it out.',
+  ],
+  [
+    { filters: ['label'], sorts: ['label'] },
+    'Thing.label: a text in `sorts` is found by how it begins; take it out of `filters`.',
+  ],
+  [
+    { fields: { limit: count }, sorts: ['limit'] },
+    'Thing.limit: lists have an argument of this name; choose another.',
+  ],
+  [
+    { fields: { a: count, b: count, c: count, d: count }, filters: ['a', 'b', 'c', 'd'] },
+    'Thing: lists can be filtered by a, b, c, d, more than 3; say in `combinations` which go together.',
+  ],
+  [
+    { fields: { count: integer(1, 5, 'A number', 9) } },
+    'Thing.count: its example 9 breaks its rule: must be an integer from 1 to 5.',
+  ],
+  [
+    { fields: { count: defaulting(99, count) } },
+    'Thing.count: its default 99 breaks its rule: must be an integer from 1 to 5.',
+  ],
+  [{ fields: { owner: petId } }, 'Thing.owner: refers to another record, so its name ends in Id, as petId.'],
+  [{ fields: { petId, pet: label } }, 'Thing.pet: is what petId leads to; choose another name.'],
+  [
+    { fields: { petId }, computed: { pet: computed(label, () => 'x') } },
+    'Thing.pet: is what petId leads to; choose another name.',
+  ],
+  [
+    { fields: { level, petId: reference(Pet, 'A pet', { where: { levle: 'low' } }) } },
+    'Thing.petId: in its `where`, levle cannot be "low".',
+  ],
+  [
+    { fields: { level, petId: reference(Pet, 'A pet', { where: { level: 'lwo' } }) } },
+    'Thing.petId: in its `where`, level cannot be "lwo".',
+  ],
+  [
+    { fields: { petId, otherId: petId } },
+    'Thing.otherId: Pet has a field things already; say in `list` what its list of things is called.',
+  ],
+  [
+    { fields: { petId: reference(Pet, 'A pet', { list: 'category' }) } },
+    'Thing.petId: Pet has a field category already; say in `list` what its list of things is called.',
+  ],
+];
+
+it.each(REFUSED.map(([parts, message]) => [message, parts] as const))('says %s', (message, parts) => {
+  expect(() => declare(parts)).toThrow(new Error(message));
+  // What was refused has left nothing.
+  Pet.referrers.splice(
+    0,
+    Pet.referrers.length,
+    ...Pet.referrers.filter(({ child }) => child.kind !== 'thing'),
+  );
+});
