@@ -10,10 +10,10 @@ const MAX_MERGED = 64;
 /** How many filters a list may have without saying which go together: each doubles the indexes. */
 const MAX_FREE_FILTERS = 3;
 
-/** What interfaces and engines use themselves. */
+/** What interfaces and engines use themselves: for fields, arguments of lists, and names and paths. */
 const FIELDS = new Set(['id', 'nodeId', 'idempotencyKey']);
 const PARAMETERS = new Set(['sort', 'limit', 'after', 'filter', 'first', 'last', 'before']);
-const PLURALS = new Set(
+export const RESERVED: ReadonlySet<string> = new Set(
   'events webhooks usage usageHistory documents ids keys key apiKey apiKeys idempotency outcomes counts counted counters layout locks sessions instances imports values parent given node nodes rateLimit health docs graphql mcp metrics console guides'.split(
     ' ',
   ),
@@ -54,11 +54,13 @@ export function checkRecord(record: Declared, filtered: readonly string[], saysT
   for (const name of [kind, plural])
     if (!/^[a-z][A-Za-z0-9]*$/.test(name)) fail('', `${name} must be written like pet or vetVisits.`);
   if (kind === plural) fail('', `kind and plural are both ${kind}; give it two names, as pet and pets.`);
-  if (PLURALS.has(plural) || PLURALS.has(kind))
-    fail('', `${PLURALS.has(kind) ? kind : plural} is a name of the gateway itself; choose another.`);
+  if (RESERVED.has(plural) || RESERVED.has(kind))
+    fail('', `${RESERVED.has(kind) ? kind : plural} is a name of the gateway itself; choose another.`);
 
-  if (fields.length === 0) fail('', 'needs at least one field.');
-  for (const [name, { reference }] of fields) {
+  if (fields.every(([, { view }]) => view !== undefined)) fail('', 'needs at least one field of its own.');
+  for (const [name, { reference, view, presence }] of fields) {
+    if (view !== undefined && presence === 'required')
+      fail(name, `belongs to ${view}, so new records need a default for it.`);
     if (reference && !/.Id$/.test(name))
       fail(name, 'refers to another record, so its name ends in Id, as petId.');
     const [parent] = reference ? [name.slice(0, -2)] : [];

@@ -13,6 +13,7 @@ import {
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
+import { RESERVED } from '../foundation/record-rules.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rows/record-routes.ts';
@@ -314,9 +315,14 @@ interface Options<R extends AnyRecord> extends RouteOptions {
   sample?: SampleOf<R>;
 }
 
-/** @throws Error if something is described that the domain of a record does not have */
-function checkDescriptions(record: AnyRecord, given: Descriptions): void {
+/** @throws Error if something is described that the domain of a record does not have, or its path leads elsewhere */
+function checkOptions(
+  record: AnyRecord,
+  { descriptions = {}, path }: Pick<Options<AnyRecord>, 'descriptions' | 'path'>,
+): void {
   const { type, plural } = record;
+  if (path !== undefined && (!/^(\/[A-Za-z0-9_-]+)+$/.test(path) || RESERVED.has(path.split('/')[1]!)))
+    throw new Error(`${type}: the path ${path} is taken, or not written like /store/${plural}.`);
   const known = [
     ...[`${type}Filter`, `Query.${plural}`],
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
@@ -325,7 +331,7 @@ function checkDescriptions(record: AnyRecord, given: Descriptions): void {
       ...[`${type}.${parentField(field)}`, `${(parent as AnyRecord).type}.${list}`],
     ]),
   ];
-  const unknown = Object.keys(given).filter((name) => !known.includes(name));
+  const unknown = Object.keys(descriptions).filter((name) => !known.includes(name));
   if (unknown.length > 0)
     throw new Error(
       `${type}: the domain describes ${unknown.join(', ')}, but can describe only ${known.join(', ')}.`,
@@ -336,13 +342,13 @@ function checkDescriptions(record: AnyRecord, given: Descriptions): void {
  * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema, its
  * list to each record that it refers to, and makes its rows and events.
  *
- * @throws Error if `descriptions` names something else
+ * @throws Error if `descriptions` names something else, or `path` leads elsewhere
  */
 export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>) {
   const { kind } = record;
   const { descriptions = {}, fields, scope = record.plural, tags = {}, form, details = {}, sample } = options;
   const { routes = Object.values<Route> } = options;
-  checkDescriptions(record, descriptions);
+  checkOptions(record, options);
   addType(record, descriptions, fields as ObjectFieldsShape<Types, Row>);
   addLists(record, typeOfRecord(record), descriptions);
   addOperations(record, descriptions);

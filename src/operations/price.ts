@@ -78,7 +78,10 @@ export class Prices {
             `${type.name}.${field.name}: nothing says how many entries it can have. Declare extensions.maxItems: a number, or a function of the field's arguments.`,
           );
         }
-        this.#weights.set(field, isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(field));
+        this.#weights.set(
+          field,
+          isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(type, field),
+        );
       }
     }
   }
@@ -310,11 +313,13 @@ const hasList = (subselections: SelectedField['subselections']): boolean =>
  * The weight of a field's value. `extensions.maxLength` of the field or its scalar gives the maximum number
  * of characters.
  */
-function weightOf({ name, type, extensions }: Field): number {
+function weightOf(owner: GraphQLObjectType, { name, type, extensions }: Field): number {
   const named = getNamedType(type);
   const maxLength = extensions.maxLength ?? named.extensions.maxLength;
   if (typeof maxLength === 'number') return Math.max(1, Math.ceil(maxLength / CHARACTERS_PER_WEIGHT));
   if (isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named)))
-    throw new Error(`${name}: nothing says how long this text can be`);
+    throw new Error(
+      `${owner.name}.${name}: nothing says how long this text can be. Declare extensions.maxLength.`,
+    );
   return 1;
 }

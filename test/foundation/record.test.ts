@@ -9,6 +9,7 @@ import {
   name,
   reference,
   text,
+  viewedBy,
 } from '../../src/foundation/fields.ts';
 import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
 
@@ -29,7 +30,15 @@ const REFUSED: [parts: object, message: string][] = [
   [{ plural: 'Things' }, 'Thing: Things must be written like pet or vetVisits.'],
   [{ plural: 'thing' }, 'Thing: kind and plural are both thing; give it two names, as pet and pets.'],
   [{ plural: 'graphql' }, 'Thing: graphql is a name of the gateway itself; choose another.'],
-  [{ fields: {} }, 'Thing: needs at least one field.'],
+  [{ fields: {} }, 'Thing: needs at least one field of its own.'],
+  [
+    { fields: { label: viewedBy('stock', defaulting('Rex', label)) } },
+    'Thing: needs at least one field of its own.',
+  ],
+  [
+    { fields: { label, count: viewedBy('stock', count) } },
+    'Thing.count: belongs to stock, so new records need a default for it.',
+  ],
   [{ fields: { toString: label } }, 'Thing.toString: a field is called like name or petId.'],
   [{ fields: { nodeId: label } }, 'Thing.nodeId: interfaces use this name themselves; choose another.'],
   [{ fields: { thingId: label } }, 'Thing.thingId: interfaces use this name themselves; choose another.'],
