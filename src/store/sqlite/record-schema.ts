@@ -3,18 +3,12 @@ import { mergedIndexesOf } from '../indexes.ts';
 import { allColumnsOf, bare, type Column, columnName, foldedColumnsOf, listIndex } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
-const definitionOf = (record: AnyRecord, { name, type, declaration }: Column): string => {
+/** Without `not null`: a field may become optional later, and SQLite could not take that back. */
+const definitionOf = (record: AnyRecord, { name, type }: Column): string => {
   const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
   // Children that do not hold off a deletion outlive their parent.
   const foreignKey = reference && reference.holds.where === undefined;
-  return [
-    name,
-    type,
-    declaration.presence !== 'optional' && 'not null',
-    foreignKey && `references "${reference.parent.plural}" (id)`,
-  ]
-    .filter(Boolean)
-    .join(' ');
+  return `${name} ${type}${foreignKey ? ` references "${reference.parent.plural}" (id)` : ''}`;
 };
 
 function tableOf(record: AnyRecord): string {
@@ -68,21 +62,30 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored
 
 /** What brings the tables of records to what their declarations say; nothing if they are there. */
 function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string | (() => void))[] {
-  const namesIn = (from: string, table: string) =>
-    db.json<string[]>(`select json_group_array(name) from ${from}`, [table])!;
   const changes: ReturnType<typeof missing> = [];
   for (const record of records) {
     const { plural } = record;
-    const known = namesIn('pragma_table_info(?)', plural);
-    if (known.length === 0) changes.push(tableOf(record));
+    const known = db.json<Record<string, string>>(
+      'select json_group_object(name, lower(type)) from pragma_table_info(?)',
+      [plural],
+    )!;
+    if (Object.keys(known).length === 0) changes.push(tableOf(record));
     else {
-      const added = allColumnsOf(record).filter(({ name }) => !known.includes(bare(name)));
+      for (const { field, name, type } of allColumnsOf(record))
+        if ((known[bare(name)] ?? type) !== type)
+          throw new Error(
+            `${plural}.${field} is stored as ${known[bare(name)]}, which its kind is not any more; call the new field something else, or add a migration.`,
+          );
+      const added = allColumnsOf(record).filter(({ name }) => !(bare(name) in known));
       changes.push(...added.map((column) => additionOf(record, column)));
       for (const column of foldedColumnsOf(record))
         if (added.includes(column)) changes.push(() => fold(db, record, column));
     }
     const wanted = indexStatements(record);
-    const there = namesIn("sqlite_schema where type = 'index' and tbl_name = ?", plural);
+    const there = db.json<string[]>(
+      "select json_group_array(name) from sqlite_schema where type = 'index' and tbl_name = ?",
+      [plural],
+    )!;
     changes.push(...there.filter((name) => !wanted.has(name)).map((name) => `drop index "${name}"`));
     for (const [name, sql] of wanted) if (!there.includes(name)) changes.push(sql);
   }

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { type Field, integer, name, optional, text } from '../../../src/foundation/fields.ts';
+import { type AnyRecord, declareRecord } from '../../../src/foundation/record.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-schema-'));
+afterAll(() => rmSync(home, { recursive: true }));
+
+const thing = (fields: Record<string, Field>): AnyRecord =>
+  declareRecord({ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.', fields });
+
+/** Opens the file with this declaration, as the next version of a program would. */
+const open = (record: AnyRecord) =>
+  openSqliteStore({ records: [record], file: join(home, 'petstore.db'), role: 'server' });
+
+it('lets a field become optional, and refuses one whose stored values are of another kind', async () => {
+  const label = name('A name', 'Rex');
+  const first = thing({ label, count: integer(1, 5, 'A number', 2) });
+  const before = open(first);
+  const stored = await before.table(first).insert({ label: 'Rex', count: 2 } as never);
+  await before.close();
+
+  const other = thing({ label, count: text(5, 'A text', 'x') });
+  expect(() => open(other)).toThrow(
+    /things\.count is stored as integer, which its kind is not any more; call the new field something else/,
+  );
+
+  const second = thing({ label: optional(label), count: integer(1, 5, 'A number', 2) });
+  const after = open(second);
+  expect(await after.table(second).byIds([stored.id])).toEqual([stored]);
+  const { id } = await after.table(second).insert({ count: 3 } as never);
+  expect(await after.table(second).byIds([id])).toEqual([{ id, count: 3 }]);
+  await after.close();
+});
