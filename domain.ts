@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { capitalised, indefinite } from './src/foundation/words.ts';
 
@@ -13,12 +13,17 @@ const { values, positionals } = parseArgs({
 const [kind] = positionals;
 const USAGE =
   'Usage: npm run domain KIND -- [--of PARENT] [--plural KINDS], each written like pet or vetVisit';
-for (const word of [kind, values.of ?? 'pet', values.plural ?? 'pets'])
-  if (word === undefined || !/^[a-z][A-Za-z0-9]*$/.test(word)) {
-    process.stderr.write(`${USAGE}\n`);
-    process.exit(1);
-  }
+const refuse = (message: string): never => {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+};
 const { of: parent, plural = `${kind}s` } = values;
+for (const word of [kind, parent ?? 'pet', plural])
+  if (word === undefined || !/^[a-z][A-Za-z0-9]*$/.test(word)) refuse(USAGE);
+if (kind === plural) refuse(`A kind and its plural need two names: --plural ${kind}Records`);
+if (existsSync(`src/domains/${kind}`)) refuse(`src/domains/${kind} is there already.`);
+if (parent && !existsSync(`src/domains/${parent}/${parent}.ts`))
+  refuse(`There is no src/domains/${parent}/${parent}.ts to refer to.`);
 const type = capitalised(kind!);
 const Parent = parent && capitalised(parent);
 const folder = `src/domains/${kind}`;
@@ -45,7 +50,6 @@ import { ${type} } from './${kind}.ts';
 export const ${kind} = recordDomain(${type}, { tag: 'Store', example: { name: 'Bella' } });
 `;
 
-// Fails if there is one.
 mkdirSync(folder);
 for (const [end, text] of Object.entries({ ts: record, 'domain.ts': domain }))
   writeFileSync(`${folder}/${kind}.${end}`, text);
