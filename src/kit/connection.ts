@@ -3,7 +3,7 @@ import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import type { AnyRecord, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
 import { cursorOf, DEFAULT_SORT, type GivenFilter, readList, type Sort } from './list-arguments.ts';
 import type { Loaders } from './loaders.ts';
@@ -27,20 +27,55 @@ export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] =>
   ...(first != null && last != null ? [{ path: 'last', message: 'must not be combined with first' }] : []),
 ];
 
+/** What a list is asked for, as the store takes it. */
+interface ListRequest {
+  page: PageRequest;
+  sort: Sort;
+  filter: GivenFilter;
+}
+
+/** The latest list below a parent that a request asked for: its rows ask for the same one, one after the other. */
+const latest = new WeakMap<
+  Loaders,
+  { record: AnyRecord; args: ConnectionArguments; below: string; request: ListRequest }
+>();
+
+const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
+  a.first === b.first &&
+  a.last === b.last &&
+  a.after === b.after &&
+  a.before === b.before &&
+  a.sort === b.sort &&
+  (a.filter === b.filter || isDeepStrictEqual(a.filter, b.filter));
+
+/** What `readRequest` makes of a list below a parent. */
+function listRequest(
+  record: AnyRecord,
+  args: ConnectionArguments,
+  below: string,
+  loaders: Loaders,
+): ListRequest {
+  const known = latest.get(loaders);
+  if (known?.record === record && known.below === below && isSame(known.args, args)) return known.request;
+  const request = readRequest(record, args, below);
+  latest.set(loaders, { record, args, below, request });
+  return request;
+}
+
 /** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
-function readRequest(record: AnyRecord, args: ConnectionArguments, below?: string) {
+function readRequest(record: AnyRecord, args: ConnectionArguments, below: string | undefined): ListRequest {
   const { sort, filter, after, before, issues } = readList(record, args, args.filter ?? {}, below);
   if (issues.length > 0) throw validationFailed(issues);
   const { first, last } = args;
-  const request: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
-  if (after) request.after = after.id;
-  if (before) request.before = before.id;
-  if (last != null) request.backward = true;
+  const page: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
+  if (after) page.after = after.id;
+  if (before) page.before = before.id;
+  if (last != null) page.backward = true;
   if (sort !== DEFAULT_SORT) {
     const { field, descending } = sort;
-    request.order = { field, descending, afterValue: after?.value, beforeValue: before?.value };
+    page.order = { field, descending, afterValue: after?.value, beforeValue: before?.value };
   }
-  return { request, sort, filter };
+  return { page, sort, filter };
 }
 
 const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
@@ -139,71 +174,57 @@ export class Connection<T extends { id: Id }> {
   }
 }
 
+/** Reads a page of a list as a connection. */
+function connect<T extends { id: Id }>(
+  request: PageRequest,
+  source: ConnectionSource<T>,
+): MaybePromise<Connection<T>> {
+  return andThen(source.readPage(request), (page) => new Connection(page, request, source));
+}
+
 /** All records of a kind that match a filter, as a connection. */
 export function recordConnection<R extends AnyRecord>(
   record: R,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
-  const { request, sort, filter: wanted } = readRequest(record, args);
+  const { page: request, sort, filter: wanted } = readRequest(record, args, undefined);
   const filter = wanted as FilterOf<R>;
-  const readPage = (page: PageRequest) => loaders.page(record, filter, page);
-  const count = () => loaders.count(record, filter);
-  return andThen(
-    readPage(request),
-    (page) => new Connection(page, request, { record, sort, readPage, count }),
-  );
+  return connect(request, {
+    record,
+    sort,
+    readPage: (page) => loaders.page(record, filter, page),
+    count: () => loaders.count(record, filter),
+  });
 }
 
-/** The lists of one kind below parents, as the arguments of a field ask for them. */
-function childLists(record: AnyRecord, field: string, args: ConnectionArguments, loaders: Loaders) {
-  const { request, sort, filter } = readRequest(record, args, field);
-  const { [field]: only, ...rest } = filter;
-  const read = (page: PageRequest) => loaders.pagesByParent(record, field as never, rest as never, page);
-  const count = () => loaders.countsByParent(record, field as never, rest as never);
-  return { record, field, args, request, sort, only, read, readPage: read(request), count };
-}
-
-/**
- * The latest of these in a request. The rows of a page ask for the same lists one after the other, and to find them by
- * their text took longer than all else.
- */
-const latest = new WeakMap<Loaders, ReturnType<typeof childLists>>();
-
-const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
-  a.first === b.first &&
-  a.last === b.last &&
-  a.after === b.after &&
-  a.before === b.before &&
-  a.sort === b.sort &&
-  (a.filter === b.filter || isDeepStrictEqual(a.filter, b.filter));
-
-const EMPTY = { items: [], hasMore: false };
+const without = (name: string, { [name]: _, ...others }: Readonly<Record<string, unknown>>) => others;
 
 /**
  * The records that refer to a parent by a field and match a filter, as a connection. The same lists of several
  * parents are read together.
  */
-export function childConnection(
-  record: AnyRecord,
-  field: string,
+export function childConnection<R extends AnyRecord>(
+  record: R,
+  field: FieldNameOf<R>,
   parent: Id,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
-): MaybePromise<Connection<{ id: Id }>> {
-  let lists = latest.get(loaders);
-  if (lists?.record !== record || lists.field !== field || !isSame(lists.args, args)) {
-    lists = childLists(record, field, args, loaders);
-    latest.set(loaders, lists);
-  }
-  const { request, sort, only, read, readPage, count } = lists;
+): MaybePromise<Connection<RecordOf<R>>> {
+  const { page: request, sort, filter } = listRequest(record, args, field, loaders);
   // Otherwise a hundred aliases could count the children of a hundred other parents.
-  if ((only ?? parent) !== parent)
-    return new Connection(EMPTY, request, { record, sort, readPage: () => EMPTY, count: () => 0 });
-  const source = {
-    ...{ record, sort },
-    readPage: (page: PageRequest) => read(page)(parent),
-    count: () => count()(parent),
-  };
-  return andThen(readPage(parent), (page) => new Connection(page, request, source));
+  if ((filter[field] ?? parent) !== parent)
+    return connect(request, {
+      record,
+      sort,
+      readPage: () => ({ items: [], hasMore: false }),
+      count: () => 0,
+    });
+  const rest = (filter[field] === undefined ? filter : without(field, filter)) as FilterOf<R>;
+  return connect(request, {
+    record,
+    sort,
+    readPage: (page) => loaders.pageByParent(record, field, parent, rest, page),
+    count: () => loaders.countByParent(record, field, parent, rest),
+  });
 }

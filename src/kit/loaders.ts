@@ -132,6 +132,10 @@ export class Loaders {
   readonly #records: RecordLoader<never>[] = [];
   /** What belongs to parents, by what it is: one loader, and so one command, for each. */
   readonly #children = new Map<string, Load<unknown>>();
+  /** The latest list that was read for parents. */
+  #latest:
+    | { record: AnyRecord; field: string; request: PageRequest; filter: object; load: Load<unknown> }
+    | undefined;
 
   constructor(tables: Tables, caller = INTERNAL_CALLER) {
     const turns = caller.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(caller)) : undefined;
@@ -210,39 +214,59 @@ export class Loaders {
     return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
-  /** What reads a page of the records that refer to a parent by a field: the same page for all of them at once. */
-  pagesByParent<R extends AnyRecord>(
+  /** Reads a page of the records that refer to a parent by a field. */
+  pageByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,
+    parent: Id,
     filter: FilterOf<R>,
     request: PageRequest,
-  ): Load<Page<RecordOf<R>>> {
-    const { caller, tables } = this.#from;
-    const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-    return this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
-      read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request),
-      draw: (page) => {
-        drawPage(caller, page.items);
-        this.#recordLoader(record).add(page);
-      },
-    });
+  ): MaybePromise<Page<RecordOf<R>>> {
+    // The rows of a page ask for the same list one after the other. To find it by its text took longer than all else.
+    const latest = this.#latest;
+    let load =
+      latest?.record === record &&
+      latest.field === field &&
+      latest.request === request &&
+      latest.filter === filter
+        ? latest.load
+        : undefined;
+    if (!load) {
+      const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
+      const { caller, tables } = this.#from;
+      load = this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
+        read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request),
+        draw: (page) => {
+          drawPage(caller, page.items);
+          this.#recordLoader(record).add(page);
+        },
+      });
+      this.#latest = { record, field, request, filter, load };
+    }
+    return load(parent) as MaybePromise<Page<RecordOf<R>>>;
   }
 
-  /** What counts the records that refer to a parent by a field. */
-  countsByParent<R extends AnyRecord>(record: R, field: FieldNameOf<R>, filter: FilterOf<R>): Load<number> {
+  /** Counts the records that refer to a parent by a field. */
+  countByParent<R extends AnyRecord>(
+    record: R,
+    field: FieldNameOf<R>,
+    parent: Id,
+    filter: FilterOf<R>,
+  ): MaybePromise<number> {
     const { caller, tables } = this.#from;
-    return this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
+    const load = this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
       read: (parents) =>
         this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
     });
+    return load(parent) as MaybePromise<number>;
   }
 
   /** The loader of what belongs to parents, by their id. */
-  #ofParents<T>(record: AnyRecord, field: string, what: string, reading: Reading<T>): Load<T> {
+  #ofParents<T>(record: AnyRecord, field: string, what: string, reading: Reading<T>): Load<unknown> {
     const key = `${record.index} ${field} ${what}`;
     const load = this.#children.get(key) ?? loaderFor<T>(this.#from, reading);
     this.#children.set(key, load);
-    return load as Load<T>;
+    return load;
   }
 
   #recordLoader<R extends AnyRecord>(record: R): RecordLoader<RecordOf<R>> {
