@@ -12,16 +12,16 @@ const SOURCES = new URL('../src/', import.meta.url).href;
 
 /** The largest figures that are acceptable, with 5 % of room, so that a new type fits in. Lower them as the sources shrink. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'files of a child type': 4,
-  'lines of a child type': 156,
+  'files of a child type': 3,
+  'lines of a child type': 70,
   'files of a transport': 3,
   'imports up or sideways': 0,
-  'files of src': 256,
-  'lines of src': 28_500,
-  'lines of test': 29_400,
-  'files of GET /pets/{id}': 40,
-  'files of POST /pets': 54,
-  'files of a nested query': 59,
+  'files of src': 250,
+  'lines of src': 28_000,
+  'lines of test': 29_000,
+  'files of GET /pets/{id}': 39,
+  'files of POST /pets': 52,
+  'files of a nested query': 55,
   'files of a page of events': 46,
 };
 
