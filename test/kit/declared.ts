@@ -52,12 +52,18 @@ export const TYPES = [
 
 const since = fc.constantFrom<Since>('never', 'start', 'start', 'restart');
 
-const field = (name: string): fc.Arbitrary<FieldSpec> =>
+/** The first one is there from the start, since a record has at least one. */
+const field = (name: string, position: number): fc.Arbitrary<FieldSpec> =>
   fc.record({
     name: fc.constant(name),
     kind: fc.constantFrom(...KINDS),
     presence: fc.constantFrom<fields.Presence>('required', 'defaulted', 'optional', 'optional'),
-    since: fc.constantFrom<'start' | 'restart'>('start', 'start', 'start', 'restart'),
+    since: fc.constantFrom<'start' | 'restart'>(
+      'start',
+      'start',
+      'start',
+      position > 0 ? 'restart' : 'start',
+    ),
     sorted: since,
     filtered: fc.boolean(),
   });
