@@ -53,11 +53,6 @@ describe.each(engines.map(({ name }) => [name]))('open streams of a key that cha
         }),
       ]),
     );
-  type Stream = Awaited<ReturnType<typeof open>>[number];
-  interface Changed {
-    what: string;
-    streams: Stream[];
-  }
 
   const ALL = ['events:read', '*:read'];
   const SECONDS = 1_000;
@@ -109,8 +104,9 @@ describe.each(engines.map(({ name }) => [name]))('open streams of a key that cha
       const change = lasting[i]![1];
       if (change) await first!.store.updateApiKey(apiKey.id, change);
     }
-    const streamsOf = (all: readonly Changed[]) => all.flatMap(({ streams }) => streams);
-    expect(streamsOf([...ended, ...lasted]).map(({ isOpen }) => isOpen)).not.toContain(false);
+    // Some may have ended already: what an instance knows of a key is forgotten in real time too.
+    for (const { what, streams } of [...ended, ...lasted, expiring])
+      for (const { response } of streams) expect(response.statusCode, what).toBe(200);
     clock.advance(5 * SECONDS);
 
     const since = performance.now();
