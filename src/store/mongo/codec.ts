@@ -1,11 +1,11 @@
-import type { Document, Filter, UpdateFilter } from 'mongodb';
+import type { Document, Filter } from 'mongodb';
 import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
-import { changedFields, type EventRecord } from '../events.ts';
+import type { EventRecord, EventType } from '../events.ts';
 import { fieldsOfIndex, indexesOf } from '../indexes.ts';
 import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
 
@@ -15,13 +15,10 @@ export interface RecordDocument extends Document {
 }
 
 /**
- * The property in which an update stores a copy of everything clients see of the record. A change stream reports
- * only what an update sets; the full document of that moment is available only on servers configured to keep it.
+ * The property with the type of the event that wrote a document. Every write of a record replaces its document, so that
+ * a change stream reports all that clients see of it. What was written for another reason, or imported, is no event.
  */
-export const SNAPSHOT = '_written';
-
-/** Marks a record that was not created here, so that its insertion is no event. */
-export const IMPORTED = '_imported';
+export const EVENT = '_event';
 
 /** How the values of one kind are stored. Neither function gets an absent value. */
 interface Codec {
@@ -81,12 +78,10 @@ const ascending = (names: readonly string[]) => Object.fromEntries(names.map((na
 class DocumentCodec {
   /** The projection to what clients see. */
   readonly projection: Readonly<Record<string, 1>>;
-  readonly #record: AnyRecord;
   readonly #folded: ReturnType<typeof foldedFieldsOf>;
   readonly #fields: readonly (Codec & { name: string })[];
 
   constructor(record: AnyRecord) {
-    this.#record = record;
     this.#folded = foldedFieldsOf(record);
     this.#fields = Object.entries(record.fields as Fields).map(([name, { kind }]) => ({
       name,
@@ -95,7 +90,7 @@ class DocumentCodec {
     this.projection = ascending(this.#fields.map(({ name }) => name));
   }
 
-  /** Absent values are left out. Also converts the snapshot in an update. */
+  /** Absent values are left out. */
   toRecord = (document: Document): EventRecord => {
     const record: Record<string, unknown> = { id: toId(document._id) };
     for (const { name, read } of this.#fields) {
@@ -117,28 +112,20 @@ class DocumentCodec {
     return document;
   }
 
-  newDocument({ id, ...values }: Stored): RecordDocument {
-    return { _id: toKey(id), ...this.stored(values), ...this.foldedOf(values) };
+  /** @param event the type of the event that it is written with; undefined if there is none */
+  toDocument({ id, ...values }: Stored, event?: EventType): RecordDocument {
+    return {
+      _id: toKey(id),
+      ...this.stored(values),
+      ...this.foldedOf(values),
+      ...(event && { [EVENT]: event }),
+    };
   }
 
   /** Matches the document of a record that still has the same values. */
   unchanged({ id, ...values }: Stored): Filter<RecordDocument> {
     const none = Object.fromEntries(this.#fields.map(({ name }) => [name, null]));
     return { ...none, ...this.stored(values), _id: toKey(id) } as Filter<RecordDocument>;
-  }
-
-  /** The update from one version of a record to another. */
-  updateOf(before: Stored, after: Stored): UpdateFilter<RecordDocument> {
-    const document = this.stored(after);
-    const $set: Document = { [SNAPSHOT]: document };
-    const $unset: Document = {};
-    for (const name of changedFields(this.#record, before, after)) {
-      if (name in document) $set[name] = document[name];
-      else $unset[name] = true;
-    }
-    for (const [field, property] of this.#folded) if (field in $unset) $unset[property] = true;
-    Object.assign($set, this.foldedOf($set));
-    return { $set, ...(Object.keys($unset).length > 0 && { $unset }) } as never;
   }
 
   /** The folded forms of those values that lists are ordered by. */

@@ -4,7 +4,7 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import type { Store } from '../store.ts';
 import { DAY } from '../usage.ts';
-import { codecOf, IMPORTED } from './codec.ts';
+import { codecOf } from './codec.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 
 import { type CounterDocument, countersCollection } from './ids.ts';
@@ -94,7 +94,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
       const codec = codecOf(record);
       await insert(
         record.plural,
-        rows.map((row) => ({ ...codec.newDocument(row), [IMPORTED]: true })),
+        rows.map((row) => codec.toDocument(row)),
       );
     },
     addUsage: (rows) =>

@@ -4,7 +4,7 @@ import {
   type ChangeStreamDeleteDocument,
   type ChangeStreamInsertDocument,
   type ChangeStreamOptions,
-  type ChangeStreamUpdateDocument,
+  type ChangeStreamReplaceDocument,
   type Document,
   MongoServerError,
   Timestamp,
@@ -16,15 +16,15 @@ import {
   type EventPage,
   type EventRequest,
   type EventStore,
-  eventTypesOf,
+  type EventType,
+  eventOf,
   examinedAtMost,
   type Following,
   type StoredEvent,
-  updateTypeOf,
 } from '../events.ts';
 import { within } from './batching.ts';
-import { codecOf, IMPORTED, SNAPSHOT } from './codec.ts';
-import { toId } from './collection.ts';
+import { codecOf, EVENT } from './codec.ts';
+import { type Key, toId } from './collection.ts';
 import type { Database } from './database.ts';
 import { isHistoryLost, isUnavailable, portError } from './errors.ts';
 
@@ -41,55 +41,34 @@ const AGES = [7 * 86_400, 86_400, 3_600, 60, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 
-/** The kinds of change events we use. */
-type Change = ChangeStreamInsertDocument | ChangeStreamUpdateDocument | ChangeStreamDeleteDocument;
+/** The kinds of change events we use. An update that is none changes nothing that clients see. */
+type Change = ChangeStreamInsertDocument | ChangeStreamReplaceDocument | ChangeStreamDeleteDocument;
 
 /** Translates changes of the records' documents to events. */
 function createChangeEvents(records: readonly AnyRecord[]) {
-  const byCollection = new Map(records.map((record) => [record.plural, { record, codec: codecOf(record) }]));
+  const byCollection = new Map(records.map((record) => [record.plural, record]));
   return {
-    /** The changes that are events. An update that clients do not see sets no snapshot. */
+    /** The changes that are events. */
     isEvent: {
       'ns.coll': { $in: [...byCollection.keys()] },
-      $or: [
-        { operationType: 'insert', [`fullDocument.${IMPORTED}`]: { $exists: false } },
-        { operationType: 'update', [`updateDescription.updatedFields.${SNAPSHOT}`]: { $exists: true } },
-        { operationType: 'delete' },
-      ],
+      $or: [{ operationType: 'delete' }, { [`fullDocument.${EVENT}`]: { $exists: true } }],
     },
 
     toEvent(change: Change): StoredEvent {
-      const { record, codec } = byCollection.get(change.ns.coll)!;
-      const types = eventTypesOf(record);
-      const _id = change.documentKey._id as unknown as bigint;
-      const id = (change._id as { _data: string })._data;
-      const time = timeOf(change);
-      switch (change.operationType) {
-        case 'insert':
-          return { id, type: types.created, time, record: codec.toRecord(change.fullDocument) };
-        case 'delete':
-          return { id, type: types.deleted, time, record: { id: toId(_id) } };
-        case 'update': {
-          const { updatedFields = {}, removedFields = [] } = change.updateDescription;
-          const changed = [...Object.keys(updatedFields), ...removedFields];
-          return {
-            id,
-            type: updateTypeOf(
-              record,
-              changed.filter((name) => name in record.fields),
-            ),
-            time,
-            record: codec.toRecord({ ...(updatedFields[SNAPSHOT] as Document), _id }),
-          };
-        }
+      const record = byCollection.get(change.ns.coll)!;
+      const at = { id: (change._id as { _data: string })._data, time: timeOf(change) };
+      if (change.operationType === 'delete') {
+        const id = toId(change.documentKey._id as unknown as Key);
+        return { ...at, ...eventOf(record, { id }, undefined) };
       }
+      const document = change.fullDocument;
+      return { ...at, type: document[EVENT] as EventType, record: codecOf(record).toRecord(document) };
     },
   };
 }
 
-/** The server's clock. Whole seconds before MongoDB 6. */
-const timeOf = ({ wallTime, clusterTime }: Change): number =>
-  wallTime instanceof Date ? wallTime.getTime() : (clusterTime?.getHighBits() ?? 0) * 1000;
+/** The server's clock, in milliseconds. */
+const timeOf = ({ wallTime }: Change): number => wallTime!.getTime();
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
@@ -217,30 +196,34 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     throw eventsGone();
   }
 
+  async function endOfEvents(): Promise<string> {
+    // Whatever is committed from here on has a later position.
+    const start = { startAtOperationTime: await clusterTime() };
+    return (await readPage({ limit: 1, types: [] }, start)).next;
+  }
+
   /** Follows the log across closed streams, failovers and server restarts. */
   async function followEvents(follower: EventFollower): Promise<Following> {
-    const options: ChangeStreamOptions = { maxAwaitTimeMS: FOLLOW_WAIT };
-    const begin = await clusterTime();
-    let stream = open({ ...options, startAtOperationTime: begin });
+    const openAfter = (startAfter: unknown) => open({ startAfter, maxAwaitTimeMS: FOLLOW_WAIT });
+    let stream = openAfter({ _data: await endOfEvents() });
     let stopped = false;
     let pause = FIRST_PAUSE;
     let answeredAt = performance.now();
     let delay = 0;
-    const waiting = new Set<{ until: Timestamp; resolve: () => void }>();
+    const waiting = new Set<{ until?: Timestamp; resolve: () => void }>();
 
     const next = async (): Promise<void> => {
       const readers = [...waiting];
+      for (const reader of readers) reader.until ??= await clusterTime();
       // The driver may wait for good for what it sends over a connection that ends (see `gather`).
       const change = await within(FOLLOW_WAIT + database.timeoutMs, stream.tryNext());
       if (!change && stream.closed) throw new Error('The database was dropped.');
       pause = FIRST_PAUSE;
       answeredAt = performance.now();
       delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
-      if (change && !stopped && change.clusterTime?.gt(begin)) {
-        follower.onEvents([toEvent(change)]);
-      }
+      if (change && !stopped) follower.onEvents([toEvent(change)]);
       for (const reader of readers) {
-        if (change && !change.clusterTime?.gt(reader.until)) continue;
+        if (change && !change.clusterTime!.gt(reader.until!)) continue;
         waiting.delete(reader);
         reader.resolve();
       }
@@ -258,11 +241,9 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
           }
           await sleep(pause);
           pause = Math.min(MAX_PAUSE, pause * 2);
-          const start = stream.resumeToken
-            ? { startAfter: stream.resumeToken }
-            : { startAtOperationTime: begin };
+          const after = stream.resumeToken;
           void stream.close().catch(() => {});
-          if (!stopped) stream = open({ ...options, ...start });
+          if (!stopped) stream = openAfter(after);
         }
       }
       stop();
@@ -279,15 +260,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
     return {
       async caughtUp() {
-        // Following goes on after an outage, and so does whoever waits for it.
-        let until: Timestamp | undefined;
-        while (!until && !stopped)
-          until = await clusterTime().catch(async (error) => {
-            if (!isResumable(error)) throw error;
-            await sleep(FIRST_PAUSE);
-            return undefined;
-          });
-        if (until && !stopped) await new Promise<void>((resolve) => waiting.add({ until, resolve }));
+        if (!stopped) await new Promise<void>((resolve) => waiting.add({ resolve }));
       },
       lag: () => delay + performance.now() - answeredAt,
       stop,
@@ -315,11 +288,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       }
     },
 
-    async endOfEvents(): Promise<string> {
-      // Whatever is committed from here on has a later position.
-      const start = { startAtOperationTime: await clusterTime() };
-      return (await readPage({ limit: 1, types: [] }, start)).next;
-    },
+    endOfEvents,
 
     followEvents,
 

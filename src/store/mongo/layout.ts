@@ -47,12 +47,8 @@ const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefini
   webhooksCollection,
 ];
 
-/**
- * The first wire versions with the commands we need: $lookup with localField and pipeline (5.0), also from
- * sharded collections (5.1).
- */
-const WIRE_VERSION = 13;
-const SHARDED_WIRE_VERSION = 14;
+/** The wire version of MongoDB 6.0: $lookup from sharded collections (5.1), the time in change events. */
+const WIRE_VERSION = 17;
 
 /**
  * Creates missing indexes, and fills properties that records of an earlier declaration lack. Safe to run on several
@@ -66,13 +62,11 @@ export async function prepareLayout(
   hello: Document,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<void> {
-  const isSharded = hello.msg === 'isdbgrid';
-  if (hello.setName === undefined && !isSharded)
+  if (hello.setName === undefined && hello.msg !== 'isdbgrid')
     throw new Error(
       'The MongoDB in MONGODB_URI is a standalone server, which has no transactions: start it with --replSet NAME and run rs.initiate() once.',
     );
-  if (hello.maxWireVersion < (isSharded ? SHARDED_WIRE_VERSION : WIRE_VERSION))
-    throw new Error(`MongoDB ${isSharded ? '5.1' : '5.0'} or later is required.`);
+  if (hello.maxWireVersion < WIRE_VERSION) throw new Error('MongoDB 6.0 or later is required.');
   const { db, options } = database;
   const layouts = db.collection<LayoutDocument>('layout');
   const latest = migrations.length + 1;

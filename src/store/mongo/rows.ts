@@ -4,6 +4,7 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import { holdersOf } from '../../foundation/record.ts';
 import { beingReferred } from '../conflicts.ts';
 import type { Rows, Stored, Values } from '../engine.ts';
+import { eventOf } from '../events.ts';
 import { codecOf, type DocumentCodec, type RecordDocument } from './codec.ts';
 import { type CollectionDefinition, exists, type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
@@ -109,15 +110,17 @@ export class MongoRows extends RecordReads implements Rows {
   nextId = async (): Promise<Id> => toId(await this.#ids.next(this.#record));
 
   async insert(record: Stored): Promise<void> {
-    const document = this.#codec.newDocument(record) as OptionalUnlessRequiredId<RecordDocument>;
+    const { type } = eventOf(this.#record, undefined, record);
+    const document = this.#codec.toDocument(record, type) as OptionalUnlessRequiredId<RecordDocument>;
     await this.#attempt.send(() => this.#collection.insertOne(document, this.#attempt.options));
     this.#attempt.created.add(this.#name(record.id));
   }
 
   async replace(before: Stored, after: Stored): Promise<void> {
-    const [filter, update] = [this.#codec.unchanged(before), this.#codec.updateOf(before, after)];
+    const filter = this.#codec.unchanged(before);
+    const document = this.#codec.toDocument(after, eventOf(this.#record, before, after).type);
     const { matchedCount } = await this.#attempt.send(() =>
-      this.#collection.updateOne(filter, update, this.#attempt.options),
+      this.#collection.replaceOne(filter, document, this.#attempt.options),
     );
     if (matchedCount === 0) throw new WriteConflict();
   }
