@@ -10,7 +10,7 @@ import { createGateway } from './gateway.ts';
 import { type Log, openLog } from './observability/log.ts';
 import { Metrics } from './observability/metrics.ts';
 import { addSampleData, isUnused } from './sample.ts';
-import { createHttpServer, drain, listen } from './server.ts';
+import { HttpServer, listen } from './server.ts';
 import { openStore, watchDatabase } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
@@ -64,7 +64,7 @@ async function serve(config: Config): Promise<void> {
 
   const metrics = config.METRICS ? new Metrics({ linesDropped: output.dropped }) : undefined;
   const gateway = createGateway({ store, config, log, metrics, tracing });
-  const server = createHttpServer(gateway);
+  const server = new HttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
   // Whether there are any, as far as can be known: the database may be away.
   const hasKeys =
@@ -81,7 +81,7 @@ async function serve(config: Config): Promise<void> {
     stopping = true;
     log.info({ signal }, 'stopping');
     gateway.endStreams();
-    await Promise.all([drain(server), gateway.endDeliveries()]);
+    await Promise.all([server.drain(), gateway.endDeliveries()]);
     // If the database is unreachable, the exit must not wait for it to come back.
     await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();

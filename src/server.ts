@@ -1,6 +1,5 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from './foundation/errors.ts';
 import type { RequestHandler } from './gateway.ts';
 
@@ -40,54 +39,91 @@ const MESSAGES: Partial<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
-/** The open connections of a server, each with its responses that have not been sent. */
-class Connections extends Map<Socket, Set<ServerResponse>> {
-  /** Whether responses tell clients to close their connections. */
-  isDraining = false;
+interface Connection {
+  /** The latest response. */
+  response?: ServerResponse;
+  /** How many bytes the client has taken, and since when it has taken no more. */
+  taken: number;
+  since: number;
 }
 
-const connectionsOf = new WeakMap<Server, Connections>();
+/** The gateway's HTTP server, with limits on time for slow clients. */
+export class HttpServer extends Server {
+  readonly #connections = new Map<Socket, Connection>();
+  #isDraining = false;
 
-/** Creates the gateway's HTTP server, with limits on time for slow clients. */
-export function createHttpServer(handler: RequestHandler, limits: Timeouts = TIMEOUTS): Server {
-  const checkInterval = Math.min(CHECK_INTERVAL, limits.headers, limits.unread);
-  const server: Server = createServer({
-    headersTimeout: limits.headers,
-    requestTimeout: limits.request,
-    connectionsCheckingInterval: checkInterval,
-    keepAliveTimeout: limits.keepAlive,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    noDelay: true,
-    // Node's own response would not be in our error format.
-    requireHostHeader: false,
-  });
-  // Node would silently drop headers beyond its limit; maxHeaderSize bounds them.
-  server.maxHeadersCount = 0;
-  server.setTimeout(limits.idle);
+  constructor(handler: RequestHandler, limits: Timeouts = TIMEOUTS) {
+    const checkInterval = Math.min(CHECK_INTERVAL, limits.headers, limits.unread);
+    super({
+      headersTimeout: limits.headers,
+      requestTimeout: limits.request,
+      connectionsCheckingInterval: checkInterval,
+      keepAliveTimeout: limits.keepAlive,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      noDelay: true,
+      // Node's own response would not be in our error format.
+      requireHostHeader: false,
+    });
+    // Node would silently drop headers beyond its limit; maxHeaderSize bounds them.
+    this.maxHeadersCount = 0;
+    this.setTimeout(limits.idle);
+    this.on('connection', (socket) => {
+      this.#connections.set(socket, { taken: 0, since: 0 });
+      socket.once('close', () => this.#connections.delete(socket));
+    });
+    this.on('request', (request, response) => {
+      const connection = this.#connections.get(request.socket);
+      if (connection) connection.response = response;
+      if (this.#isDraining) response.shouldKeepAlive = false;
+      handler(request, response);
+    });
+    this.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
+      // Nothing can be said within a response.
+      if (!socket.writable || isWithin(this.#connections.get(socket)?.response)) socket.destroy();
+      else refuse(socket, handler, MESSAGES[code]);
+    });
+    const timer = setInterval(() => this.#disconnectStalledReaders(limits.unread), checkInterval).unref();
+    this.on('close', () => clearInterval(timer));
+  }
 
-  const connections = new Connections();
-  connectionsOf.set(server, connections);
-  server.on('connection', (socket) => {
-    connections.set(socket, new Set());
-    socket.once('close', () => connections.delete(socket));
-  });
-  server.on('request', (request, response) => {
-    const responses = connections.get(request.socket);
-    responses?.add(response);
-    response.once('close', () => responses?.delete(response));
-    if (connections.isDraining) response.shouldKeepAlive = false;
-    handler(request, response);
-  });
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
-    const hasBegun = [...(connections.get(socket) ?? [])].some(({ headersSent }) => headersSent);
-    // Nothing can be said within a response.
-    if (!socket.writable || hasBegun) socket.destroy();
-    else refuse(socket, handler, MESSAGES[code]);
-  });
-  const stop = disconnectStalledReaders(connections, limits.unread, checkInterval);
-  server.on('close', stop);
-  return server;
+  /**
+   * Disconnects clients that have read nothing of what was sent to them for `limit` milliseconds. Node's own timeout
+   * restarts with every byte in either direction, even with the client's next request.
+   */
+  #disconnectStalledReaders(limit: number): void {
+    const now = performance.now();
+    for (const [socket, connection] of this.#connections) {
+      const taken = socket.bytesWritten - socket.writableLength;
+      if (socket.writableLength === 0 || connection.taken !== taken)
+        Object.assign(connection, { taken, since: now });
+      else if (now - connection.since >= limit) socket.destroy();
+    }
+  }
+
+  /**
+   * Ends the server once the requests in progress have their responses, after this time at the latest. Until
+   * GRACE_PERIOD is over, clients that are connected may still send a request, which may be on its way.
+   */
+  async drain(milliseconds = DRAIN_TIMEOUT): Promise<void> {
+    this.#isDraining = true;
+    // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
+    this.closeIdleConnections = () => {};
+    const closed = new Promise((resolve) => this.close(resolve));
+    setTimeout(() => {
+      for (const [socket, { response }] of this.#connections) {
+        if (!response || response.writableFinished) socket.destroy();
+        // Its head may have promised the client that the connection stays open.
+        else response.once('close', () => socket.destroy());
+      }
+    }, GRACE_PERIOD).unref();
+    setTimeout(() => this.closeAllConnections(), milliseconds).unref();
+    await closed;
+  }
 }
+
+/** Whether a response has begun and isn't sent yet, or waits behind another on its connection. */
+const isWithin = (response: ServerResponse | undefined): boolean =>
+  response !== undefined && !response.writableFinished && (response.headersSent || response.socket === null);
 
 /** Malformed HTTP gets the common error format too, and ends the connection. */
 function refuse(
@@ -101,31 +137,6 @@ function refuse(
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   socket.end(`${head}\r\n${body}`);
-}
-
-/**
- * Disconnects clients that have read nothing of what was sent to them for `limit` milliseconds. Node's own
- * timeout restarts with every byte in either direction, even with the client's next request.
- *
- * @returns a function that stops the checks
- */
-function disconnectStalledReaders(connections: Connections, limit: number, interval: number): () => void {
-  const seen = new WeakMap<Socket, { taken: number; at: number }>();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    for (const socket of connections.keys()) {
-      if (socket.writableLength === 0) {
-        seen.delete(socket);
-        continue;
-      }
-      const taken = socket.bytesWritten - socket.writableLength;
-      const last = seen.get(socket);
-      if (last?.taken !== taken) seen.set(socket, { taken, at: now });
-      else if (now - last.at >= limit) socket.destroy();
-    }
-  }, interval);
-  timer.unref();
-  return () => clearInterval(timer);
 }
 
 const LISTEN_ERRORS: Partial<Record<string, string>> = {
@@ -152,26 +163,4 @@ export function listen(server: Server, port: number, host: string): Promise<numb
       resolve(typeof address === 'object' && address ? address.port : port);
     });
   });
-}
-
-/**
- * Ends a server: waits for requests in progress, at most DRAIN_TIMEOUT. Connections that are idle may still send a
- * request for GRACE_PERIOD, which may be on its way; those that never sent anything end at once.
- */
-export async function drain(server: Server, milliseconds = DRAIN_TIMEOUT): Promise<void> {
-  const connections = connectionsOf.get(server)!;
-  const began = performance.now();
-  connections.isDraining = true;
-  // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
-  server.closeIdleConnections = () => {};
-  const closed = new Promise((resolve) => server.close(resolve));
-  for (let waited = 0; connections.size > 0 && waited < milliseconds; waited = performance.now() - began) {
-    for (const [socket, responses] of connections) {
-      const isIdle = responses.size === 0 && socket.writableLength === 0;
-      if (isIdle && (waited >= GRACE_PERIOD || socket.bytesRead === 0)) socket.destroy();
-    }
-    await sleep(20);
-  }
-  server.closeAllConnections();
-  await closed;
 }

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Headers } from '../../src/http/response.ts';
 import { writeWhole } from '../../src/http/whole-response.ts';
-import { createHttpServer, listen } from '../../src/server.ts';
+import { HttpServer, listen } from '../../src/server.ts';
 
 interface Answer {
   status: number;
@@ -43,7 +43,7 @@ describe('writeWhole', () => {
     response.writeHead(status, headers as never).end(body);
 
   beforeAll(async () => {
-    server = createHttpServer((request, response) => {
+    server = new HttpServer((request, response) => {
       const [, writer, name] = request.url!.split('/') as [string, string, string];
       const { status, headers, body } = ANSWERS[name] ?? ANSWERS.ascii!;
       request.resume();

@@ -6,7 +6,7 @@ import type { GatewayOptions } from '../../src/gateway.ts';
 import { createGateway, type Gateway } from '../../src/gateway.ts';
 import { logOptions } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
-import { createHttpServer, listen, type Timeouts } from '../../src/server.ts';
+import { HttpServer, listen, type Timeouts } from '../../src/server.ts';
 import type { ApiKey, Limits, PlanName, Store } from '../../src/store/store.ts';
 
 /** A clock that tests control. It begins far ahead, because MongoDB removes what has expired by a clock of its own. */
@@ -87,7 +87,7 @@ export class TestGateway {
     const log = pino(logOptions('debug'), { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const handler = createGateway({ store, config, log, metrics: new Metrics(), clock, ...more });
-    const server = createHttpServer(handler, timeouts);
+    const server = new HttpServer(handler, timeouts);
     const port = await listen(server, 0, '127.0.0.1');
     const key = await makeKey(store, clock, UNLIMITED.plan, UNLIMITED.limits);
     return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server, handler });
