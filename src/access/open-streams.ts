@@ -31,8 +31,8 @@ export interface OpenStream {
   session: Session;
   /** The key as sent. */
   key: string;
-  /** Ends the stream: with UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED, or SERVER_STOPPING. */
-  fail(error: unknown): void;
+  /** Aborted with what ends it: UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED, SERVER_STOPPING. */
+  ending: AbortController;
 }
 
 /**
@@ -85,7 +85,8 @@ export class OpenStreams {
   /** Ends all streams and refuses new ones. */
   stop(): void {
     this.#stopped = true;
-    for (const streams of this.#open.values()) for (const stream of streams) stream.fail(SERVER_STOPPING);
+    for (const streams of this.#open.values())
+      for (const { ending } of streams) ending.abort(SERVER_STOPPING);
   }
 
   /** Checks the keys of all streams but those whose last check goes on: one that takes long delays no other. */
@@ -106,7 +107,7 @@ export class OpenStreams {
     } catch (error) {
       // Only a ban ends streams; failing to check does not.
       if (error instanceof AppError && error.code === 'API_KEY_BANNED')
-        for (const stream of streams) stream.fail(error);
+        for (const { ending } of streams) ending.abort(error);
     }
   }
 }
@@ -117,6 +118,6 @@ async function renew(stream: OpenStream, principal: Principal | null): Promise<v
     await stream.session.renew(principal);
   } catch (error) {
     // If it cannot be checked, it goes on.
-    if (isRefusal(error)) stream.fail(error);
+    if (isRefusal(error)) stream.ending.abort(error);
   }
 }

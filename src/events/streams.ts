@@ -72,19 +72,12 @@ export class EventStreams {
    */
   async open(options: StreamOptions): Promise<EventStream> {
     const { session, key, requestId } = options;
-    let stream: EventStream | undefined;
-    let early: { error: unknown } | undefined;
-    const remove = this.#openStreams.add({
-      session,
-      key,
-      fail(error) {
-        if (stream) stream.fail(error);
-        else early = { error };
-      },
-    });
+    const ending = new AbortController();
+    const remove = this.#openStreams.add({ session, key, ending });
     try {
       const reader = await this.feed.open(options.selection);
-      stream = new EventStream(reader, options, {
+      this.size++;
+      return new EventStream(reader, ending, options, {
         sent: (events) => {
           this.sent += events;
         },
@@ -94,9 +87,6 @@ export class EventStreams {
           if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
         },
       });
-      this.size++;
-      if (early) stream.fail(early.error);
-      return stream;
     } catch (error) {
       remove();
       throw error;
@@ -115,7 +105,7 @@ export class EventStreams {
     read: (after: string | undefined) => MaybePromise<P>,
   ): Promise<P> {
     const ending = new AbortController();
-    const remove = this.#openStreams.add({ session, key, fail: (error) => ending.abort(error) });
+    const remove = this.#openStreams.add({ session, key, ending });
     this.size++;
     try {
       const page = await read(selection.after);
@@ -151,6 +141,8 @@ interface Listeners {
 
 /** One open stream, which pays for its events. */
 export class EventStream {
+  /** Aborted with what ends it, in the middle of sending events too. */
+  readonly ending: AbortController;
   readonly #reader: EventReader;
   readonly #session: Session;
   readonly #cost: number;
@@ -158,13 +150,22 @@ export class EventStream {
   /** Events paid for but not sent yet. */
   #paid = 0;
   #waiting: readonly FeedEvent[] = [];
-  #failure: unknown;
   #isOpen = true;
   /** Events sent so far. */
   sent = 0;
 
-  constructor(reader: EventReader, { session, cost }: StreamOptions, listeners: Listeners) {
+  constructor(
+    reader: EventReader,
+    ending: AbortController,
+    { session, cost }: StreamOptions,
+    listeners: Listeners,
+  ) {
     this.#reader = reader;
+    this.ending = ending;
+    const { signal } = ending;
+    reader.onFailure = (error) => ending.abort(error);
+    signal.addEventListener('abort', () => reader.fail(signal.reason));
+    if (signal.aborted) reader.fail(signal.reason);
     this.#session = session;
     this.#cost = cost;
     this.#listeners = listeners;
@@ -180,7 +181,7 @@ export class EventStream {
   async take(): Promise<readonly FeedEvent[]> {
     do {
       if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
-      if (this.#failure !== undefined) throw this.#failure;
+      this.ending.signal.throwIfAborted();
       // The key may have changed since they came.
       this.#waiting = this.#readable(this.#waiting);
     } while (this.#waiting.length === 0);
@@ -209,21 +210,7 @@ export class EventStream {
 
   /** What ended the stream; undefined while it is open. */
   get failure(): unknown {
-    return this.#failure;
-  }
-
-  /** @param listener called as soon as the stream fails, even in the middle of sending events */
-  onFailure(listener: (error: unknown) => void): void {
-    this.#reader.onFailure = (error) => {
-      this.#failure ??= error;
-      listener(error);
-    };
-  }
-
-  /** Ends the stream with this error. */
-  fail(error: unknown): void {
-    this.#failure ??= error;
-    this.#reader.fail(error);
+    return this.ending.signal.reason;
   }
 
   /** Must be called when no more events are taken. */
@@ -231,6 +218,6 @@ export class EventStream {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#reader.close();
-    this.#listeners.closed(this.#failure);
+    this.#listeners.closed(this.failure);
   }
 }

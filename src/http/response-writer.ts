@@ -1,11 +1,12 @@
-import type { ServerResponse } from 'node:http';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import type { Decision, WindowView } from '../access/limiter.ts';
+import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
 import { DAY, MINUTE } from '../store/usage.ts';
 import { mustCloseConnection, respondAndClose } from './body.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
-import { type Headers, type HttpResponse, matchesWeakly } from './response.ts';
+import { type Headers, type HttpResponse, matchesWeakly, type StreamedBody } from './response.ts';
 import { writeWhole } from './whole-response.ts';
 
 export interface ResponseWriterOptions {
@@ -48,7 +49,7 @@ export class ResponseWriter {
     const all: Headers = ['X-Request-Id', context.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {
       all.push('Content-Type', contentType ?? 'application/json');
-      if (!stream) all.push('Content-Length', Buffer.byteLength(body));
+      if (stream === undefined) all.push('Content-Length', Buffer.byteLength(body));
     }
     addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
     // Responses to reads are private to the key and subject to change (RFC 9111), and name the request headers that
@@ -79,10 +80,20 @@ export class ResponseWriter {
     return true;
   }
 
-  async #stream(context: RequestContext, stream: NonNullable<HttpResponse['stream']>): Promise<void> {
-    const response: ServerResponse = context.response;
+  async #stream(context: RequestContext, { pieces, ending }: StreamedBody): Promise<void> {
+    const { response } = context;
+    const { signal } = ending;
+    const onClose = () => ending.abort(CLIENT_DISCONNECTED);
+    response.once('close', onClose);
+    if (response.destroyed) onClose();
     try {
-      this.#options.onStreamEnd(context, await stream(response));
+      let next = await pieces.next();
+      for (; !next.done; next = await pieces.next()) {
+        if (response.destroyed || response.write(next.value) || signal.aborted) continue;
+        await once(response, 'drain', { signal }).catch(() => {});
+      }
+      response.end();
+      this.#options.onStreamEnd(context, next.value);
     } catch (error) {
       this.#options.onStreamError(context, error);
       response.destroy();

@@ -15,12 +15,20 @@ export interface HttpResponse {
   contentType?: string;
   /** The entity tag of the body. A read whose If-None-Match names it is answered with 304 instead. */
   etag?: string;
-  /** Writes a body of unknown length after the head. @returns fields for the log entry at its end */
-  stream?: (response: ServerResponse) => Promise<Record<string, unknown>>;
+  /** A body of unknown length after the head; null if the request is for the head alone. */
+  stream?: StreamedBody | null;
   /** Leaves all but the common headers to another handler, such as one for static files. */
   pass?: (request: IncomingMessage, response: ServerResponse) => void;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
+}
+
+/** A body that is sent as fast as its client reads. */
+export interface StreamedBody {
+  /** Its pieces. Returns fields for the log entry at its end. */
+  pieces: AsyncGenerator<string | Uint8Array, Record<string, unknown>>;
+  /** Aborted with what ends it early. Nothing waits for the client to read then: what is left to write is little. */
+  ending: AbortController;
 }
 
 /** Refuses a method and names those that the path supports. */

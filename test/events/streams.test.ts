@@ -68,8 +68,8 @@ describe('an event stream', () => {
     const stream = await open();
     await write(150);
     await stream.take();
-    stream.fail(CLIENT_DISCONNECTED);
-    stream.fail(SERVER_STOPPING);
+    stream.ending.abort(CLIENT_DISCONNECTED);
+    stream.ending.abort(SERVER_STOPPING);
     await expect(stream.take()).rejects.toBe(CLIENT_DISCONNECTED);
     expect(stream.failure).toBe(CLIENT_DISCONNECTED);
     expect(charges).toHaveLength(1);
@@ -81,7 +81,7 @@ describe('an event stream', () => {
     const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, eventsGone()];
     for (const reason of [...faults, ...others]) {
       const stream = await open();
-      stream.fail(reason);
+      stream.ending.abort(reason);
       stream.close();
     }
     (await open()).close();

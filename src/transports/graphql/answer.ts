@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { Session } from '../../access/session.ts';
 import { formatBudget } from '../../domains/rate-limit.type.ts';
-import { ownTurn } from '../../foundation/turns.ts';
+import { MAX_TURN, ownTurn } from '../../foundation/turns.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
-import { etagOfPieces, sendPieces } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import { etagOf } from '../../http/response.ts';
 import { newContext } from '../../kit/context.ts';
 import { jsonPieces } from '../../kit/json.ts';
@@ -44,13 +44,34 @@ export async function answer(
   }
   const status = batch ? 200 : statusOf(results[0]!);
   const pieces = () => jsonPieces(batch ? results : results[0]);
+  const ending = new AbortController();
   return {
     status,
     headers: [],
     contentType,
     ...(isRead(context, status) && { etag: await etagOfPieces(pieces()) }),
-    stream: (response) => sendPieces(response, pieces()),
+    stream: { pieces: inTurns(pieces(), ending.signal), ending },
   };
+}
+
+/** Passes on the pieces of a body until it ends early, letting others in between them. */
+async function* inTurns(pieces: Iterable<string>, signal?: AbortSignal): StreamedBody['pieces'] {
+  let began = performance.now();
+  for (const piece of pieces) {
+    if (signal?.aborted) return { aborted: true };
+    yield piece;
+    if (performance.now() - began < MAX_TURN) continue;
+    await ownTurn();
+    began = performance.now();
+  }
+  return {};
+}
+
+/** The entity tag (`etagOf`) of a body that is never held as a whole. */
+async function etagOfPieces(pieces: Iterable<string>): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const piece of inTurns(pieces)) digest.update(piece);
+  return `"${digest.digest('base64url')}"`;
 }
 
 function whole(context: RequestContext, status: number, body: string, contentType: string): HttpResponse {

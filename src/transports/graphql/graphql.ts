@@ -141,7 +141,7 @@ export class GraphQLTransport implements Transport {
       status: 200,
       headers: [],
       contentType: STREAM_TYPE,
-      stream: (response) => subscription.write(encode, response),
+      stream: subscription.bodyOf(encode),
     };
   }
 }

@@ -1,10 +1,9 @@
-import type { ServerResponse } from 'node:http';
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
 import type { EventStream, EventStreams, StreamOptions } from '../../events/streams.ts';
 import { asAppError } from '../../foundation/errors.ts';
-import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
+import type { StreamedBody } from '../../http/response.ts';
 import { newContext } from '../../kit/context.ts';
 import { toJson } from '../../kit/json.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
@@ -42,26 +41,26 @@ export class Subscription {
     return new Subscription(stream!, results);
   }
 
-  /** Forwards the encoded results to the client at its pace. */
-  async write(
-    encode: () => Promise<ReadableStream<Uint8Array>>,
-    response: ServerResponse,
-  ): Promise<Record<string, unknown>> {
-    const stream = this.#stream;
-    const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
-    stream.onFailure((error) => {
-      // Without `complete`, clients reconnect and resume.
-      if (error === SERVER_STOPPING) response.destroy();
-      paced.end();
-    });
-    try {
-      for await (const chunk of await encode()) await paced.write(chunk);
-    } finally {
-      stream.close();
-      response.end();
-    }
-    return { events: stream.sent, end: endReason(stream.failure) };
+  /** The body of the response. @param encode gives the encoded results */
+  bodyOf(encode: () => Promise<ReadableStream<Uint8Array>>): StreamedBody {
+    return { pieces: piecesOf(this.#stream, encode), ending: this.#stream.ending };
   }
+}
+
+async function* piecesOf(
+  stream: EventStream,
+  encode: () => Promise<ReadableStream<Uint8Array>>,
+): StreamedBody['pieces'] {
+  try {
+    for await (const piece of await encode()) {
+      // Without `complete`, clients reconnect and resume.
+      if (stream.failure === SERVER_STOPPING) break;
+      yield piece;
+    }
+  } finally {
+    stream.close();
+  }
+  return { events: stream.sent, end: endReason(stream.failure) };
 }
 
 async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
@@ -72,7 +71,7 @@ async function* publicResults(stream: EventStream, results: AsyncGenerator<Publi
   try {
     for await (const result of results) yield { ...result, stringify: toJson };
   } catch (error) {
-    stream.fail(error);
+    stream.ending.abort(error);
     if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING) return;
     yield { errors: [publicError(asAppError(error))], stringify: toJson };
   }

@@ -3,9 +3,8 @@ import { CLIENT_DISCONNECTED, endReason, isFault, SERVER_STOPPING } from '../../
 import type { Session } from '../../access/session.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
 import { ownTurn } from '../../foundation/turns.ts';
-import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../kit/connection.ts';
 import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
 import { writeRecord } from '../../rows/representation.ts';
@@ -68,50 +67,37 @@ export async function openExport(
   const pages = pagesOf(source, session);
   if (method === 'HEAD') {
     await pages.next();
-    return { ...head, stream: async () => ({}) };
+    return { ...head, stream: null };
   }
-  /** What ended it early. */
-  let failure: unknown;
-  let onFailure = () => {};
-  const fail = (error: unknown) => {
-    failure ??= error;
-    onFailure();
-  };
-  const remove = openStreams.add({ session, key: apiKey!, fail });
+  const ending = new AbortController();
+  const close = openStreams.add({ session, key: apiKey!, ending });
   const first = await pages.next().catch((error: unknown) => {
-    remove();
+    close();
     throw error;
   });
-  return {
-    ...head,
-    async stream(response) {
-      const paced = new PacedResponse(response, () => fail(CLIENT_DISCONNECTED));
-      onFailure = () => paced.end();
-      const { shape } = source;
-      let { after = '0' } = source;
-      let rows = 0;
-      try {
-        for (let next = first; !next.done && failure === undefined; next = await pages.next()) {
-          const { nodes } = next.value;
-          let lines = '';
-          for (const record of nodes) lines += `${writeRecord(shape, 'integer', record)}\n`;
-          rows += nodes.length;
-          after = endOf(shape, next.value) ?? after;
-          if (lines !== '') await paced.write(lines);
-        }
-      } catch (error) {
-        fail(error);
+  const { shape, after: start = '0' } = source;
+
+  async function* lines(): StreamedBody['pieces'] {
+    let after = start;
+    let rows = 0;
+    try {
+      for (let next = first; !next.done; next = await pages.next()) {
+        ending.signal.throwIfAborted();
+        const { nodes } = next.value;
+        rows += nodes.length;
+        after = endOf(shape, next.value) ?? after;
+        if (nodes.length > 0)
+          yield nodes.map((record) => `${writeRecord(shape, 'integer', record)}\n`).join('');
       }
-      remove();
-      if (failure === undefined) {
-        response.end();
-        return { rows, end: 'complete' };
-      }
-      if (isFault(failure)) report(failure, requestId);
-      const error = failure === SERVER_STOPPING ? stopping() : asAppError(failure);
-      if (failure === CLIENT_DISCONNECTED) response.destroy();
-      else response.end(`${JSON.stringify({ ...error.toPublic(), after })}\n`);
-      return { rows, end: endReason(failure) };
-    },
-  };
+      return { rows, end: 'complete' };
+    } catch (error) {
+      if (isFault(error)) report(error, requestId);
+      const known = error === SERVER_STOPPING ? stopping() : asAppError(error);
+      if (error !== CLIENT_DISCONNECTED) yield `${JSON.stringify({ ...known.toPublic(), after })}\n`;
+      return { rows, end: endReason(error) };
+    } finally {
+      close();
+    }
+  }
+  return { ...head, stream: { pieces: lines(), ending } };
 }

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
@@ -9,9 +8,8 @@ import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { Negotiation } from '../../http/media-type.ts';
-import { PacedResponse } from '../../http/paced-response.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import type { HttpResponse } from '../../http/response.ts';
+import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import type { Stream } from '../../rows/route.ts';
 import { readQuery } from '../input.ts';
 import { ROUTE_COST } from '../route-operation.ts';
@@ -73,7 +71,7 @@ export class StreamOperation implements RestOperation {
   ): Promise<HttpResponse> {
     const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
-    if (context.method === 'HEAD') return { ...head, stream: async () => ({}) };
+    if (context.method === 'HEAD') return { ...head, stream: null };
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
     const selection: Selection = {
@@ -89,37 +87,26 @@ export class StreamOperation implements RestOperation {
     // three writes for each reader and event.
     context.response.useChunkedEncodingByDefault = false;
     const headers = [...NO_BUFFERING, 'Link', nextLink(context, stream.beginning)];
-    return { ...head, headers, stream: (response) => this.#write(response, stream) };
+    return { ...head, headers, stream: { pieces: framesOf(stream, context), ending: stream.ending } };
   }
+}
 
-  async #write(response: ServerResponse, stream: EventStream): Promise<Record<string, unknown>> {
-    const paced = new PacedResponse(response, () => stream.fail(CLIENT_DISCONNECTED));
-    stream.onFailure(() => paced.end());
-    // A client that does not read gets no comments, since writing them would count as activity.
-    const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
-    try {
-      response.write(RETRY);
-      for (;;) await paced.write((await stream.take()).map(frameOf).join(''));
-    } catch (error) {
-      stream.fail(error);
-    } finally {
-      clearInterval(heartbeat);
-      stream.close();
-    }
-    this.#end(response, stream.failure);
-    return { events: stream.sent, end: endReason(stream.failure) };
+async function* framesOf(stream: EventStream, { response }: RequestContext): StreamedBody['pieces'] {
+  // A client that does not read gets no comments, since writing them would count as activity.
+  const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
+  try {
+    yield RETRY;
+    for (;;) yield (await stream.take()).map(frameOf).join('');
+  } catch (error) {
+    stream.ending.abort(error);
+  } finally {
+    clearInterval(heartbeat);
+    stream.close();
   }
-
-  #end(response: ServerResponse, reason: unknown): void {
-    if (reason === CLIENT_DISCONNECTED) {
-      response.destroy();
-      return;
-    }
-    if (reason !== SERVER_STOPPING) {
-      response.write(`event: error\ndata: ${JSON.stringify(asAppError(reason).toPublic())}\n\n`);
-    }
-    response.end();
-  }
+  const { failure } = stream;
+  if (failure !== CLIENT_DISCONNECTED && failure !== SERVER_STOPPING)
+    yield `event: error\ndata: ${JSON.stringify(asAppError(failure).toPublic())}\n\n`;
+  return { events: stream.sent, end: endReason(failure) };
 }
 
 const isValidationError = (error: unknown): boolean =>
