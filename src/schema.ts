@@ -1,8 +1,6 @@
 import './domains/index.ts';
 import './domains/event/event.type.ts';
 import './domains/rate-limit.type.ts';
-import './domains/api-key/api-key.type.ts';
-import './domains/usage/usage.type.ts';
 import './domains/webhook/webhook.type.ts';
 import {
   defaultFieldResolver,

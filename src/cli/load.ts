@@ -291,7 +291,7 @@ class RecordReader {
   readonly columns: readonly string[];
 
   constructor(record: AnyRecord, createParents: boolean) {
-    this.#rules = newRules(record, graphqlDialect, record.fields);
+    this.#rules = newRules(record.fields, graphqlDialect, record.choosesId);
     this.#byName = referencesOf(record)
       .filter(({ parent }) => (parent as AnyRecord).sorts.includes('name' as never))
       .map(({ field, parent }) => {

@@ -1,9 +1,9 @@
 import { readScope, writeScope } from '../access/scopes.ts';
 import type { Resource, Route, Stream } from '../rows/route.ts';
-import { apiKeys } from './api-key/api-key.routes.ts';
+import { apiKeys } from './api-key/api-key.domain.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
-import { usageDays, usageOperations } from './usage/usage.routes.ts';
+import { usage } from './usage/usage.domain.ts';
 import { webhookResources } from './webhook/webhook.routes.ts';
 
 /**
@@ -15,8 +15,7 @@ export const RESOURCES: readonly Resource[] = [
   events,
   ...webhookResources,
   apiKeys,
-  usageDays,
-  usageOperations,
+  ...usage,
 ];
 
 /** Every REST operation. */

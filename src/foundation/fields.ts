@@ -31,6 +31,10 @@ export interface Field<T = unknown, P extends Presence = Presence> {
   limits?: string;
   /** Maximum number of characters of a text, which its weight in the cost depends on. */
   maxLength?: number;
+  /** Whether it is an id of something else than a record: text that only programs read. */
+  opaque?: true;
+  /** Maximum number of values, if it is a list of them. */
+  maxItems?: number;
   /** The smallest and largest value of an integer. */
   range?: readonly [number, number];
   choices?: Choices;
@@ -75,6 +79,8 @@ export interface Choices<T extends string = string> {
   values: readonly T[];
   /** A description for each value. */
   descriptions: Readonly<Record<T, string>>;
+  /** What REST has in place of a value, for values that cannot be names in GraphQL. */
+  restValue?(value: T): string;
 }
 
 /** Whether values are ordered and found by their folded form (`folded.ts`), which is stored beside them. */
@@ -165,6 +171,31 @@ export const code = (maxLength: number, description: string, example: string): R
     rule: () => rules.code(maxLength),
   };
 };
+
+/** The id of something else than a record, such as an event. */
+export const opaqueId = (maxLength: number, description: string, example: string): Required<string> => ({
+  ...declared('text', description, example),
+  schema: { type: 'string', minLength: 1, maxLength },
+  // Ids of events may be longer on MongoDB than they are.
+  maxLength: Math.min(maxLength, 500),
+  opaque: true,
+  rule: () => rules.opaqueId(maxLength),
+});
+
+/** Different values of a kind, at least one and at most `maxItems` of them. */
+export const list = <T>(
+  of: Field<T>,
+  maxItems: number,
+  description: string,
+  example: readonly T[],
+): Required<T[]> => ({
+  ...of,
+  ...declared(of.kind, description, example),
+  default: undefined as never,
+  schema: { type: 'array', minItems: 1, maxItems, uniqueItems: true, items: of.schema },
+  maxItems,
+  rule: (dialect) => rules.list(of.rule(dialect)),
+});
 
 export const integer = (
   minimum: number,

@@ -229,12 +229,15 @@ export function checkRules({ rules }: AnyRecord, values: object): void {
   if (issues.length > 0) throw validationFailed(issues);
 }
 
-/** The rules for the fields of a new record. @param fields those that may be given */
-export const newRules = (
-  record: AnyRecord,
-  dialect: InputDialect,
-  fields = inputFields(record),
-): z.ZodObject => {
+/** What is given to create a record and to change one. */
+export interface Inputs extends Pick<AnyRecord, 'kind' | 'plural' | 'type' | 'choosesId'> {
+  fields: Fields;
+  /** Those that may be changed, by default the same. */
+  changeable?: Fields;
+}
+
+/** The rules for a new record. @param fields those that may be given @param choosesId whether its id may be too */
+export const newRules = (fields: Fields, dialect: InputDialect, choosesId: boolean): z.ZodObject => {
   const rules = Object.entries(fields).map(([name, field]): [string, z.ZodType] => {
     const rule = field.rule(dialect);
     if (field.presence === 'required') return [name, rule];
@@ -242,15 +245,15 @@ export const newRules = (
     if (field.presence === 'optional') return [name, optional];
     return [name, optional.transform((value) => value ?? field.default)];
   });
-  const id: [string, z.ZodType][] = record.choosesId ? [['id', dialect.optional(dialect.id)]] : [];
+  const id: [string, z.ZodType][] = choosesId ? [['id', dialect.optional(dialect.id)]] : [];
   return inputObject(Object.fromEntries([...id, ...rules]));
 };
 
-/** The rules for changes to a record. */
-export const patchRules = (record: AnyRecord, dialect: InputDialect): z.ZodObject =>
+/** The rules for changes to a record. @param fields those that may be changed */
+export const patchRules = (fields: Fields, dialect: InputDialect): z.ZodObject =>
   inputObject(
     Object.fromEntries(
-      Object.entries(inputFields(record)).map(([name, field]) => {
+      Object.entries(fields).map(([name, field]) => {
         const rule = field.rule(dialect);
         return [name, (field.presence === 'optional' ? rule.nullable() : rule).optional()];
       }),

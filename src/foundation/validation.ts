@@ -66,6 +66,20 @@ export const code = (max: number) =>
       `must have 1 to ${max} printable ASCII characters`,
     );
 
+/** The id of something else than a record. */
+export const opaqueId = (max: number) =>
+  z
+    .string({ error: required('must be an id') })
+    .min(1, 'must be an id')
+    .max(max, 'must be an id');
+
+/** Different values of a closed set, at least one. */
+export const list = <T>(of: z.ZodType<T>) =>
+  z
+    .array(of, { error: required('must be a list') })
+    .min(1, 'must have at least one value')
+    .refine((values) => new Set(values).size === values.length, 'must not have a value twice');
+
 export const integer = (min: number, max: number) => {
   const rule = `must be an integer from ${min} to ${max}`;
   return z

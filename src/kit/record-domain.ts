@@ -5,6 +5,7 @@ import type { Id } from '../foundation/id.ts';
 import {
   type AnyRecord,
   type Fields,
+  type Inputs,
   inputFields,
   newRules,
   type PatchOf,
@@ -50,13 +51,16 @@ export function enumOf<T extends string>(choices: Choices<T>): EnumRef<never, T>
 }
 
 /** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
-const typeOf = ({ choices, kind }: Field) => (choices ? enumOf(choices) : SCALARS[kind]) as 'String';
+export function typeOf({ choices, kind, opaque, maxItems }: Field) {
+  const type = choices ? enumOf(choices) : SCALARS[opaque ? 'id' : kind];
+  return (maxItems === undefined ? type : [type]) as 'String';
+}
 
 /** Options of an output field: what its declaration says. */
-export const exposed = <F extends Field>({ description, presence, maxLength }: F) => ({
+export const exposed = <F extends Field>({ description, presence, maxLength, maxItems }: F) => ({
   description: `${description}.`,
   nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
-  ...(maxLength !== undefined && { extensions: { maxLength } }),
+  ...((maxLength !== undefined || maxItems !== undefined) && { extensions: { maxLength, maxItems } }),
 });
 
 /** Makes an object of each of these, by its name. */
@@ -214,25 +218,23 @@ const described = ({ description, limits }: Field): string =>
   limits === undefined ? description : `${description}, ${limits}`;
 
 /** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
-function inputsOf(record: AnyRecord) {
-  const { kind, type, choosesId } = record;
-  const fields = inputFields(record);
+export function inputsOf({ kind, type, choosesId, fields, changeable = fields }: Inputs) {
   const presences = Object.values(fields).map(({ presence }) => presence);
-  type Inputs = InputFieldBuilder<Types, 'InputObject'>;
-  const given = (t: Inputs) => (field: Field) =>
+  type Builder = InputFieldBuilder<Types, 'InputObject'>;
+  const given = (t: Builder) => (field: Field) =>
     t.field({
       type: typeOf(field),
       description: `${described(field)}${field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''}.`,
       required: field.presence === 'required',
     });
-  const changed = (t: Inputs) => (field: Field) =>
+  const changed = (t: Builder) => (field: Field) =>
     t.field({
       type: typeOf(field),
       description: `${described(field)}${field.presence === 'optional' ? '; null removes it' : ''}.`,
     });
   const created = builder.inputType(`New${type}`, {
     description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
-    ...checkedBy(newRules(record, graphqlDialect)),
+    ...checkedBy(newRules(fields, graphqlDialect, choosesId)),
     fields: (t) => ({
       ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
       ...mapped(fields, given(t)),
@@ -240,8 +242,8 @@ function inputsOf(record: AnyRecord) {
   });
   const changes = builder.inputType(`${type}Patch`, {
     description: `Changes to ${indefinite(kind)}. Omitted fields stay as they are${presences.includes('optional') ? '; null removes a value' : ''}.`,
-    ...checkedBy(patchRules(record, graphqlDialect)),
-    fields: (t) => mapped(fields, changed(t)),
+    ...checkedBy(patchRules(changeable, graphqlDialect)),
+    fields: (t) => mapped(changeable, changed(t)),
   });
   return { created, changes };
 }
@@ -250,7 +252,7 @@ function inputsOf(record: AnyRecord) {
 function addOperations(record: AnyRecord, said: Descriptions): void {
   const { kind } = record;
   const type = typeOfRecord(record);
-  const inputs = inputsOf(record);
+  const inputs = inputsOf({ ...record, fields: inputFields(record) });
   const [create, update, remove] = [`create${record.type}`, `update${record.type}`, `delete${record.type}`];
   const describe = (name: string, otherwise: string, more: string) =>
     `${said[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();

@@ -1,8 +1,8 @@
-import { type AnyRecord, newRules, patchRules } from '../foundation/record.ts';
+import { type AnyRecord, type Inputs, inputFields, newRules, patchRules } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { filterParameter, listParameters, type QueryParameter } from './parameter.ts';
-import type { Body, Route } from './route.ts';
+import type { Route } from './route.ts';
 import { pageSelection, type Shape, selectionOf } from './shape.ts';
 
 /**
@@ -35,7 +35,7 @@ export type RecordRoutes = ReturnType<typeof resourceRoutes>;
 
 /** The REST operations of a record, as its declaration and the names of its GraphQL fields give them. */
 export const recordRoutes = (record: AnyRecord, shape: Shape, options: RouteOptions): RecordRoutes =>
-  resourceRoutes(record, shape, newRules(record, restDialect), patchRules(record, restDialect), {
+  resourceRoutes({ ...record, fields: inputFields(record) }, shape, {
     ...options,
     query: [
       ...record.filters.map((name: string) =>
@@ -47,10 +47,8 @@ export const recordRoutes = (record: AnyRecord, shape: Shape, options: RouteOpti
 
 /** The same for what is no record of a store. */
 export function resourceRoutes(
-  { kind, plural, type }: Pick<AnyRecord, 'kind' | 'plural' | 'type'>,
+  { kind, plural, type, choosesId, fields, changeable = fields }: Inputs,
   shape: Shape,
-  rules: Body['rules'],
-  changes: Body['rules'],
   {
     tag,
     path = `/${plural}`,
@@ -61,7 +59,7 @@ export function resourceRoutes(
   }: RouteOptions & Pick<Route, 'pathValue'> & { query: readonly QueryParameter[] },
 ) {
   const id = `${kind}Id`;
-  const fields = selectionOf(shape);
+  const selection = selectionOf(shape);
   const list = listSelection(plural, shape, query);
   const common = { tag, kind, stability, path, status: 200, shape } as const;
   const one = {
@@ -71,9 +69,9 @@ export function resourceRoutes(
     ...(pathValue && { pathValue }),
   } as const;
   const { shape: _, ...bare } = one;
-  const body = { name: `New${type}`, rules };
+  const body = { name: `New${type}`, rules: newRules(fields, restDialect, choosesId) };
   const update = `mutation update${type}($${id}: ID!, $input: ${type}Patch!) {
-    result: update${type}(id: $${id}, input: $input) ${fields}
+    result: update${type}(id: $${id}, input: $input) ${selection}
   }`;
   return {
     list: {
@@ -90,7 +88,7 @@ export function resourceRoutes(
       operationId: `create${type}`,
       method: 'POST',
       summary: `Create ${indefinite(kind)}`,
-      document: `mutation create${type}($input: New${type}!) { result: create${type}(input: $input) ${fields} }`,
+      document: `mutation create${type}($input: New${type}!) { result: create${type}(input: $input) ${selection} }`,
       status: 201,
       body,
     },
@@ -99,7 +97,7 @@ export function resourceRoutes(
       operationId: `get${type}`,
       method: 'GET',
       summary: `Get ${indefinite(kind)}`,
-      document: `query get${type}($${id}: ID!) { result: ${kind}(id: $${id}) ${fields} }`,
+      document: `query get${type}($${id}: ID!) { result: ${kind}(id: $${id}) ${selection} }`,
     },
     replace: {
       ...one,
@@ -116,7 +114,7 @@ export function resourceRoutes(
       stability: 'beta',
       summary: `Update ${indefinite(kind)}`,
       document: update,
-      body: { name: `${type}Patch`, rules: changes, example },
+      body: { name: `${type}Patch`, rules: patchRules(changeable, restDialect), example },
     },
     delete: {
       ...bare,

@@ -1,5 +1,6 @@
 import { memoized } from '../foundation/cache.ts';
 import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import { formatInstant } from '../foundation/instant.ts';
 import {
   jsonOf,
   listOf,
@@ -26,9 +27,13 @@ function valueWriter({ kind, toRestValue, shapeOf }: ShapeField, format: Int64Fo
   if (kind === 'record')
     return (value, outer) => WRITERS[format](shapeOf!(outer as Record<string, unknown>)).one(value, outer);
   if (kind === 'int64') return format === 'integer' ? writeInteger : writeQuotedInteger;
+  if (kind === 'instant') return writeInstant;
   const write = toRestValue ? (value: string) => writeString(toRestValue(value)) : writeAny;
   return kind === 'strings' ? listOf(write) : write;
 }
+
+const writeInstant = (value: string | number): void =>
+  writeString(typeof value === 'number' ? formatInstant(value) : value);
 
 function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
   // What is absent is omitted instead of written as null. The first field is the id.

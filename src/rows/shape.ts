@@ -6,9 +6,9 @@ import { capitalised } from '../foundation/words.ts';
 
 /**
  * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
- * own shape, lists of strings as lists, everything else quoted.
+ * own shape, lists of strings as lists, milliseconds as instants, everything else quoted.
  */
-type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string' | 'strings';
+type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string' | 'strings' | 'instant';
 
 /** One field of a REST body. */
 export interface ShapeField {
@@ -58,43 +58,53 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
   integer: 'int32',
   boolean: 'boolean',
   text: 'string',
-  instant: 'string',
+  instant: 'instant',
   date: 'string',
 };
 
+/** What is shown of something: its REST form and its GraphQL type follow from it. */
+export interface Declaration extends Omit<Shape, 'fields' | 'example'> {
+  fields: Fields;
+  /** By default that of every field. */
+  example?: JsonSchema;
+}
+
 /** The REST form of a record. @param form what differs from the declaration, such as the fields of a view */
-export function shapeOf(
-  record: AnyRecord,
-  form: Partial<Pick<Shape, 'type' | 'name' | 'listName' | 'description'>> & {
-    fields?: Fields;
-  } = {},
-): Shape {
-  const { fields = { id: record.id, ...inputFields(record), ...record.computed } } = form;
-  return {
+export const shapeOf = (record: AnyRecord, form: Partial<Declaration> = {}): Shape =>
+  declaredShape({
     type: record.type,
     listName: capitalised(record.plural),
     description: record.description,
+    fields: { id: record.id, ...inputFields(record), ...record.computed },
     ...form,
+  });
+
+/** The REST form of what is declared. */
+export function declaredShape({ fields, ...declaration }: Declaration): Shape {
+  const idName = Object.keys(fields)[0]!;
+  return {
+    example: Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example])),
+    ...declaration,
     fields: Object.fromEntries(
-      Object.entries(fields).map(([name, field], n) => {
-        const { kind, presence, description, schema, inputSchema, rule } = field;
+      Object.entries(fields).map(([name, field]): [string, ShapeField] => {
+        const { kind, maxItems, presence, description, schema, inputSchema, rule, choices } = field;
         const compute = 'compute' in field ? (field as Computed).compute : undefined;
         return [
           name,
           {
-            kind: JSON_KINDS[kind],
+            kind: maxItems === undefined ? JSON_KINDS[kind] : 'strings',
             required: presence !== 'optional',
             description,
             schema,
             inputSchema,
             rule: rule(restDialect),
-            ...(n === 0 && { property: 'id' }),
+            ...(name === idName && kind === 'id' && { property: 'id' }),
             ...(compute && { compute }),
+            ...(choices?.restValue && { toRestValue: choices.restValue }),
           },
         ];
       }),
     ),
-    example: Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example])),
   };
 }
 
@@ -119,11 +129,15 @@ export const shownValue = (
 ): unknown => (compute ? compute(record as never) : record[property]);
 
 /** The schema of a closed set of values. */
-export const choicesSchema = ({ values, description }: Choices): JsonSchema => ({
-  type: 'string',
-  enum: [...values],
+export const choicesSchema = ({
+  values,
   description,
-  example: values[0],
+  restValue = (value) => value,
+}: Choices): JsonSchema => ({
+  type: 'string',
+  enum: values.map(restValue),
+  description,
+  example: restValue(values[0]!),
 });
 
 /** The GraphQL selection of all fields of a shape. */

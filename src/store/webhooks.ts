@@ -1,12 +1,10 @@
 import type { EventType } from './events.ts';
 
 /** Why a webhook was disabled, other than by its owner. */
-export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
-export type DisabledReason = (typeof DISABLED_REASONS)[number];
+export type DisabledReason = 'failing' | 'gone' | 'events_expired' | 'key';
 
 /** Why an attempt got no response that counts. */
-export const ATTEMPT_ERRORS = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'redirect'] as const;
-export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
+export type AttemptError = 'dns' | 'refused_address' | 'connect' | 'tls' | 'timeout' | 'redirect';
 
 /** One request to a receiver. Times are milliseconds since 1970. */
 export interface WebhookAttempt {

@@ -1,45 +1,47 @@
+import { instant } from '../../foundation/fields.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
-import { type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
-import { instant, schemaRef, text } from '../../rows/shape-fields.ts';
+import { choicesSchema, declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
 import type { EventType } from '../../store/events.ts';
-import { EVENT_TYPES, type EventTypeName, eventShape, fromEventTypeName, toEventTypeName } from './event.ts';
+import {
+  EVENT_TYPES,
+  type EventTypeName,
+  EventTypes,
+  eventShape,
+  eventType,
+  fromEventTypeName,
+  place,
+  toEventTypeName,
+} from './event.ts';
 
-const TYPE_SCHEMA = { $ref: '#/components/schemas/EventType' } as const;
-
-const Event: Shape = {
+const declared = declaredShape({
   type: 'Event',
   listName: 'Events',
   description: 'One committed write.',
   fields: {
-    id: text(2_000, 'Opaque; pass it as `after` to continue from here', { minLength: 1 }),
-    type: {
-      ...schemaRef('EventType', 'What happened'),
-      toRestValue: (name) => fromEventTypeName(name as EventTypeName),
-    },
-    time: instant('When the write was committed'),
+    id: place('Opaque; pass it as `after` to continue from here'),
+    type: eventType('What happened'),
+    time: instant('When the write was committed', '2026-11-21T12:00:00.123Z'),
+  },
+});
+const Event: Shape = {
+  ...declared,
+  fields: {
+    ...declared.fields,
     data: {
       kind: 'record',
       required: true,
       description: 'The record after the write; for a deletion only its id',
       schema: {
-        oneOf: [
-          ...[...new Set(EVENT_TYPES.map((type) => schemaNameOf(eventShape(type))))].map((name) => ({
-            $ref: `#/components/schemas/${name}`,
-          })),
-          { $ref: '#/components/schemas/Deleted' },
-        ],
+        oneOf: [...new Set(EVENT_TYPES.map((type) => schemaNameOf(eventShape(type)))), 'Deleted'].map(
+          (name) => ({ $ref: `#/components/schemas/${name}` }),
+        ),
       },
       shapeOf: ({ type }) => eventShape(fromEventTypeName(type as EventTypeName)),
     },
   },
-  example: {
-    id: '5f0c1d2e-42',
-    type: 'pet.updated',
-    time: '2026-11-21T12:00:00.123Z',
-    data: { id: 1, name: 'Rex', categoryId: 1, status: 'sold' },
-  },
+  example: { ...declared.example, data: { id: 1, name: 'Rex', categoryId: 1, status: 'sold' } },
 };
 
 const after: QueryParameter = {
@@ -56,7 +58,7 @@ const type: QueryParameter = {
   name: 'type',
   description: 'Only events of this type. May be given several times, with different types.',
   repeatable: 'distinct',
-  schema: TYPE_SCHEMA,
+  schema: Event.fields.type!.schema,
   rule: `must be one of ${types.join(', ')}`,
   read: (text) => (types.includes(text) ? toEventTypeName(text as EventType) : undefined),
 };
@@ -88,12 +90,7 @@ export const events: Resource = {
   scope: 'events',
   shape: Event,
   schemas: {
-    EventType: {
-      type: 'string',
-      enum: [...EVENT_TYPES],
-      description: 'The type of an event.',
-      example: 'pet.updated',
-    },
+    EventType: choicesSchema(EventTypes),
     Deleted: {
       type: 'object',
       description: 'A deleted record.',

@@ -1,6 +1,8 @@
 import { type Permissions, permits, readScope } from '../../access/scopes.ts';
+import { type Choices, choice, choices, type Field, opaqueId } from '../../foundation/fields.ts';
 import { integerOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
+import { oneOf, restDialect } from '../../foundation/validation.ts';
 import type { Domain } from '../../kit/domain.ts';
 import { toJson } from '../../kit/json.ts';
 import { type Shape, shownValue } from '../../rows/shape.ts';
@@ -23,6 +25,31 @@ export const toEventTypeName = (type: EventType): EventTypeName => type.replace(
 
 const TYPES = new Map(EVENT_TYPES.map((type) => [toEventTypeName(type), type]));
 export const fromEventTypeName = (name: EventTypeName): EventType => TYPES.get(name)!;
+
+/** The types of events, by their names in GraphQL. */
+export const EventTypes: Choices<EventTypeName> = {
+  ...choices(
+    'EventType',
+    'The type of an event.',
+    Object.fromEntries(
+      EVENT_TYPES.map((type) => [toEventTypeName(type), EVENT_DESCRIPTIONS[type]]),
+    ) as Record<EventTypeName, string>,
+  ),
+  restValue: fromEventTypeName,
+};
+
+/** The type of an event. */
+export const eventType = (description: string): Field<string, 'required'> => ({
+  ...choice(EventTypes, description, 'pet_updated'),
+  example: 'pet.updated',
+  rule: (dialect) =>
+    dialect === restDialect
+      ? oneOf(EVENT_TYPES)
+      : oneOf(EventTypes.values).transform((name) => fromEventTypeName(name as EventTypeName)),
+});
+
+/** The id of an event, or another place in the log. MongoDB's can be long. */
+export const place = (description: string) => opaqueId(2_000, description, '5f0c1d2e-42');
 
 const DOMAIN_OF = new Map<EventType, Domain>(
   DOMAINS.flatMap((domain) => Object.keys(domain.events).map((type) => [type as EventType, domain])),

@@ -6,28 +6,20 @@ import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
 import { type ConnectionArguments, connectionRule } from '../../kit/connection.ts';
 import type { Domain } from '../../kit/domain.ts';
+import { enumOf } from '../../kit/record-domain.ts';
 import { type EventPage, type EventRequest, NOW, type StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 import {
   domainOf,
-  EVENT_DESCRIPTIONS,
-  EVENT_TYPES,
   type EventTypeName,
+  EventTypes,
   eventData,
   fromEventTypeName,
   readableTypes,
   toEventTypeName,
 } from './event.ts';
 
-export const EventTypeType = builder.enumType('EventType', {
-  description: 'The type of an event.',
-  values: Object.fromEntries(
-    EVENT_TYPES.map((type) => [
-      toEventTypeName(type),
-      { value: toEventTypeName(type), description: EVENT_DESCRIPTIONS[type] },
-    ]),
-  ) as Record<EventTypeName, { value: EventTypeName; description: string }>,
-});
+const EventTypeType = enumOf(EventTypes);
 
 const EventRef = builder.objectRef<StoredEvent>('Event').implement({
   description:

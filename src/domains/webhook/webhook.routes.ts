@@ -1,69 +1,28 @@
 import { restDialect } from '../../foundation/validation.ts';
 import { resourceRoutes } from '../../rows/record-routes.ts';
 import type { Resource } from '../../rows/route.ts';
-import { type Shape, selectionOf } from '../../rows/shape.ts';
-import { choice, count, flag, instant, optional, text } from '../../rows/shape-fields.ts';
-import { ATTEMPT_ERRORS, DISABLED_REASONS } from '../../store/webhooks.ts';
-import { EVENT_TYPES, type EventTypeName, fromEventTypeName } from '../event/event.ts';
-import { GRACE, MAX_ATTEMPTS, MAX_URL_LENGTH, newWebhook, rotation, webhookPatch } from './webhook.ts';
+import { choicesSchema, declaredShape, type Shape, selectionOf } from '../../rows/shape.ts';
+import {
+  CHOICES,
+  GRACE,
+  grace,
+  inputs,
+  MAX_ATTEMPTS,
+  rotationRules,
+  WebhookAttemptDeclaration,
+  WebhookDeclaration,
+  WebhookFailureDeclaration,
+} from './webhook.ts';
 
-/** Event ids are opaque. MongoDB's can be long. */
-const place = (description: string) => text(2_000, description, { minLength: 1 });
+const AttemptShape = declaredShape(WebhookAttemptDeclaration);
+const FailureShape = declaredShape(WebhookFailureDeclaration);
 
-export const AttemptShape = {
-  type: 'WebhookAttempt',
-  listName: 'WebhookAttempts',
-  description: 'One request to the receiver of a webhook.',
+const declared = declaredShape(WebhookDeclaration);
+const { disabledReason: _, secret: __, ...example } = declared.example;
+const WebhookShape: Shape = {
+  ...declared,
   fields: {
-    eventId: place('The event that was sent'),
-    time: instant('When it began'),
-    ms: count('How long it took, in milliseconds'),
-    status: optional(count('The HTTP status of the response, if there was one')),
-    error: optional(choice(ATTEMPT_ERRORS, 'Why there was no response that counts')),
-  },
-  example: { eventId: '5f0c1d2e-42', time: '2026-11-21T12:00:00.123Z', ms: 48, status: 204 },
-} satisfies Shape;
-
-export const FailureShape = {
-  type: 'WebhookFailure',
-  description: 'An event that cannot be delivered, for which all later ones wait.',
-  fields: {
-    eventId: place('The event'),
-    since: instant('When its first attempt failed'),
-    attempts: count('How often it was attempted'),
-    nextAttemptAt: instant('When it is attempted again'),
-  },
-  example: {
-    eventId: '5f0c1d2e-42',
-    since: '2026-11-21T12:00:00Z',
-    attempts: 2,
-    nextAttemptAt: '2026-11-21T12:00:06Z',
-  },
-} satisfies Shape;
-
-export const WebhookShape = {
-  type: 'Webhook',
-  listName: 'Webhooks',
-  description: 'A position in the event log, and where to send what comes after it.',
-  fields: {
-    id: text(100, 'An opaque id'),
-    url: text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', { format: 'uri' }),
-    types: {
-      kind: 'strings',
-      required: false,
-      description: 'The types of the events to send; all if there are none',
-      schema: {
-        type: 'array',
-        minItems: 1,
-        maxItems: EVENT_TYPES.length,
-        uniqueItems: true,
-        items: { $ref: '#/components/schemas/EventType' },
-      },
-      toRestValue: (name: string) => fromEventTypeName(name as EventTypeName),
-    },
-    enabled: flag('Whether events are sent'),
-    after: place('The position in the log: everything up to it was acknowledged'),
-    createdAt: instant('When it was created'),
+    ...declared.fields,
     failing: {
       kind: 'record',
       required: false,
@@ -72,18 +31,9 @@ export const WebhookShape = {
       selection: selectionOf(FailureShape),
       shapeOf: () => FailureShape,
     },
-    disabledReason: optional(choice(DISABLED_REASONS, 'Why it was disabled, if not by its owner')),
-    secret: optional(text(60, 'What requests are signed with; only when created and rotated')),
   },
-  example: {
-    id: 'whk_8aFz3kQpLmN0tYvR',
-    url: 'https://example.org/petstore',
-    types: ['pet.updated'],
-    enabled: true,
-    after: '5f0c1d2e-41',
-    createdAt: '2026-11-21T12:00:00Z',
-  },
-} satisfies Shape;
+  example,
+};
 
 /** What is sent to a receiver (Standard Webhooks 1.0.0). */
 const header = (description: string) => ({ required: true, description, schema: { type: 'string' } });
@@ -121,30 +71,26 @@ const callbacks = {
   },
 };
 
-const routes = resourceRoutes(
-  { kind: 'webhook', plural: 'webhooks', type: 'Webhook' },
-  WebhookShape,
-  newWebhook(restDialect),
-  webhookPatch(restDialect),
-  {
-    tag: 'Store',
-    stability: 'beta',
-    pathValue: {
-      description: 'The id of the webhook.',
-      schema: { type: 'string', minLength: 1, maxLength: 100 },
-      rule: 'must be the id of a webhook',
-      read: (text: string) => text,
-      example: 'whk_8aFz3kQpLmN0tYvR',
-      namesRecord: true,
-    },
-    query: [],
-    example: { enabled: false },
+const { id } = WebhookDeclaration.fields;
+const routes = resourceRoutes(inputs, WebhookShape, {
+  tag: 'Store',
+  stability: 'beta',
+  pathValue: {
+    description: 'The id of the webhook.',
+    schema: id.schema,
+    rule: 'must be the id of a webhook',
+    read: (text: string) => text,
+    example: 'whk_8aFz3kQpLmN0tYvR',
+    namesRecord: true,
   },
-);
+  query: [],
+  example: { enabled: false },
+});
 
 const webhooks: Resource = {
   scope: 'webhooks',
   shape: WebhookShape,
+  schemas: Object.fromEntries(CHOICES.map((each) => [each.name, choicesSchema(each)])),
   routes: [
     {
       ...routes.list,
@@ -197,9 +143,9 @@ const webhooks: Resource = {
       }`,
       body: {
         name: 'WebhookRotation',
-        rules: rotation(restDialect),
+        rules: rotationRules(restDialect),
         description: 'How to rotate.',
-        fields: { grace: count('How many seconds the old secret signs too', GRACE.max) },
+        fields: declaredShape({ ...WebhookDeclaration, fields: { grace } }).fields,
         example: { grace: GRACE.default },
       },
     },

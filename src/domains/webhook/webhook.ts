@@ -1,19 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { PLANS } from '../../access/plans.ts';
-import { formatInstant } from '../../foundation/instant.ts';
 import {
-  type InputDialect,
-  inputObject,
+  boolean,
+  choice,
+  choices,
+  defaulting,
+  instant,
   integer,
-  restDialect,
-  boolean as yesOrNo,
-} from '../../foundation/validation.ts';
-import type { Webhook, WebhookAttempt, WebhookChange, WebhookSecret } from '../../store/webhooks.ts';
-import { EVENT_TYPES, type EventTypeName, fromEventTypeName, toEventTypeName } from '../event/event.ts';
+  list,
+  opaqueId,
+  optional,
+  text,
+} from '../../foundation/fields.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
+import { type Inputs, newRules } from '../../foundation/record.ts';
+import { type InputDialect, required } from '../../foundation/validation.ts';
+import { type EventType, NOW } from '../../store/events.ts';
+import type {
+  AttemptError,
+  DisabledReason,
+  Webhook,
+  WebhookAttempt,
+  WebhookChange,
+  WebhookSecret,
+} from '../../store/webhooks.ts';
+import { EVENT_TYPES, eventType, place, toEventTypeName } from '../event/event.ts';
 
 /** In characters. */
-export const MAX_URL_LENGTH = 2_048;
+const MAX_URL_LENGTH = 2_048;
 /** How long the old secret signs too, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 
@@ -27,51 +42,121 @@ function faultsOf(text: string): string[] {
   ];
 }
 
-const url = () =>
-  z
-    .string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be a string') })
-    .max(MAX_URL_LENGTH, `must have at most ${MAX_URL_LENGTH} characters`)
-    .check(({ value, issues }) => {
-      for (const message of faultsOf(value)) issues.push({ code: 'custom', input: value, message });
-    });
+const url = {
+  ...text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', 'https://example.org/petstore'),
+  schema: { type: 'string', maxLength: MAX_URL_LENGTH, format: 'uri' },
+  rule: () =>
+    z
+      .string({ error: required('must be a string') })
+      .max(MAX_URL_LENGTH, `must have at most ${MAX_URL_LENGTH} characters`)
+      .check(({ value, issues }) => {
+        for (const message of faultsOf(value)) issues.push({ code: 'custom', input: value, message });
+      }),
+};
+const types = optional(
+  list(eventType(''), EVENT_TYPES.length, 'Only events of these types are sent; all by default', [
+    'pet.updated',
+  ]),
+);
+const enabled = boolean('Whether events are sent; the position is kept meanwhile', true);
+const after = place('The position in the log: everything up to it was acknowledged');
 
-const after = () =>
-  z.string({ error: 'must be the id of an event' }).min(1, 'must be the id of an event').max(2_000);
+/** What a webhook is made of, and what of it can be changed. */
+export const inputs: Inputs = {
+  kind: 'webhook',
+  plural: 'webhooks',
+  type: 'Webhook',
+  choosesId: false,
+  fields: { url, types, after: defaulting(NOW, { ...after, description: 'Only events after this one' }) },
+  changeable: { url, types, enabled, after },
+};
 
-/** REST has the types as events do, GraphQL the names of its enum. */
-const types = (dialect: InputDialect) =>
-  z
-    .array(
-      dialect === restDialect
-        ? z.enum(EVENT_TYPES, { error: `must be one of ${EVENT_TYPES.join(', ')}` })
-        : z.string().transform((name) => fromEventTypeName(name as EventTypeName)),
-      { error: 'must be a list of event types' },
-    )
-    .min(1, 'must have at least one type')
-    .max(EVENT_TYPES.length, 'must not have a value twice')
-    .refine((values) => new Set(values).size === values.length, 'must not have a value twice');
+/** As the rules of {@link inputs} give it. */
+export interface NewWebhook {
+  url: string;
+  types?: readonly EventType[] | undefined;
+  after: string;
+}
 
-export const newWebhook = (dialect: InputDialect) =>
-  inputObject({
-    url: url(),
-    types: dialect.optional(types(dialect)),
-    after: dialect.optional(after()),
-  });
+/** As the rules of {@link inputs} give it. */
+export interface WebhookPatch {
+  url?: string | undefined;
+  types?: readonly EventType[] | null | undefined;
+  enabled?: boolean | undefined;
+  after?: string | undefined;
+}
 
-export type NewWebhook = z.output<ReturnType<typeof newWebhook>>;
+const DisabledReasons = choices<DisabledReason>(
+  'WebhookDisabledReason',
+  'Why a webhook was disabled, other than by its owner.',
+  {
+    failing: 'It failed for 72 hours.',
+    gone: 'The receiver answered 410.',
+    events_expired: 'Events that it had not received are no longer kept.',
+    key: 'Its key expired, was revoked or no longer permits it.',
+  },
+);
 
-export const webhookPatch = (dialect: InputDialect) =>
-  inputObject({
-    url: url().optional(),
-    types: types(dialect).nullable().optional(),
-    enabled: yesOrNo().optional(),
-    after: after().optional(),
-  });
+const AttemptErrors = choices<AttemptError>(
+  'WebhookAttemptError',
+  'Why an attempt had no response that counts.',
+  {
+    dns: 'The name was not found.',
+    refused_address: 'The name leads to addresses that are not permitted.',
+    connect: 'The connection failed.',
+    tls: 'The receiver could not prove who it is.',
+    timeout: 'There was no response in time.',
+    redirect: 'The response was a redirect, which is not followed.',
+  },
+);
 
-export type WebhookPatch = z.output<ReturnType<typeof webhookPatch>>;
+export const CHOICES = [DisabledReasons, AttemptErrors];
 
-export const rotation = ({ optional }: InputDialect) =>
-  inputObject({ grace: optional(integer(0, GRACE.max)) });
+export const WebhookAttemptDeclaration = {
+  type: 'WebhookAttempt',
+  listName: 'WebhookAttempts',
+  description: 'One request to the receiver of a webhook.',
+  fields: {
+    eventId: place('The event that was sent'),
+    time: instant('When it began', '2026-11-21T12:00:00.123Z'),
+    ms: integer(0, MAX_INT32, 'How long it took, in milliseconds', 48),
+    status: optional(integer(0, MAX_INT32, 'The HTTP status of the response, if there was one', 302)),
+    error: optional(choice(AttemptErrors, 'Why there was no response that counts', 'redirect')),
+  },
+};
+
+export const WebhookFailureDeclaration = {
+  type: 'WebhookFailure',
+  description: 'An event that cannot be delivered, for which all later ones wait.',
+  fields: {
+    eventId: place('The event'),
+    since: instant('When its first attempt failed', '2026-11-21T12:00:00Z'),
+    attempts: integer(0, MAX_INT32, 'How often it was attempted', 2),
+    nextAttemptAt: instant('When it is attempted again', '2026-11-21T12:00:06Z'),
+  },
+};
+
+/** A webhook, apart from the event that cannot be delivered. */
+export const WebhookDeclaration = {
+  type: 'Webhook',
+  listName: 'Webhooks',
+  description: 'A position in the event log, and where to send what comes after it.',
+  fields: {
+    id: opaqueId(100, 'An opaque id', 'whk_8aFz3kQpLmN0tYvR'),
+    url,
+    types,
+    enabled,
+    after,
+    createdAt: instant('When it was created', '2026-11-21T12:00:00Z'),
+    disabledReason: optional(choice(DisabledReasons, 'Why it was disabled, if not by its owner', 'failing')),
+    secret: optional(text(60, 'What requests are signed with; only when created and rotated', 'whsec_…')),
+  },
+};
+
+export const grace = integer(0, GRACE.max, 'How many seconds the old secret signs too', GRACE.default);
+
+export const rotationRules = (dialect: InputDialect) =>
+  newRules({ grace: defaulting(GRACE.default, grace) }, dialect, false);
 
 /** Attempts that are listed. */
 export const MAX_ATTEMPTS = 20;
@@ -88,16 +173,6 @@ export const listed = (
   return [...newer, ...older.filter((attempt) => !known(attempt))].slice(0, MAX_ATTEMPTS);
 };
 
-/** A record as clients see it: instants as text. */
-export type View<T> = {
-  [K in keyof T]: K extends 'time' | 'since' | 'nextAttemptAt' ? string : T[K];
-};
-
-export const attemptView = (attempt: WebhookAttempt): View<WebhookAttempt> => ({
-  ...attempt,
-  time: formatInstant(attempt.time),
-});
-
 /**
  * A webhook as clients see it.
  *
@@ -109,17 +184,11 @@ export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: 
   types: settings.types?.map(toEventTypeName) ?? null,
   enabled: settings.enabled,
   after: progress.after,
-  createdAt: formatInstant(createdAt),
-  failing: progress.failing
-    ? {
-        ...progress.failing,
-        since: formatInstant(progress.failing.since),
-        nextAttemptAt: formatInstant(progress.failing.nextAttemptAt),
-      }
-    : null,
+  createdAt,
+  failing: progress.failing ?? null,
   disabledReason: settings.disabledReason ?? null,
   secret: secret?.secret ?? null,
-  attempts: progress.attempts.map(attemptView),
+  attempts: progress.attempts,
 });
 
 export const newSecret = (): WebhookSecret => ({ secret: `whsec_${randomBytes(32).toString('base64')}` });

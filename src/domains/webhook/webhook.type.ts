@@ -7,96 +7,50 @@ import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
 import type { Context } from '../../kit/context.ts';
-import { checkedBy } from '../../kit/input-rules.ts';
-import { shapeType } from '../../kit/shape-type.ts';
+import { declaredType } from '../../kit/declared-type.ts';
+import { inputsOf } from '../../kit/record-domain.ts';
 import { unchanged, type Write, write } from '../../kit/write.ts';
 import { NOW } from '../../store/events.ts';
+import type { Webhook, WebhookAttempt, WebhookFailure } from '../../store/webhooks.ts';
 import {
-  ATTEMPT_ERRORS,
-  DISABLED_REASONS,
-  type Webhook,
-  type WebhookAttempt,
-  type WebhookFailure,
-} from '../../store/webhooks.ts';
-import { EventTypeType } from '../event/event.type.ts';
-import { AttemptShape, FailureShape, WebhookShape } from './webhook.routes.ts';
-import {
-  attemptView,
   createdWebhook,
   GRACE,
+  inputs,
   MAX_ATTEMPTS,
   MAX_WEBHOOKS,
   type NewWebhook,
   newSecret,
-  newWebhook,
   patchedWebhook,
   rotatedWebhook,
-  rotation,
-  type View,
+  rotationRules,
   viewOf,
+  WebhookAttemptDeclaration,
+  WebhookDeclaration,
+  WebhookFailureDeclaration,
   type WebhookPatch,
-  webhookPatch,
 } from './webhook.ts';
 
-const DisabledReasonType = builder.enumType('WebhookDisabledReason', {
-  description: 'Why a webhook was disabled, other than by its owner.',
-  values: DISABLED_REASONS,
-});
+const AttemptType = declaredType<WebhookAttempt>(WebhookAttemptDeclaration);
+const FailureType = declaredType<WebhookFailure>(WebhookFailureDeclaration);
 
-const AttemptErrorType = builder.enumType('WebhookAttemptError', {
-  description: 'Why an attempt had no response that counts.',
-  values: ATTEMPT_ERRORS,
-});
-
-/** MongoDB's event ids can be long. */
-const eventId = { type: 'ID', extensions: { maxLength: 500 } };
-
-const AttemptType = shapeType<View<WebhookAttempt>>(AttemptShape, {
-  eventId,
-  error: { type: AttemptErrorType },
-});
-
-const WebhookType = shapeType<ReturnType<typeof viewOf>>(
-  WebhookShape,
-  {
-    id: { type: 'ID' },
-    types: { type: [EventTypeType] },
-    after: eventId,
-    failing: { type: shapeType<View<WebhookFailure>>(FailureShape, { eventId }) },
-    disabledReason: { type: DisabledReasonType },
-  },
-  (t) => ({
-    attempts: t.expose('attempts', {
-      type: [AttemptType],
-      description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
-      extensions: { maxItems: MAX_ATTEMPTS },
-    }),
+const WebhookType = declaredType<ReturnType<typeof viewOf>>(WebhookDeclaration, (t) => ({
+  failing: t.expose('failing', {
+    type: FailureType,
+    nullable: true,
+    description: 'The event that cannot be delivered at the moment.',
   }),
-);
-
-const NewWebhookInput = builder.inputType('NewWebhook', {
-  description: 'Input for a new webhook.',
-  ...checkedBy(newWebhook(graphqlDialect)),
-  fields: (t) => ({
-    url: t.string({ required: true, description: 'Where to send events: an https:// address.' }),
-    types: t.field({ type: [EventTypeType], description: 'Only events of these types.' }),
-    after: t.id({ description: 'Only events after this one; by default, events from now on.' }),
+  attempts: t.field({
+    type: [AttemptType],
+    description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
+    extensions: { maxItems: MAX_ATTEMPTS },
+    resolve: ({ attempts }) => [...attempts],
   }),
-});
+}));
 
-const WebhookPatchInput = builder.inputType('WebhookPatch', {
-  description: 'Changes to a webhook. Omitted fields stay as they are.',
-  ...checkedBy(webhookPatch(graphqlDialect)),
-  fields: (t) => ({
-    url: t.string({ description: 'Where to send events: an https:// address.' }),
-    types: t.field({ type: [EventTypeType], description: 'Only events of these types; null for all.' }),
-    enabled: t.boolean({ description: 'Whether to send events. The position is kept meanwhile.' }),
-    after: t.id({ description: 'The position to resume from.' }),
-  }),
-});
+const { created: NewWebhookInput, changes: WebhookPatchInput } = inputsOf(inputs);
 
-const graceRule = ({ grace }: { grace?: number | null }) =>
-  issuesOf(rotation(graphqlDialect).safeParse({ grace }).error?.issues ?? []);
+const graceRule = (args: { grace?: number | null }) =>
+  issuesOf(rotationRules(graphqlDialect).safeParse({ grace: args.grace }).error?.issues ?? []);
 
 /**
  * Checks what only the deployment and the log can tell.
@@ -167,8 +121,7 @@ builder.mutationFields((t) => ({
     args: inputOf(NewWebhookInput, 'The webhook.'),
     resolve: async (writer, args, context) => {
       const { principal, now } = context;
-      const given = args.input as NewWebhook;
-      const input = await checked({ ...given, after: given.after ?? NOW }, context);
+      const input = await checked(args.input as NewWebhook, context);
       const create = change(async ({ webhookWrites }) => {
         const webhook = createdWebhook(input, { apiKeyId: principal.id, after: input.after, now: now() });
         await webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
@@ -228,7 +181,7 @@ builder.mutationFields((t) => ({
       if (!webhook) throw notFound('webhook', args.id);
       // A retry sends the same event and names the same time.
       const newTest = write(async () => ({ id: `test_${randomUUID()}`, time: context.now() }));
-      return attemptView(await context.webhooks!.test(webhook, await newTest(writer, args, context)));
+      return context.webhooks!.test(webhook, await newTest(writer, args, context));
     },
   }),
 }));

@@ -1,5 +1,5 @@
 import { PLANS } from '../access/plans.ts';
-import { builder } from '../kit/builder.ts';
+import { choices } from '../foundation/fields.ts';
 import { PLAN_NAMES, type PlanName } from '../store/store.ts';
 
 function describePlan(plan: PlanName): string {
@@ -9,9 +9,8 @@ function describePlan(plan: PlanName): string {
   return `${perMinute} requests per minute, ${perDay} per day.`;
 }
 
-export const PlanType = builder.enumType('Plan', {
-  description: 'The plan of an API key.',
-  values: Object.fromEntries(
-    PLAN_NAMES.map((plan) => [plan, { value: plan, description: describePlan(plan) }]),
-  ) as Record<PlanName, { value: PlanName; description: string }>,
-});
+export const Plan = choices(
+  'Plan',
+  'The plan of an API key.',
+  Object.fromEntries(PLAN_NAMES.map((plan) => [plan, describePlan(plan)])) as Record<PlanName, string>,
+);

@@ -1,0 +1,161 @@
+import { MAX_OPERATIONS } from '../../access/usage-history.ts';
+import { choice, choices, DATE_RULE, date, integer, text } from '../../foundation/fields.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
+import { parseDate } from '../../foundation/instant.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { builder } from '../../kit/builder.ts';
+import { declaredType } from '../../kit/declared-type.ts';
+import type { QueryParameter } from '../../rows/parameter.ts';
+import type { Resource } from '../../rows/route.ts';
+import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
+import type { UsageDay, UsageOperation, UsageTotal } from '../../store/store.ts';
+import { HISTORY_KEPT } from '../../store/usage.ts';
+import { daysIn, rangeOf } from './usage.ts';
+
+/** What was counted, of a day and of an operation. */
+const counts = {
+  requests: integer(0, MAX_INT32, 'Requests that passed', 120),
+  units: integer(0, MAX_INT32, 'Units charged', 131),
+  refused: integer(0, MAX_INT32, 'Requests refused by the limits of the plan', 2),
+};
+
+const Day = {
+  type: 'UsageDay',
+  listName: 'UsageDays',
+  listDescription: 'Days with use, oldest first.',
+  description: 'What the API key did on one day.',
+  fields: { date: date('The day in UTC', '2026-11-22'), ...counts },
+};
+
+const Transport = choices('UsageTransport', 'How an operation was used.', {
+  rest: 'Over REST.',
+  graphql: 'Over GraphQL.',
+  stream: 'By a stream of events or a subscription.',
+  webhook: 'By deliveries to receivers.',
+  mcp: 'By an agent.',
+});
+
+const Operation = {
+  type: 'UsageOperation',
+  listName: 'UsageOperations',
+  listDescription: 'What was used on a day, most units first.',
+  description: 'What the API key did by one operation over one transport.',
+  fields: {
+    operation: text(
+      100,
+      'The GraphQL root field, also for the REST operation that corresponds to it; or `other`',
+      'pets',
+    ),
+    transport: choice(Transport, 'How it was used', 'rest'),
+    ...counts,
+  },
+};
+
+const OperationType = declaredType<UsageOperation>(Operation);
+
+/** A day of a range, the operations of which are read once for all of its days. */
+type ReadDay = UsageTotal & { operations(): MaybePromise<readonly UsageOperation[]> };
+
+const DayType = declaredType<ReadDay>(Day, (t) => ({
+  operations: t.field({
+    type: [OperationType],
+    description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
+    extensions: { maxItems: MAX_OPERATIONS },
+    resolve: (day) => day.operations() as MaybePromise<UsageOperation[]>,
+  }),
+}));
+
+const countOperations = (days: readonly UsageDay[]): number =>
+  days.reduce((sum, { operations }) => sum + operations.length, 0);
+
+builder.queryField('usage', (t) =>
+  t.field({
+    type: [DayType],
+    description: `The days on which the API key was used, oldest first. Kept for ${HISTORY_KEPT} days; the latest requests may be missing for up to 10 seconds.`,
+    args: {
+      from: t.arg({ type: 'Date', description: 'The first day; by default 6 days before the last.' }),
+      to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),
+    },
+    extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
+    resolve: async (_root, args, { history, loaders, principal: { id }, now }) => {
+      const { from, to } = rangeOf(args, now());
+      const totals = await loaders.list(() => history.totals(id, from, to));
+      const read = async () => {
+        const days = await loaders.list(() => history.days(id, from, to), countOperations);
+        return new Map(days.map((day) => [day.date, day.operations]));
+      };
+      let known: ReturnType<typeof read> | undefined;
+      return totals.map((total) => ({
+        ...total,
+        operations: () => {
+          known ??= read();
+          return known.then((operations) => operations.get(total.date) ?? []);
+        },
+      }));
+    },
+  }),
+);
+
+/** How a day is given. */
+const DATE = {
+  schema: { type: 'string', format: 'date' },
+  rule: DATE_RULE,
+  read: (value: string) => parseDate(value) ?? undefined,
+} as const;
+
+const parameter = (name: string, description: string): QueryParameter => ({ name, description, ...DATE });
+
+const common = {
+  tag: 'Store',
+  method: 'GET',
+  stability: 'beta',
+  status: 200,
+  list: 'whole',
+  kind: 'usage',
+} as const;
+
+const dayShape = declaredShape(Day);
+const operationShape = declaredShape(Operation);
+
+/** What a key has used. A key always sees itself. */
+export const usage: readonly Resource[] = [
+  {
+    scope: null,
+    shape: dayShape,
+    routes: [
+      {
+        ...common,
+        operationId: 'listUsage',
+        path: '/usage',
+        summary: 'List the days on which the API key was used',
+        description: `Days are kept for ${HISTORY_KEPT} days. The latest requests may be missing for up to 10 seconds.`,
+        document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(dayShape)} }`,
+        shape: dayShape,
+        query: [
+          parameter('from', 'The first day, in UTC; by default 6 days before the last.'),
+          parameter('to', 'The last day, in UTC; today by default.'),
+        ],
+      },
+    ],
+  },
+  {
+    scope: null,
+    shape: operationShape,
+    schemas: { UsageTransport: choicesSchema(Transport) },
+    routes: [
+      {
+        ...common,
+        operationId: 'listUsageOfDay',
+        path: '/usage/{date}',
+        pathParameter: 'date',
+        pathValue: { ...DATE, description: 'A day in UTC.', example: '2026-11-22', namesRecord: false },
+        summary: 'List what the API key did on one day',
+        description: 'At most 100 operations; the rest is summed as `other`.',
+        document: `query listUsageOfDay($date: Date!) {
+          parent: usage(from: $date, to: $date) { page: operations ${selectionOf(operationShape)} }
+        }`,
+        shape: operationShape,
+      },
+    ],
+  },
+];
