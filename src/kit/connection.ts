@@ -3,22 +3,12 @@ import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { AnyRecord, FilterOf, RecordOf } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
-import { cursorOf, DEFAULT_SORT, type GivenFilter, readList, type Sort } from './list-arguments.ts';
-import type { Loaders } from './loaders.ts';
+import { type ConnectionArguments, cursorOf, DEFAULT_SORT, readList, type Sort } from './list-arguments.ts';
+import type { ChildLists, Loaders } from './loaders.ts';
 
 export const MAX_PAGE_SIZE = 100;
-
-export interface ConnectionArguments {
-  first?: number | null | undefined;
-  last?: number | null | undefined;
-  after?: string | null | undefined;
-  before?: string | null | undefined;
-  /** The name of an order. */
-  sort?: string | null | undefined;
-  filter?: GivenFilter | null | undefined;
-}
 
 /** The rule for page sizes: 1 to 100, and never `first` together with `last`. */
 export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] => [
@@ -27,55 +17,20 @@ export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] =>
   ...(first != null && last != null ? [{ path: 'last', message: 'must not be combined with first' }] : []),
 ];
 
-/** What a list is asked for, as the store takes it. */
-interface ListRequest {
-  page: PageRequest;
-  sort: Sort;
-  filter: GivenFilter;
-}
-
-/** The latest list below a parent that a request asked for: its rows ask for the same one, one after the other. */
-const latest = new WeakMap<
-  Loaders,
-  { record: AnyRecord; args: ConnectionArguments; below: string; request: ListRequest }
->();
-
-const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
-  a.first === b.first &&
-  a.last === b.last &&
-  a.after === b.after &&
-  a.before === b.before &&
-  a.sort === b.sort &&
-  (a.filter === b.filter || isDeepStrictEqual(a.filter, b.filter));
-
-/** What `readRequest` makes of a list below a parent. */
-function listRequest(
-  record: AnyRecord,
-  args: ConnectionArguments,
-  below: string,
-  loaders: Loaders,
-): ListRequest {
-  const known = latest.get(loaders);
-  if (known?.record === record && known.below === below && isSame(known.args, args)) return known.request;
-  const request = readRequest(record, args, below);
-  latest.set(loaders, { record, args, below, request });
-  return request;
-}
-
 /** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
-function readRequest(record: AnyRecord, args: ConnectionArguments, below: string | undefined): ListRequest {
+function readRequest(record: AnyRecord, args: ConnectionArguments, below?: string) {
   const { sort, filter, after, before, issues } = readList(record, args, args.filter ?? {}, below);
   if (issues.length > 0) throw validationFailed(issues);
   const { first, last } = args;
-  const page: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
-  if (after) page.after = after.id;
-  if (before) page.before = before.id;
-  if (last != null) page.backward = true;
+  const request: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
+  if (after) request.after = after.id;
+  if (before) request.before = before.id;
+  if (last != null) request.backward = true;
   if (sort !== DEFAULT_SORT) {
     const { field, descending } = sort;
-    page.order = { field, descending, afterValue: after?.value, beforeValue: before?.value };
+    request.order = { field, descending, afterValue: after?.value, beforeValue: before?.value };
   }
-  return { page, sort, filter };
+  return { request, sort, filter };
 }
 
 const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
@@ -174,57 +129,71 @@ export class Connection<T extends { id: Id }> {
   }
 }
 
-/** Reads a page of a list as a connection. */
-function connect<T extends { id: Id }>(
-  request: PageRequest,
-  source: ConnectionSource<T>,
-): MaybePromise<Connection<T>> {
-  return andThen(source.readPage(request), (page) => new Connection(page, request, source));
-}
-
 /** All records of a kind that match a filter, as a connection. */
 export function recordConnection<R extends AnyRecord>(
   record: R,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection<RecordOf<R>>> {
-  const { page: request, sort, filter: wanted } = readRequest(record, args, undefined);
+  const { request, sort, filter: wanted } = readRequest(record, args);
   const filter = wanted as FilterOf<R>;
-  return connect(request, {
-    record,
-    sort,
-    readPage: (page) => loaders.page(record, filter, page),
-    count: () => loaders.count(record, filter),
-  });
+  const readPage = (page: PageRequest) => loaders.page(record, filter, page);
+  const count = () => loaders.count(record, filter);
+  return andThen(
+    readPage(request),
+    (page) => new Connection(page, request, { record, sort, readPage, count }),
+  );
 }
 
-const without = (name: string, { [name]: _, ...others }: Readonly<Record<string, unknown>>) => others;
+function childLists(
+  record: AnyRecord,
+  field: string,
+  args: ConnectionArguments,
+  loaders: Loaders,
+): ChildLists {
+  const { request, sort, filter } = readRequest(record, args, field);
+  const { [field]: only, ...rest } = filter;
+  const read = (page: PageRequest) => loaders.pagesByParent(record, field as never, rest as never, page);
+  const count = () => loaders.countsByParent(record, field as never, rest as never);
+  return { record, field, args, request, sort, only, read, readPage: read(request), count };
+}
+
+const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
+  a.first === b.first &&
+  a.last === b.last &&
+  a.after === b.after &&
+  a.before === b.before &&
+  a.sort === b.sort &&
+  (a.filter === b.filter || isDeepStrictEqual(a.filter, b.filter));
+
+const EMPTY = { items: [], hasMore: false };
 
 /**
  * The records that refer to a parent by a field and match a filter, as a connection. The same lists of several
  * parents are read together.
  */
-export function childConnection<R extends AnyRecord>(
-  record: R,
-  field: FieldNameOf<R>,
+export function childConnection(
+  record: AnyRecord,
+  field: string,
   parent: Id,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
-): MaybePromise<Connection<RecordOf<R>>> {
-  const { page: request, sort, filter } = listRequest(record, args, field, loaders);
+): MaybePromise<Connection<{ id: Id }>> {
+  let lists = loaders.latest;
+  if (lists?.record !== record || lists.field !== field || !isSame(lists.args, args)) {
+    lists = childLists(record, field, args, loaders);
+    loaders.latest = lists;
+  }
+  const { request, sort, only, read, readPage, count } = lists;
   // Otherwise a hundred aliases could count the children of a hundred other parents.
-  if ((filter[field] ?? parent) !== parent)
-    return connect(request, {
-      record,
-      sort,
-      readPage: () => ({ items: [], hasMore: false }),
-      count: () => 0,
-    });
-  const rest = (filter[field] === undefined ? filter : without(field, filter)) as FilterOf<R>;
-  return connect(request, {
+  if ((only ?? parent) !== parent)
+    return new Connection(EMPTY, request, { record, sort, readPage: () => EMPTY, count: () => 0 });
+  // Written out: a spread here would take a third of the time of a nested query.
+  const source = {
     record,
     sort,
-    readPage: (page) => loaders.pageByParent(record, field, parent, rest, page),
-    count: () => loaders.countByParent(record, field, parent, rest),
-  });
+    readPage: (page: PageRequest) => read(page)(parent),
+    count: () => count()(parent),
+  };
+  return andThen(readPage(parent), (page) => new Connection(page, request, source));
 }

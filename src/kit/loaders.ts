@@ -7,6 +7,7 @@ import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/r
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
+import type { ConnectionArguments, Sort } from './list-arguments.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
@@ -44,6 +45,23 @@ interface Source {
 }
 
 type Load<T> = (id: Id) => MaybePromise<T>;
+
+/** The lists of one kind below parents, as the arguments of a field ask for them. */
+export interface ChildLists {
+  record: AnyRecord;
+  /** What refers to the parents. */
+  field: string;
+  args: ConnectionArguments;
+  request: PageRequest;
+  sort: Sort;
+  /** The only parent whose records match the filter, if it names one. */
+  only: unknown;
+  /** Reads the page that is asked for. */
+  readPage: Load<Page<{ id: Id }>>;
+  /** What reads another page. */
+  read(page: PageRequest): Load<Page<{ id: Id }>>;
+  count(): Load<number>;
+}
 
 /** What a loader reads. */
 interface Reading<T> {
@@ -132,10 +150,8 @@ export class Loaders {
   readonly #records: RecordLoader<never>[] = [];
   /** What belongs to parents, by what it is: one loader, and so one command, for each. */
   readonly #children = new Map<string, Load<unknown>>();
-  /** The latest list that was read for parents. */
-  #latest:
-    | { record: AnyRecord; field: string; request: PageRequest; filter: object; load: Load<unknown> }
-    | undefined;
+  /** The latest lists below parents: the rows of a page ask for the same ones one after the other. */
+  latest: ChildLists | undefined;
 
   constructor(tables: Tables, caller = INTERNAL_CALLER) {
     const turns = caller.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(caller)) : undefined;
@@ -214,59 +230,39 @@ export class Loaders {
     return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
-  /** Reads a page of the records that refer to a parent by a field. */
-  pageByParent<R extends AnyRecord>(
+  /** What reads a page of the records that refer to a parent by a field: the same page for all of them at once. */
+  pagesByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,
-    parent: Id,
     filter: FilterOf<R>,
     request: PageRequest,
-  ): MaybePromise<Page<RecordOf<R>>> {
-    // The rows of a page ask for the same list one after the other. To find it by its text took longer than all else.
-    const latest = this.#latest;
-    let load =
-      latest?.record === record &&
-      latest.field === field &&
-      latest.request === request &&
-      latest.filter === filter
-        ? latest.load
-        : undefined;
-    if (!load) {
-      const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-      const { caller, tables } = this.#from;
-      load = this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
-        read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request),
-        draw: (page) => {
-          drawPage(caller, page.items);
-          this.#recordLoader(record).add(page);
-        },
-      });
-      this.#latest = { record, field, request, filter, load };
-    }
-    return load(parent) as MaybePromise<Page<RecordOf<R>>>;
+  ): Load<Page<RecordOf<R>>> {
+    const { caller, tables } = this.#from;
+    const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
+    return this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
+      read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request),
+      draw: (page) => {
+        drawPage(caller, page.items);
+        this.#recordLoader(record).add(page);
+      },
+    });
   }
 
-  /** Counts the records that refer to a parent by a field. */
-  countByParent<R extends AnyRecord>(
-    record: R,
-    field: FieldNameOf<R>,
-    parent: Id,
-    filter: FilterOf<R>,
-  ): MaybePromise<number> {
+  /** What counts the records that refer to a parent by a field. */
+  countsByParent<R extends AnyRecord>(record: R, field: FieldNameOf<R>, filter: FilterOf<R>): Load<number> {
     const { caller, tables } = this.#from;
-    const load = this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
+    return this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
       read: (parents) =>
         this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
     });
-    return load(parent) as MaybePromise<number>;
   }
 
   /** The loader of what belongs to parents, by their id. */
-  #ofParents<T>(record: AnyRecord, field: string, what: string, reading: Reading<T>): Load<unknown> {
+  #ofParents<T>(record: AnyRecord, field: string, what: string, reading: Reading<T>): Load<T> {
     const key = `${record.index} ${field} ${what}`;
     const load = this.#children.get(key) ?? loaderFor<T>(this.#from, reading);
     this.#children.set(key, load);
-    return load;
+    return load as Load<T>;
   }
 
   #recordLoader<R extends AnyRecord>(record: R): RecordLoader<RecordOf<R>> {

@@ -22,11 +22,11 @@ import type { Resource, Route } from '../rows/route.ts';
 import { choicesSchema, type Shape, shapeOf } from '../rows/shape.ts';
 import { type EventType, eventTypesOf } from '../store/events.ts';
 import { builder } from './builder.ts';
-import { type ConnectionArguments, childConnection, recordConnection } from './connection.ts';
+import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { type Domain, deletionDescription, type SampleOf, uniquenessDescription } from './domain.ts';
 import { checkedBy } from './input-rules.ts';
-import { finder, findersOf, sortArgument, sortEnum } from './list-arguments.ts';
+import { type ConnectionArguments, finder, findersOf, sortArgument, sortEnum } from './list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from './node.ts';
 import { unchanged, write } from './write.ts';
 

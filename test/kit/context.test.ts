@@ -54,7 +54,7 @@ describe('reading', () => {
     const { loaders, meter } = contextOf(1);
     for (let n = 0; n < 3; n++) await loaders.page(Category, {}, { limit: 10 });
     expect([meter.left('entries'), meter.left('records')]).toEqual([97, allowanceOf('records', 1) - 3]);
-    await loaders.pageByParent(Pet, 'categoryId', id, {}, { limit: 10 });
+    await loaders.pagesByParent(Pet, 'categoryId', {}, { limit: 10 })(id);
     expect(meter.left('entries')).toBe(97);
     meter.draw('entries', 97);
     await expect((async () => loaders.page(Category, {}, { limit: 1 }))()).rejects.toThrow(
@@ -93,10 +93,10 @@ describe('reading', () => {
       });
       const { loaders, meter } = contextOf(1);
       const own = loaders.within(counting);
-      const { items } = await own.pageByParent(Pet, 'categoryId', id, {}, { limit: 20 });
+      const { items } = await own.pagesByParent(Pet, 'categoryId', {}, { limit: 20 })(id);
       expect(items.map((pet) => pet.id)).toEqual(pets);
       const pages = await Promise.all(
-        pets.map((pet) => own.pageByParent(Order, 'petId', pet, {}, { limit: 5 })),
+        pets.map((pet) => own.pagesByParent(Order, 'petId', {}, { limit: 5 })(pet)),
       );
       expect(pages.map((page) => page.items[0]!.petId)).toEqual(pets);
       expect(meter.left('entries')).toBe(100 - 20 - 20);
