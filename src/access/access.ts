@@ -3,7 +3,7 @@ import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AccessStore, ApiKey, Store } from '../store/store.ts';
+import type { ApiKey, ApiKeyStore, Store } from '../store/store.ts';
 import { toRetryAfter } from '../store/usage.ts';
 import { AddressGuard } from './address-guard.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
@@ -132,7 +132,7 @@ export class Access {
    * @returns null if the key is not valid
    * @throws UNAVAILABLE if the store cannot be read
    */
-  principalOf(key: string, store: AccessStore): MaybePromise<Principal | null> {
+  principalOf(key: string, store: ApiKeyStore): MaybePromise<Principal | null> {
     const readAt = this.#clock.monotonic();
     const known = this.#known(this.#byKey.get(key), readAt);
     if (known) return known;
@@ -177,7 +177,7 @@ export class Access {
   rejection(
     { apiKey, address, query }: Pick<Caller, 'apiKey' | 'address' | 'query'>,
     isKeyValid: boolean,
-    store: AccessStore,
+    store: ApiKeyStore,
   ): MaybePromise<AppError> {
     if (!this.#addressGuard.take(address)) {
       const { resetAt } = this.#addressGuard.view(address);

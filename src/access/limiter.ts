@@ -1,6 +1,13 @@
 import { lruCache } from '../foundation/cache.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AccessStore, Charge, ChargeOutcome, ChargeResult, Limits, UsageState } from '../store/store.ts';
+import type {
+  Charge,
+  ChargeOutcome,
+  ChargeResult,
+  LimiterStore,
+  Limits,
+  UsageState,
+} from '../store/store.ts';
 import { banDuration, DAY, MINUTE, toRetryAfter } from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 
@@ -40,7 +47,7 @@ export class Limiter {
    * @param now milliseconds since 1970
    * @throws UNAVAILABLE if the store cannot be reached
    */
-  charge(store: AccessStore, principal: Principal, cost: number, now: number): MaybePromise<Decision> {
+  charge(store: LimiterStore, principal: Principal, cost: number, now: number): MaybePromise<Decision> {
     const charge = { apiKeyId: principal.id, limits: principal.limits, cost, now };
     const result = store.charge(charge);
     return result instanceof Promise

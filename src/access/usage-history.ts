@@ -1,10 +1,9 @@
 import { formatDate } from '../foundation/instant.ts';
 import type {
-  Store,
   UsageDay,
+  UsageHistoryStore,
   UsageOperation,
   UsageRow,
-  UsageTotal,
   UsageTransport,
 } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
@@ -32,7 +31,7 @@ interface KeyCounts {
  * FLUSH_INTERVAL}, so that a kill costs at most that much of it.
  */
 export class UsageHistory {
-  readonly #store: Pick<Store, 'addUsage' | 'usageDays' | 'usageTotals'>;
+  readonly #store: UsageHistoryStore;
   readonly #report: (error: unknown) => void;
   #counts = new Map<string, KeyCounts>();
   #flushing: Promise<void> = Promise.resolve();
@@ -41,10 +40,7 @@ export class UsageHistory {
   #day = { start: 0, date: formatDate(0) };
 
   /** @param report receives errors of adding in the background, which is tried again */
-  constructor(
-    store: Pick<Store, 'addUsage' | 'usageDays' | 'usageTotals'>,
-    report: (error: unknown) => void,
-  ) {
+  constructor(store: UsageHistoryStore, report: (error: unknown) => void) {
     this.#store = store;
     this.#report = report;
   }
@@ -76,13 +72,8 @@ export class UsageHistory {
   }
 
   /** The days of a key with use, oldest first, both ends included, up to this moment. @throws UNAVAILABLE */
-  async totals(apiKeyId: string, from: string, to: string): Promise<UsageTotal[]> {
-    await this.flush();
-    return this.#store.usageTotals(apiKeyId, from, to);
-  }
-
-  /** What was done on days that `totals` gave. @throws UNAVAILABLE */
   async days(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
+    await this.flush();
     return (await this.#store.usageDays(apiKeyId, from, to)).map(summarised);
   }
 

@@ -1,9 +1,9 @@
 import type { Id } from '../foundation/id.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
-import type { AccessStore, IdempotentCall } from './store.ts';
+import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
+import type { LimiterStore } from './store.ts';
 import type { TableReads } from './table.ts';
-import type { Webhook, WebhookStore } from './webhooks.ts';
 
 /** Values of some fields, by field. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -38,43 +38,26 @@ export interface Rows extends TableReads<AnyRecord> {
   delete(record: Stored): Promise<void>;
 }
 
-/** The webhooks within a transaction. */
-export interface WebhookRows {
-  /** How many a key has. Nobody else adds one to them until the transaction ends. */
-  count(apiKeyId: string): Promise<number>;
-  find(apiKeyId: string, id: string): Promise<Webhook | null>;
-  insert(webhook: Webhook): Promise<void>;
-  /** @param before as it was read in this transaction @param after has the same progress, or replaces it */
-  replace(before: Webhook, after: Webhook): Promise<void>;
-  /** @param webhook as it was read in this transaction */
-  delete(webhook: Webhook): Promise<void>;
-}
-
-/** A call that was answered before. */
-export interface KeptOutcome {
-  fingerprint: string;
-  /** JSON. */
-  value: string;
-}
-
 /** What the work of a transaction uses. Of no use once the work has ended. */
 export interface EngineTransaction {
   rows(record: AnyRecord): Rows;
-  readonly webhooks: WebhookRows;
-  /** The kept outcome of an idempotent call that has not expired. */
-  outcome(call: IdempotentCall): Promise<KeptOutcome | null>;
-  /** Keeps the outcome of a call until it expires, instead of an expired one. @param value JSON */
-  keepOutcome(call: IdempotentCall, value: string): Promise<void>;
+  objects<T>(kind: ObjectKind<T>): Objects<T>;
 }
 
 /**
- * What a database has to do for the store: rows, transactions, ids and a feed of what changed, and the keys, usage,
- * documents and webhooks. Each change of a record is one event (`eventOf`), in the order of commitment.
+ * What a database has to do for the store: rows, objects, transactions, ids, a feed of what changed, and the charges of
+ * the limiter. Each change of a record is one event (`eventOf`), in the order of commitment.
  */
-export interface Engine extends AccessStore, EventStore, WebhookStore {
+export interface Engine extends EventStore, LimiterStore {
   readonly engine: 'sqlite' | 'mongodb';
+  /** Whether only one process at a time serves the database. */
+  readonly isExclusive: boolean;
   /** The records of one kind as they are committed. */
   reads(record: AnyRecord): TableReads<AnyRecord>;
+  /** The objects of one kind as they are committed. */
+  objects<T>(kind: ObjectKind<T>): ObjectReads<T>;
+  /** The database's clock, in milliseconds since 1970. */
+  now(): Promise<number>;
   /**
    * Commits all that `work` writes, or nothing if it throws. What it has read to decide is unchanged at the commit:
    * otherwise the engine takes it back and runs it again, also if an id or a unique combination was taken meanwhile.

@@ -1,4 +1,4 @@
-import { idempotencyKeyReused, notFound, tooManyWebhooks, unknownReferences } from '../foundation/errors.ts';
+import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../foundation/instant.ts';
@@ -11,12 +11,16 @@ import {
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
+import { API_KEYS, apiKeysOver } from './api-keys.ts';
 import { idTaken, notUnique, stillReferred } from './conflicts.ts';
 import type { Engine, EngineTransaction, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
+import type { ObjectKind } from './objects.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Table, TableReads, TableWrites } from './table.ts';
-import type { Webhook, WebhookWrites } from './webhooks.ts';
+import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
+import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
+import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhook-rules.ts';
 
 /**
  * The store over an engine: the rules of a record, which stand here once for all engines. An operation with several
@@ -45,10 +49,14 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
       engine.transaction((transaction) => write(new RecordWrites(record, transaction, records))),
     );
   }
-  const { reads: _, transaction, ...rest } = engine;
+  const { transaction } = engine;
 
   return {
-    ...rest,
+    ...engine,
+    ...apiKeysOver(engine),
+    ...usageHistoryOver(engine),
+    ...documentsOver(engine),
+    ...webhooksOver(engine),
     table: ({ index }) => tables[index] as unknown as Table<never>,
     webhookWrites: webhookWritesOf(transaction),
     transaction: (work) => transaction((own) => work(within(own)), true),
@@ -72,53 +80,45 @@ const tableOf = (
   remove: (id, check) => run((writes) => writes.remove(id, check)),
 });
 
-/** A transaction, which is asked each time, because it may have ended. */
-type OwnWebhooks = Pick<EngineTransaction, 'webhooks'>;
-
-/** @param run runs a write in its transaction */
-function webhookWritesOf(run: <T>(write: (own: OwnWebhooks) => Promise<T>) => Promise<T>): WebhookWrites {
-  const existing = async (own: OwnWebhooks, apiKeyId: string, id: string): Promise<Webhook> => {
-    const webhook = await own.webhooks.find(apiKeyId, id);
-    if (!webhook) throw notFound('webhook', id);
-    return webhook;
-  };
-  return {
-    createWebhook: (webhook, max) =>
-      run(async (own) => {
-        if ((await own.webhooks.count(webhook.apiKeyId)) >= max) throw tooManyWebhooks(max);
-        await own.webhooks.insert(webhook);
-        return webhook;
-      }),
-    changeWebhook: (apiKeyId, id, change) =>
-      run(async (own) => {
-        const before = await existing(own, apiKeyId, id);
-        const after = { ...before, ...change(before), version: before.version + 1 };
-        await own.webhooks.replace(before, after);
-        return after;
-      }),
-    deleteWebhook: (apiKeyId, id, check) =>
-      run(async (own) => {
-        const webhook = await existing(own, apiKeyId, id);
-        check?.(webhook);
-        await own.webhooks.delete(webhook);
-        return id;
-      }),
-  };
+/** The outcome of a call that succeeded. */
+interface KeptOutcome {
+  call: string;
+  fingerprint: string;
+  value: unknown;
+  expiresAt: number;
 }
+
+const OUTCOMES: ObjectKind<KeptOutcome> = {
+  name: 'idempotency',
+  keyOf: ({ call }) => call,
+  expiresAt: ({ expiresAt }) => expiresAt,
+};
+
+/** All kinds of objects that a store has. */
+export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
+  API_KEYS,
+  USAGE_HISTORY,
+  DOCUMENTS,
+  WEBHOOKS,
+  WEBHOOK_COUNTS,
+  OUTCOMES,
+];
 
 /** Runs a call once per idempotency key, atomically with what it writes. A refusal is not kept. */
 async function once<T>(
   transaction: EngineTransaction,
-  call: IdempotentCall,
+  { apiKeyId, idempotencyKey, fingerprint, now, keepFor }: IdempotentCall,
   work: () => Promise<T>,
 ): Promise<Outcome<T>> {
-  const kept = await transaction.outcome(call);
-  if (kept) {
-    if (kept.fingerprint !== call.fingerprint) throw idempotencyKeyReused();
-    return { replayed: true, value: JSON.parse(kept.value) };
+  const outcomes = transaction.objects(OUTCOMES);
+  const call = `${apiKeyId} ${idempotencyKey}`;
+  const [kept] = await outcomes.get([call]);
+  if (kept && kept.expiresAt > now) {
+    if (kept.fingerprint !== fingerprint) throw idempotencyKeyReused();
+    return { replayed: true, value: kept.value as T };
   }
   const value = await work();
-  await transaction.keepOutcome(call, JSON.stringify(value));
+  await outcomes.put([{ call, fingerprint, value, expiresAt: now + keepFor }]);
   return { replayed: false, value };
 }
 

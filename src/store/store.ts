@@ -140,11 +140,6 @@ export interface UsageRow extends UsageOperation {
   date: string;
 }
 
-/** The sum of what a key did on a day. */
-export interface UsageTotal extends Pick<UsageOperation, 'requests' | 'units' | 'refused'> {
-  date: string;
-}
-
 /** What keys did in the past. Days are kept for a quarter of a year (`access/usage-history.ts`). */
 export interface UsageHistoryStore {
   /**
@@ -155,8 +150,6 @@ export interface UsageHistoryStore {
   addUsage(rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void>;
   /** The days of a key with use, oldest first. Both dates are included. */
   usageDays(apiKeyId: string, from: string, to: string): Promise<UsageDay[]>;
-  /** The same days without their operations: a quarter of a year can have ten thousand rows. */
-  usageTotals(apiKeyId: string, from: string, to: string): Promise<UsageTotal[]>;
 }
 
 /** A GraphQL document that keys can be bound to. */
@@ -189,7 +182,7 @@ export interface DocumentStore {
   ): Promise<void>;
 }
 
-export interface AccessStore extends UsageHistoryStore, DocumentStore {
+export interface ApiKeyStore {
   /** The key with this secret, even if revoked or expired; null if there is none. */
   apiKeyBySecretHash(hash: string): Promise<ApiKey | null>;
   createApiKey(key: ApiKey): Promise<void>;
@@ -206,6 +199,10 @@ export interface AccessStore extends UsageHistoryStore, DocumentStore {
    * revoked.
    */
   rotateApiKey(id: string, secret: ApiKeySecret, othersExpireAt: number): Promise<ApiKey | null>;
+}
+
+/** The limiter's usage of keys. */
+export interface LimiterStore {
   /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
   charge(charge: Charge): Promise<ChargeResult>;
   /** The last stored usage of each key; null if there is none yet. */
@@ -224,7 +221,14 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
  * several errors, it has the first in this order and nothing is written: existence (404), precondition (412),
  * references (422), conflicts (409).
  */
-export interface Store extends Transaction, AccessStore, EventStore, WebhookStore {
+export interface Store
+  extends Transaction,
+    ApiKeyStore,
+    LimiterStore,
+    UsageHistoryStore,
+    DocumentStore,
+    EventStore,
+    WebhookStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key. Its writes and its value are stored atomically; if it throws, neither is.

@@ -20,7 +20,6 @@ beforeEach(() => {
       added.push(given);
     },
     usageDays: async () => [],
-    usageTotals: async () => [],
   };
   history = new UsageHistory(store, (error) => reported.push(error));
 });

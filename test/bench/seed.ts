@@ -4,7 +4,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import type { AccessStore, Limits, Store } from '../../src/store/store.ts';
+import type { ApiKeyStore, Limits, Store } from '../../src/store/store.ts';
 import { removeData } from './harness.ts';
 
 const CATEGORIES = 50;
@@ -57,7 +57,7 @@ export async function seed(store: Store, pets: number): Promise<string> {
 }
 
 /** Creates a key of the Enterprise plan, by default one that the limiter counts but never refuses. */
-export async function unlimitedKey(store: AccessStore, limits: Limits = NO_LIMITS): Promise<string> {
+export async function unlimitedKey(store: ApiKeyStore, limits: Limits = NO_LIMITS): Promise<string> {
   const { key, apiKey } = newApiKey({ name: 'bench', plan: 'enterprise', limits, now: Date.now() });
   await store.createApiKey(apiKey);
   return key;

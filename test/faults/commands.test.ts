@@ -146,12 +146,14 @@ describe.runIf(binary)('failing MongoDB commands', () => {
       await fail(['commitTransaction'], UNAUTHORIZED, 1);
       await expect((async () => write())()).rejects.toThrow();
       expect(await store.documents('app')).toEqual([]);
-      expect(await store.usageTotals('k', row.date, row.date)).toEqual([]);
+      expect(await store.usageDays('k', row.date, row.date)).toEqual([]);
     }
     await store.addDocuments(documents);
     await store.addUsage(rows, { k: 5 });
     expect((await store.documents('app')).map(({ id }) => id)).toEqual(['a', 'b']);
-    expect(await store.usageTotals('k', row.date, row.date)).toMatchObject([{ requests: 1, units: 2 }]);
+    expect((await store.usageDays('k', row.date, row.date))[0]!.operations).toMatchObject([
+      { requests: 1, units: 2 },
+    ]);
   });
 
   it('waits for slow commands', { timeout: 60_000 }, async () => {

@@ -236,11 +236,14 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
   };
   const listed = async () => (await call(second, `/webhooks/${id}/attempts`)).json;
   /** Ends the claims, as if the time had passed in the database. */
-  const age = () =>
-    (second.store as MongoStore).client
-      .db()
-      .collection('webhooks')
-      .updateMany({}, { $set: { lockedUntil: Date.now() } });
+  const age = async () => {
+    const webhooks = (second.store as MongoStore).client.db().collection<{ value: string }>('webhooks');
+    for (const { _id, value } of await webhooks.find().toArray()) {
+      const { claim, ...webhook } = JSON.parse(value);
+      const aged = JSON.stringify({ ...webhook, claim: { ...claim, until: Date.now() } });
+      await webhooks.updateOne({ _id }, { $set: { value: aged } });
+    }
+  };
   /** Waits until what was received last is acknowledged and saved. */
   const saved = () =>
     expect

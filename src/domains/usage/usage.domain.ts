@@ -1,14 +1,13 @@
-import { MAX_OPERATIONS } from '../../access/usage-history.ts';
+import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
 import { choice, choices, DATE_RULE, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { parseDate } from '../../foundation/instant.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import type { QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
-import type { UsageDay, UsageOperation, UsageTotal } from '../../store/store.ts';
+import type { UsageDay, UsageOperation } from '../../store/store.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
@@ -53,20 +52,14 @@ const Operation = {
 
 const OperationType = declaredType<UsageOperation>(Operation);
 
-/** A day of a range, the operations of which are read once for all of its days. */
-type ReadDay = UsageTotal & { operations(): MaybePromise<readonly UsageOperation[]> };
-
-const DayType = declaredType<ReadDay>(Day, (t) => ({
+const DayType = declaredType<UsageDay & Omit<UsageOperation, 'operation' | 'transport'>>(Day, (t) => ({
   operations: t.field({
     type: [OperationType],
     description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
     extensions: { maxItems: MAX_OPERATIONS },
-    resolve: (day) => day.operations() as MaybePromise<UsageOperation[]>,
+    resolve: ({ operations }) => [...operations],
   }),
 }));
-
-const countOperations = (days: readonly UsageDay[]): number =>
-  days.reduce((sum, { operations }) => sum + operations.length, 0);
 
 builder.queryField('usage', (t) =>
   t.field({
@@ -79,19 +72,8 @@ builder.queryField('usage', (t) =>
     extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
     resolve: async (_root, args, { history, loaders, principal: { id }, now }) => {
       const { from, to } = rangeOf(args, now());
-      const totals = await loaders.list(() => history.totals(id, from, to));
-      const read = async () => {
-        const days = await loaders.list(() => history.days(id, from, to), countOperations);
-        return new Map(days.map((day) => [day.date, day.operations]));
-      };
-      let known: ReturnType<typeof read> | undefined;
-      return totals.map((total) => ({
-        ...total,
-        operations: () => {
-          known ??= read();
-          return known.then((operations) => operations.get(total.date) ?? []);
-        },
-      }));
+      const days = await loaders.list(() => history.days(id, from, to));
+      return days.map((day) => ({ ...day, ...sumOf(day.operations) }));
     },
   }),
 );

@@ -1,4 +1,4 @@
-import type { BulkWriteOptions, Collection, Document, Filter, FindOptions, IndexDescription } from 'mongodb';
+import type { Collection, Document, Filter, FindOptions, IndexDescription } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 
 /** A collection and the indexes that its queries need. */
@@ -16,11 +16,6 @@ export const toKey = (id: Id): Key => BigInt(id);
 /** Converts a database key to an id of the port. */
 export const toId = (key: Key | number): Id => String(key);
 
-/** A document of anything but records. */
-export interface StoredDocument extends Document {
-  _id: string;
-}
-
 /** The values of a document as the port has them: times in milliseconds, and int64 as numbers. */
 export function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
@@ -28,23 +23,6 @@ export function plain(value: unknown): unknown {
   if (value instanceof Date) return value.getTime();
   if (Array.isArray(value)) return value.map(plain);
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
-}
-
-/** A time as documents have it. */
-export const dateOf = (time: number | undefined): Date | undefined =>
-  time === undefined ? undefined : new Date(time);
-
-/** Moves the `lastUsedAt` of documents forwards. */
-export async function touch(
-  collection: Collection<StoredDocument>,
-  uses: readonly (readonly [_id: string, lastUsedAt: number])[],
-  options: BulkWriteOptions,
-): Promise<void> {
-  if (uses.length === 0) return;
-  const writes = uses.map(([_id, time]) => ({
-    updateOne: { filter: { _id }, update: { $max: { lastUsedAt: new Date(time) } } },
-  }));
-  await collection.bulkWrite(writes, { ...options, ordered: false });
 }
 
 /** Whether a collection has a document that matches. */

@@ -1,19 +1,21 @@
 import type { AnyBulkWriteOperation, CreateIndexesOptions, Document } from 'mongodb';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
-import { apiKeysCollection } from './api-keys.ts';
+import { OBJECT_KINDS } from '../rules.ts';
 import { codecOf, collectionOf, foldedFieldsOf, type RecordDocument } from './codec.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate, ignoreExisting } from './errors.ts';
 import { countersCollection } from './ids.ts';
+import { objectsCollection } from './objects.ts';
 import { locksCollection } from './rows.ts';
-import { idempotencyCollection, sessionsCollection } from './transactions.ts';
-import { documentsCollection } from './trusted-documents.ts';
-import { usageCollection, usageHistoryCollection } from './usage.ts';
-import { webhooksCollection } from './webhooks.ts';
+import { sessionsCollection } from './transactions.ts';
+import { usageCollection } from './usage.ts';
 
 /** Changes a database of one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
+
+/** The first layout that this program knows. */
+const FIRST = 2;
 
 /** The migration to each layout after the first, in order. */
 const MIGRATIONS: readonly Migration[] = [];
@@ -36,15 +38,11 @@ export async function refuseUnfinishedImport(database: Database): Promise<void> 
 
 const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefinition[] => [
   ...records.map(collectionOf),
-  apiKeysCollection,
+  ...OBJECT_KINDS.map(objectsCollection),
   usageCollection,
-  usageHistoryCollection,
-  documentsCollection,
-  idempotencyCollection,
   countersCollection,
   locksCollection,
   sessionsCollection,
-  webhooksCollection,
 ];
 
 /** The wire version of MongoDB 6.0: $lookup from sharded collections (5.1), the time in change events. */
@@ -69,18 +67,18 @@ export async function prepareLayout(
   if (hello.maxWireVersion < WIRE_VERSION) throw new Error('MongoDB 6.0 or later is required.');
   const { db, options } = database;
   const layouts = db.collection<LayoutDocument>('layout');
-  const latest = migrations.length + 1;
+  const latest = FIRST + migrations.length;
   const collections = collectionsOf(records);
   // In this order, because another instance may create the collections, after it has recorded the layout.
   const names = collections.map(({ name }) => name);
   const hasData = await db.listCollections({ name: { $in: names } }).hasNext();
   const recorded = await layouts.findOne({ _id: 'layout' }, options);
   const version = recorded?.version ?? (hasData ? undefined : latest);
-  if (version === undefined || version < 1 || version > latest)
+  if (version === undefined || version < FIRST || version > latest)
     throw new Error(
       `The database ${db.databaseName} has layout ${version ?? 'none'}, which this version of the gateway does not know (it has ${latest}). Nothing was changed.`,
     );
-  for (const migrate of migrations.slice(version - 1)) await migrate(database);
+  for (const migrate of migrations.slice(version - FIRST)) await migrate(database);
   if (recorded?.version !== latest)
     await layouts
       .updateOne({ _id: 'layout' }, { $max: { version: latest } }, { ...options, upsert: true })

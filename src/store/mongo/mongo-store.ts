@@ -4,17 +4,15 @@ import type { Engine, EngineTransaction } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import type { TableReads } from '../table.ts';
-import { mongoApiKeys } from './api-keys.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { createIds, prepareIds } from './ids.ts';
 import { prepareLayout, refuseUnfinishedImport } from './layout.ts';
+import { objectsOf } from './objects.ts';
 import { RecordReads } from './reads.ts';
 import { createLocks, MongoRows } from './rows.ts';
-import { type Attempt, createTransactions, mongoOutcomes } from './transactions.ts';
-import { mongoDocuments } from './trusted-documents.ts';
-import { mongoUsage, mongoUsageHistory } from './usage.ts';
-import { mongoWebhooks } from './webhooks.ts';
+import { type Attempt, createTransactions } from './transactions.ts';
+import { mongoUsage } from './usage.ts';
 
 export type { MongoOptions } from './database.ts';
 
@@ -53,10 +51,9 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 
 function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { client, db, execute } = database;
-  const { run, together, close } = createTransactions(database);
+  const { run, close } = createTransactions(database);
   const [ids, locks] = [createIds(database), createLocks(database)];
   const { stopFollowing, ...events } = mongoEvents(database, records);
-  const webhooks = mongoWebhooks(database);
 
   const within = (attempt: Attempt): EngineTransaction => {
     const opened: MongoRows[] = [];
@@ -65,22 +62,19 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
         opened[record.index] ??= new MongoRows(database, record, attempt, ids, locks);
         return opened[record.index]!;
       },
-      webhooks: webhooks.rows(attempt),
-      ...mongoOutcomes(database, attempt),
+      objects: (kind) => objectsOf(database, kind, attempt),
     };
   };
 
   return {
     engine: 'mongodb',
+    isExclusive: false,
     reads(record) {
       const { cached, ...reads } = new RecordReads(database, record) as TableReads<AnyRecord>;
       return { ...executed(database, reads as unknown as Methods), cached } as TableReads<AnyRecord>;
     },
-    ...executed(database, mongoApiKeys(database)),
+    objects: (kind) => executed(database, objectsOf(database, kind) as unknown as Methods) as never,
     ...executed(database, mongoUsage(database)),
-    ...executed(database, mongoUsageHistory(database, together)),
-    ...executed(database, mongoDocuments(database, together)),
-    ...executed(database, webhooks.reads),
     ...executed(database, events),
     transaction: (work, several = false) =>
       execute(() =>
@@ -89,6 +83,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
           return await work(within(attempt));
         }),
       ),
+    now: () => execute(async () => (await db.admin().command({ hello: 1 })).localTime.getTime()),
     ping: () =>
       execute(async () => {
         await db.command({ ping: 1 });

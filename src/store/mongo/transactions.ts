@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Binary, ClientSession } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
-import type { EngineTransaction } from '../engine.ts';
 import { inTurn, type Send } from './batching.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { CallOptions, Database } from './database.ts';
@@ -132,9 +131,6 @@ export interface Attempt extends Access {
   readonly created: Set<string>;
 }
 
-/** Makes several writes all or none. */
-export type Together = (work: (options: CallOptions) => Promise<unknown>) => Promise<void>;
-
 const FIRST_PAUSE = 2;
 const MAX_PAUSE = 100;
 
@@ -212,13 +208,6 @@ export function createTransactions(database: Database) {
   return {
     run,
 
-    together: (async (work) => {
-      await run(async (attempt) => {
-        await attempt.begin();
-        await work(attempt.options);
-      });
-    }) satisfies Together,
-
     close: (): Promise<void> => sessions.close(),
   };
 }
@@ -226,39 +215,3 @@ export function createTransactions(database: Database) {
 /** Whether work has lost to a concurrent write and nothing of it was written. */
 const isConflict = (error: unknown): boolean =>
   error instanceof WriteConflict || isDuplicateKey(error) || (isTransient(error) && !isCommitUnknown(error));
-
-interface IdempotencyDocument {
-  _id: { apiKeyId: string; idempotencyKey: string };
-  fingerprint: string;
-  /** JSON text, because BSON would alter some values. */
-  value: string;
-  expiresAt: Date;
-}
-
-export const idempotencyCollection: CollectionDefinition = {
-  name: 'idempotency',
-  indexes: [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }],
-};
-
-/**
- * The kept outcomes of idempotent calls. Of parallel duplicates, all but one conflict, and then find the outcome of
- * that one.
- */
-export function mongoOutcomes({ db }: Database, attempt: Attempt) {
-  const outcomes = db.collection<IdempotencyDocument>(idempotencyCollection.name);
-  return {
-    async outcome({ apiKeyId, idempotencyKey, now }) {
-      await attempt.begin();
-      const _id = { apiKeyId, idempotencyKey };
-      const kept = await attempt.send(() => outcomes.findOne({ _id }, attempt.options));
-      // The database removes a document only within a minute after it has expired.
-      return kept && kept.expiresAt.getTime() > now ? kept : null;
-    },
-
-    async keepOutcome({ apiKeyId, idempotencyKey, fingerprint, now, keepFor }, value) {
-      const _id = { apiKeyId, idempotencyKey };
-      const kept = { fingerprint, value, expiresAt: new Date(now + keepFor) };
-      await attempt.send(() => outcomes.replaceOne({ _id }, kept, { ...attempt.options, upsert: true }));
-    },
-  } satisfies Pick<EngineTransaction, 'outcome' | 'keepOutcome'>;
-}

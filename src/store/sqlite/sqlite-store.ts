@@ -5,16 +5,14 @@ import type { Engine, EngineTransaction, Rows } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { OnMigrated, Store } from '../store.ts';
 import type { TableReads } from '../table.ts';
-import { apiKeys } from './api-keys.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
 import { createFile, fileInUse, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
+import { type Gate, objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { SqliteTable } from './table.ts';
-import { documentLists } from './trusted-documents.ts';
-import { usageHistory, usageLedger } from './usage.ts';
-import { webhooks } from './webhooks.ts';
+import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 
 export interface SqliteOptions {
@@ -42,8 +40,6 @@ export interface SqliteOptions {
 const CACHE_SIZE = 10_000;
 /** How often it is looked whether a tool has written, in milliseconds. Every write looks too. */
 const CATCH_UP_INTERVAL = 200;
-/** Expired outcomes removed per new one: more than one, so that the table shrinks. */
-const PURGED_PER_CALL = 4;
 
 /**
  * Opens the store over the embedded engine. Returned records must not be modified, because they are cached.
@@ -59,14 +55,18 @@ function openEngine(options: SqliteOptions): Engine {
   const writer = new Writer(db);
   const events = eventLog(db, writer, now);
   const context = { db, writer, append: events.append };
+  /** What is read alone is committed: it waits for the end of a transaction that is open. */
+  const committed: Gate = () => (writer.isOpen ? writer.closed() : undefined);
   const tables: SqliteTable[] = [];
   const reads: TableReads<AnyRecord>[] = [];
   for (const record of records) {
     const table = new SqliteTable(context, record, cacheSizes[record.plural] ?? CACHE_SIZE);
     tables[record.index] = table;
-    reads[record.index] = committedReads(table, writer);
+    // Cached records spare what is read again and again all of this.
+    reads[record.index] = gated(committed, table, (id) =>
+      writer.isOpen ? undefined : (table.cached(id) as never),
+    );
   }
-  const { reads: webhookStore, rows: webhookRows } = webhooks(db, writer);
   const usage = usageLedger(db, writer);
   const catchUp = () => {
     try {
@@ -80,21 +80,19 @@ function openEngine(options: SqliteOptions): Engine {
 
   return {
     engine: 'sqlite',
+    isExclusive: true,
     reads: ({ index }) => reads[index]!,
-    transaction: (work, several) =>
-      writer.write(() => work(transactionOf(db, writer, tables, webhookRows)), several),
+    objects: (kind) => objectsOf(db, kind, now, committed),
+    now: async () => now(),
+    transaction: (work, several) => writer.write(() => work(transactionOf(db, writer, tables, now)), several),
     ...events.store,
-    ...apiKeys(db, writer),
-    ...usageHistory(db, writer, now),
-    ...documentLists(db, writer),
-    ...webhookStore,
     ...usage.store,
     async ping() {
       db.checkFile();
       // A disk that was full may have room again, for more than the smallest of writes.
       if (writer.failure) {
         await writer.write(() =>
-          db.run(`insert or replace into idempotency values ('', '', '', ?, 0)`, ['-'.repeat(65_536)]),
+          db.run(`insert or replace into stored_objects values ('', '', ?, 0)`, ['-'.repeat(65_536)]),
         );
         writer.failure = undefined;
       }
@@ -150,10 +148,10 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
   }
 }
 
-/** A table as the port has it: asynchronous, and behind a gate that may wait or throw. */
+/** A table as the port has it: asynchronous, and behind a gate. */
 interface Gated {
   table: SqliteTable;
-  gate(): Promise<void> | undefined;
+  gate: Gate;
 }
 
 const READS = ['byIds', 'page', 'pagesByParent', 'count', 'countsByParent'] as const;
@@ -170,63 +168,27 @@ const GATED = Object.fromEntries(
   ]),
 );
 
-const gated = (gate: Gated['gate'], table: SqliteTable, cached: Rows['cached']): Rows =>
+const gated = (gate: Gate, table: SqliteTable, cached: Rows['cached']): Rows =>
   Object.assign(Object.create(GATED), { gate, table, cached });
-
-/** What is committed: reads wait for the end of a transaction that is open. */
-const committedReads = (table: SqliteTable, writer: Writer): TableReads<AnyRecord> =>
-  gated(
-    () => (writer.isOpen ? writer.closed() : undefined),
-    table,
-    // Spares what is read again and again all of the above.
-    (id) => (writer.isOpen ? undefined : (table.cached(id) as never)),
-  );
 
 /** The transaction of the work that is running. All of it throws UNAVAILABLE once that has ended, by taking too long. */
 function transactionOf(
   db: SqliteConnection,
   writer: Writer,
   tables: readonly SqliteTable[],
-  webhookRows: EngineTransaction['webhooks'],
+  now: () => number,
 ): EngineTransaction {
   const { turn } = writer;
   const use = (): undefined => {
     if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
   };
   return {
-    get webhooks() {
-      use();
-      return webhookRows;
-    },
-
     rows({ index }) {
       const table = tables[index]!;
       return gated(use, table, (id) => table.cached(id) as never);
     },
 
-    async outcome({ apiKeyId, idempotencyKey, now }) {
-      use();
-      const kept = db.get(
-        `select fingerprint, value from idempotency
-         where api_key_id = ? and idempotency_key = ? and expires_at > ?`,
-        [apiKeyId, idempotencyKey, now],
-      ) as [string, string] | undefined;
-      return kept ? { fingerprint: kept[0], value: kept[1] } : null;
-    },
-
-    async keepOutcome({ apiKeyId, idempotencyKey, fingerprint, now, keepFor }, value) {
-      use();
-      db.run('insert or replace into idempotency values (?, ?, ?, ?, ?)', [
-        ...[apiKeyId, idempotencyKey, fingerprint, value],
-        now + keepFor,
-      ]);
-      db.run(
-        `delete from idempotency where rowid in (
-           select rowid from idempotency where expires_at <= ? order by expires_at limit ${PURGED_PER_CALL}
-         )`,
-        [now],
-      );
-    },
+    objects: (kind) => objectsOf(db, kind, now, use),
   };
 }
 

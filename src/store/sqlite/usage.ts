@@ -1,7 +1,5 @@
-import { formatDate } from '../../foundation/instant.ts';
-import type { AccessStore, UsageDay, UsageState, UsageTotal } from '../store.ts';
-import { chargeUsage, DAY, HISTORY_KEPT, initialUsage } from '../usage.ts';
-import { rowsOf } from './columns.ts';
+import type { LimiterStore, UsageState } from '../store.ts';
+import { chargeUsage, initialUsage } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
@@ -52,7 +50,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     timer ??= setTimeout(flushed, FLUSH_AFTER).unref();
   };
 
-  const store: Pick<AccessStore, 'charge' | 'usage'> = {
+  const store: LimiterStore = {
     async charge(charge) {
       const { apiKeyId } = charge;
       const before = known(apiKeyId) ?? initialUsage();
@@ -70,56 +68,4 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
   /** Saves one last time. */
   const close = () => flush().finally(() => clearTimeout(timer));
   return { store, close };
-}
-
-const OPERATION = ['operation', 'transport', 'requests', 'units', 'refused'];
-const { object: operation } = rowsOf('usage_days', OPERATION);
-const USAGE_DAYS = rowsOf('usage_days', ['apiKeyId', 'date', ...OPERATION]);
-
-/** The history of what keys did: a row for each key, day, operation and transport. */
-export function usageHistory(db: SqliteConnection, writer: Writer, now: () => number) {
-  let removedUntil = '';
-
-  /** Days expire once a day. */
-  const removeExpired = (): void => {
-    const first = formatDate(now() - HISTORY_KEPT * DAY);
-    if (first === removedUntil) return;
-    db.run('delete from usage_days where date < ?', [first]);
-    removedUntil = first;
-  };
-
-  /** @param values SQL for the properties of a day besides its date */
-  const days = <T>(values: string, params: string[]): T[] =>
-    db.json(
-      `select json_group_array(json(day)) from (
-         select json_object('date', date, ${values}) as day
-         from usage_days where api_key_id = ? and date between ? and ? group by date order by date
-       )`,
-      params,
-    )!;
-
-  return {
-    addUsage: (rows, uses) =>
-      writer.write(() => {
-        removeExpired();
-        db.run(
-          `${USAGE_DAYS.insert} on conflict do update set
-             requests = requests + excluded.requests,
-             units = units + excluded.units,
-             refused = refused + excluded.refused`,
-          [JSON.stringify(rows)],
-        );
-        db.run(
-          `update api_keys set last_used_at = max(coalesce(last_used_at, 0), used.value)
-           from json_each(?) as used where used.key = api_keys.id`,
-          [JSON.stringify(uses)],
-        );
-      }, true),
-
-    usageDays: async (...params) =>
-      days<UsageDay>(`'operations', json(json_group_array(json(${operation})))`, params),
-
-    usageTotals: async (...params) =>
-      days<UsageTotal>("'requests', sum(requests), 'units', sum(units), 'refused', sum(refused)", params),
-  } satisfies Pick<AccessStore, 'addUsage' | 'usageDays' | 'usageTotals'>;
 }

@@ -1,0 +1,41 @@
+/**
+ * A kind of object that is no record, as API keys and webhooks: plain JSON data that is found by its key. What is done
+ * with it stands once above both engines.
+ */
+export interface ObjectKind<T> {
+  /** Several of them, as the name of their collection: `apiKeys`. */
+  name: string;
+  /** Unique among its kind. */
+  keyOf(object: T): string;
+  /** What else it is found by. */
+  termsOf?(object: T): readonly string[];
+  /** When it is of no use any more, in milliseconds since 1970. It may still be found for a while after that. */
+  expiresAt?(object: T): number;
+}
+
+export interface ObjectReads<T> {
+  /** Those that there are, in any order. */
+  get(keys: readonly string[]): Promise<T[]>;
+  /** Those with a term, in the order in which they were added if the engine knows it. */
+  find(term: string): Promise<T[]>;
+  /** All of them, in that order. */
+  all(): Promise<T[]>;
+}
+
+/** The objects of one kind within a transaction, which sees what it has written. */
+export interface Objects<T> extends ObjectReads<T> {
+  /** Adds objects, each in place of the one with the same key if there is one. */
+  put(objects: readonly T[]): Promise<void>;
+  delete(keys: readonly string[]): Promise<void>;
+}
+
+/** Those of some objects that were used later than they say, with that time. */
+export const touched = <T extends { lastUsedAt?: number }>(
+  objects: readonly T[],
+  keyOf: (object: T) => string,
+  times: ReadonlyMap<string, number>,
+): T[] =>
+  objects.flatMap((object) => {
+    const lastUsedAt = times.get(keyOf(object))!;
+    return lastUsedAt > (object.lastUsedAt ?? 0) ? { ...object, lastUsedAt } : [];
+  });

@@ -1,0 +1,76 @@
+import type { ObjectKind, Objects } from '../objects.ts';
+import type { SqliteConnection, Value } from './connection.ts';
+
+/** Expired objects removed per new one: more than one, so that the table shrinks. */
+const REMOVED_PER_NEW = 4;
+
+/** Passed before the file is used. May wait or throw. */
+export type Gate = () => Promise<void> | undefined;
+
+/**
+ * The objects of a kind, which are JSON in one table.
+ *
+ * @param now milliseconds since 1970
+ */
+export function objectsOf<T>(
+  db: SqliteConnection,
+  { name, keyOf, termsOf, expiresAt }: ObjectKind<T>,
+  now: () => number,
+  gate: Gate,
+): Objects<T> {
+  const read = async (condition: string, ...params: Value[]): Promise<T[]> => {
+    await gate();
+    return db.json<T[]>(
+      `select json_group_array(json(value)) from (
+         select value from stored_objects where kind = ? ${condition} order by rowid
+       )`,
+      [name, ...params],
+    )!;
+  };
+  const removeTerms = (keys: readonly string[]) =>
+    db.run('delete from object_terms where kind = ? and key in (select value from json_each(?))', [
+      name,
+      JSON.stringify(keys),
+    ]);
+
+  return {
+    get: (keys) => read('and key in (select value from json_each(?))', JSON.stringify(keys)),
+    find: (term) => read('and key in (select key from object_terms where kind = ? and term = ?)', name, term),
+    all: () => read(''),
+
+    async put(objects) {
+      await gate();
+      const rows = objects.map((object) => [keyOf(object), object, expiresAt?.(object)]);
+      db.run(
+        `insert into stored_objects (kind, key, value, expires_at)
+         select ?, value ->> 0, value -> 1, value ->> 2 from json_each(?) where true
+         on conflict do update set value = excluded.value, expires_at = excluded.expires_at`,
+        [name, JSON.stringify(rows)],
+      );
+      if (termsOf) {
+        const terms = objects.flatMap((object) => termsOf(object).map((term) => [term, keyOf(object)]));
+        removeTerms(objects.map(keyOf));
+        db.run('insert into object_terms select ?, value ->> 0, value ->> 1 from json_each(?)', [
+          name,
+          JSON.stringify(terms),
+        ]);
+      }
+      if (expiresAt)
+        db.run(
+          `delete from stored_objects where rowid in (
+             select rowid from stored_objects where expires_at <= ? order by expires_at limit ?
+           )`,
+          [now(), objects.length * REMOVED_PER_NEW],
+        );
+    },
+
+    async delete(keys) {
+      await gate();
+      db.run('delete from stored_objects where kind = ? and key in (select value from json_each(?))', [
+        name,
+        JSON.stringify(keys),
+      ]);
+      if (termsOf) removeTerms(keys);
+    },
+  };
+}
