@@ -14,10 +14,7 @@ import { usageCollection } from './usage.ts';
 /** Changes a database of one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
 
-/** The first layout that this program knows. */
-const FIRST = 2;
-
-/** The migration to each layout after the first, in order. */
+/** The migration to each layout after layout 1, in order. */
 const MIGRATIONS: readonly Migration[] = [];
 
 interface LayoutDocument {
@@ -67,18 +64,18 @@ export async function prepareLayout(
   if (hello.maxWireVersion < WIRE_VERSION) throw new Error('MongoDB 6.0 or later is required.');
   const { db, options } = database;
   const layouts = db.collection<LayoutDocument>('layout');
-  const latest = FIRST + migrations.length;
+  const latest = 1 + migrations.length;
   const collections = collectionsOf(records);
   // In this order, because another instance may create the collections, after it has recorded the layout.
   const names = collections.map(({ name }) => name);
   const hasData = await db.listCollections({ name: { $in: names } }).hasNext();
   const recorded = await layouts.findOne({ _id: 'layout' }, options);
   const version = recorded?.version ?? (hasData ? undefined : latest);
-  if (version === undefined || version < FIRST || version > latest)
+  if (version === undefined || version < 1 || version > latest)
     throw new Error(
       `The database ${db.databaseName} has layout ${version ?? 'none'}, which this version of the gateway does not know (it has ${latest}). Nothing was changed.`,
     );
-  for (const migrate of migrations.slice(version - FIRST)) await migrate(database);
+  for (const migrate of migrations.slice(version - 1)) await migrate(database);
   if (recorded?.version !== latest)
     await layouts
       .updateOne({ _id: 'layout' }, { $max: { version: latest } }, { ...options, upsert: true })

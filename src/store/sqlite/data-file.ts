@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'libsql';
-import { APPLICATION_ID, FIRST, isKnown, latestOf, MIGRATIONS, newFile } from './schema.ts';
+import { APPLICATION_ID, isKnown, latestOf, MIGRATIONS, newFile } from './schema.ts';
 
 /**
  * Finds the place of a data file, whether or not it exists.
@@ -80,7 +80,7 @@ function refuseForeign(file: string, migrations: readonly string[]): void {
 /** A file that another version of this program has made, or another program. */
 export const unknownLayout = (file: string, layout: number, migrations = MIGRATIONS): Error =>
   new Error(
-    `The data file ${file} has layout ${layout}, which this version cannot read (it reads ${FIRST} to ${latestOf(migrations)}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
+    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latestOf(migrations)}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
   );
 
 export const fileInUse = (file: string): Error =>

@@ -44,13 +44,10 @@ const LAYOUT = `
   insert into event_log values (lower(hex(randomblob(4))), 0);
 `;
 
-/** The first layout that this program reads. */
-export const FIRST = 2;
-
-/** SQL that leads from layout 2 to 3, from 3 to 4 and so on. Released migrations never change. */
+/** SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. */
 export const MIGRATIONS: readonly string[] = [];
 
-export const latestOf = (migrations: readonly string[]): number => FIRST + migrations.length;
+export const latestOf = (migrations: readonly string[]): number => 1 + migrations.length;
 
 /** SQL that makes an empty file one of ours. */
 export const newFile = (migrations = MIGRATIONS): string => `
@@ -67,13 +64,13 @@ export const layoutOf = (db: SqliteConnection): number => Number(db.value('pragm
 
 /** Whether a layout can be brought to the latest. */
 export const isKnown = (layout: number, migrations = MIGRATIONS): boolean =>
-  layout >= FIRST && layout <= latestOf(migrations);
+  layout >= 1 && layout <= latestOf(migrations);
 
 /** Brings a file with a known layout to the latest. Nobody else may use it. @returns the layout it had */
 export const migrate = (db: SqliteConnection, migrations = MIGRATIONS): number =>
   db.transaction(() => {
     const from = layoutOf(db);
-    for (const statements of migrations.slice(from - FIRST)) db.exec(statements);
+    for (const statements of migrations.slice(from - 1)) db.exec(statements);
     db.exec(`pragma user_version = ${latestOf(migrations)}`);
     return from;
   });

@@ -29,7 +29,7 @@ onMongo('a database', () => {
     expect(await keysOf('apiKeys')).toEqual(['_id', 'terms']);
     const expiring = await Promise.all(['usage', 'idempotency', 'usageHistory'].map((name) => keysOf(name)));
     expect(expiring.map((keys) => keys.at(-1))).toEqual(['forgetAt', 'expiresAt', 'expiresAt']);
-    expect(await db.collection<Stored>('layout').findOne({ _id: 'layout' })).toMatchObject({ version: 2 });
+    expect(await db.collection<Stored>('layout').findOne({ _id: 'layout' })).toMatchObject({ version: 1 });
   });
 
   it('gets values that its documents lack, once, before it is served, and without events', async () => {
@@ -73,7 +73,7 @@ onMongo('the layout of a database', () => {
       if (layout) await client.db().collection('layout').insertOne(layout);
       const before = await everything(client);
       await expect(database.open()).rejects.toThrow(
-        `The database ${database.name} has layout ${name}, which this version of the gateway does not know (it has 2).`,
+        `The database ${database.name} has layout ${name}, which this version of the gateway does not know (it has 1).`,
       );
       expect(await everything(client)).toEqual(before);
       await client.close();
@@ -83,9 +83,9 @@ onMongo('the layout of a database', () => {
   it('is brought to the latest by the migrations that it lacks', async () => {
     const client = await connect();
     await client.db().dropDatabase();
-    await client.db().collection<Stored>('layout').insertOne({ _id: 'layout', version: 3 });
+    await client.db().collection<Stored>('layout').insertOne({ _id: 'layout', version: 2 });
     const ran: number[] = [];
-    const migrations = [3, 4, 5].map(
+    const migrations = [2, 3, 4].map(
       (version): Migration =>
         async () =>
           void ran.push(version),
@@ -99,9 +99,9 @@ onMongo('the layout of a database', () => {
     };
     await open();
     await open();
-    expect(ran).toEqual([4, 5]);
+    expect(ran).toEqual([3, 4]);
     expect(await client.db().collection<Stored>('layout').findOne({ _id: 'layout' })).toMatchObject({
-      version: 5,
+      version: 4,
     });
     await client.close();
   });

@@ -32,10 +32,10 @@ describe('an existing file', { timeout: 60_000 }, () => {
         await fill();
         const bytes = readFileSync(folder.file);
         // https://www.sqlite.org/fileformat.html#user_version_number
-        bytes.writeUInt32BE(3, 60);
+        bytes.writeUInt32BE(2, 60);
         writeFileSync(folder.file, bytes);
       },
-      'has layout 3, which this version cannot read (it reads 2 to 2). It was left as it is. Export it with the version that wrote it',
+      'has layout 2, which this version cannot read (it reads 1 to 1). It was left as it is. Export it with the version that wrote it',
     ],
   ])('that %s is refused with its name, and left as it is', async (_what, make, message) => {
     await make();
@@ -51,11 +51,11 @@ describe('an existing file', { timeout: 60_000 }, () => {
     const migrations = ['create table added (a)', 'insert into added values (7)'];
     const versions: object[] = [];
     const store = folder.open({ migrations, onMigrated: (each) => versions.push(each) });
-    expect(versions).toEqual([{ from: 2, to: 4 }]);
+    expect(versions).toEqual([{ from: 1, to: 3 }]);
     expect(await store.table(Pet).count({})).toBeGreaterThan(0);
     await store.close();
     expect(folder.outsider().prepare('select a from added').all()).toMatchObject([{ a: 7 }]);
-    expect(() => folder.open()).toThrow('has layout 4, which this version cannot read');
+    expect(() => folder.open()).toThrow('has layout 3, which this version cannot read');
   });
 
   it('has one server at a time, beside which tools work', async () => {
