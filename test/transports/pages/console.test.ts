@@ -21,8 +21,8 @@ withBrowser(
       // Each section has made its requests.
       const operations = /By operation on \d{4}-\d\d-\d\d[\s\S]*\(rest\)/;
       await tab.see(operations, 'section[aria-label="Usage"]');
-      const today = new Date().toISOString().slice(5, 10);
-      expect(await page.locator('.columns li').first().innerText()).toContain(today);
+      const today = new Date().toISOString().slice(0, 10);
+      expect(await page.locator('.rows li').first().innerText()).toContain(today);
       await tab.see('This key has no webhooks.', '#sections .note');
       const before = Number(await left());
       await page.getByRole('button', { name: 'Listen' }).click();
@@ -34,11 +34,7 @@ withBrowser(
       const items = page.locator('.events li:visible');
       await expect.poll(() => items.count()).toBe(2);
       expect(await items.first().innerText()).toContain('category.created');
-      await page.getByLabel('Type', { exact: true }).selectOption('order.created');
-      await expect.poll(() => items.allInnerTexts()).toEqual([expect.stringContaining(`"id":${big}`)]);
-      await page.getByLabel('Contains').fill('nothing like this');
-      await expect.poll(() => items.count()).toBe(0);
-      await page.getByLabel('Contains').fill('');
+      expect(await items.last().innerText()).toContain(`"id":${big}`);
       await expectAccessible(tab, 'console');
       await page.getByRole('button', { name: 'Stop' }).click();
       await tab.see('Stopped after 2 events.', '.controls [role="status"]');
@@ -128,14 +124,6 @@ withBrowser(
       await page.clock.setSystemTime(Date.now() + 61_000);
       await again;
       await tab.leave('console-exhausted', REFUSED);
-    }, 60_000);
-
-    it('says how long a ban lasts', async () => {
-      const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
-      for (let i = 0; i < 23; i++) await kit.gateway.call('/pets', { key });
-      const tab = await kit.open('/console', { key });
-      await tab.see(/Banned for \d+ s more/, 'section[aria-label="Budget"] [role="status"]');
-      await tab.leave('console-banned', REFUSED);
     }, 60_000);
   },
   { WEBHOOK_ALLOW: '127.0.0.0/8' },

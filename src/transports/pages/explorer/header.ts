@@ -3,21 +3,17 @@ import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
 import { type ThemeChoice, theme } from './theme.ts';
-import { duration, number } from './words.ts';
+import { number } from './words.ts';
 
 /** Activates the API key form and the choice of a theme in the header, and checks the current key. */
 export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
   const status = element('key-status');
-  const reset = element('key-reset').appendChild(new Text());
   const show = () => {
     const { state } = apiKey;
     const text = describe(state);
     // Set only when it differs, because screen readers announce it.
     if (status.textContent !== text) status.textContent = text;
-    const wait = state.kind === 'accepted' ? millisecondsUntilReset(state.budget) : 0;
-    // Its text alone changes every second, which those who watch the page for elements do not notice.
-    reset.data = wait > 0 ? `Resets in ${duration(wait)}.` : '';
     const isEmpty = state.kind === 'accepted' && secondsUntilLeft(state.budget, Date.now()) > 0;
     status.dataset.kind = isEmpty ? 'empty' : state.kind;
     input.setAttribute('aria-invalid', String(state.kind === 'refused'));
@@ -55,13 +51,6 @@ function describe(state: KeyState): string {
     case 'accepted':
       return `${state.budget.plan ? `${capitalised(state.budget.plan)}: ` : ''}${left(state.budget)}`;
   }
-}
-
-/** Until there is more of what is used up, or else of this minute; 0 if nothing is used. */
-function millisecondsUntilReset(budget: Budget): number {
-  const now = Date.now();
-  const { remaining, limit, resetAt } = windowAt(budget.minute, now);
-  return secondsUntilLeft(budget, now) * 1_000 || (remaining < limit ? resetAt - now : 0);
 }
 
 /** What is left in both windows: `59 of 60 left this minute, 998 of 1,000 today`. */

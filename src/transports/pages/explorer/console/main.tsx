@@ -39,10 +39,7 @@ function Console() {
     }, BUDGET_INTERVAL);
     return () => clearInterval(timer);
   }, []);
-  const isBanned = state.kind === 'refused' && state.bannedUntil !== undefined;
-  const isKnown = state.kind === 'accepted' || isBanned;
-  element('hint').hidden = isKnown;
-  if (isBanned) return <Section title="Budget">{<Banned until={state.bannedUntil!} />}</Section>;
+  element('hint').hidden = state.kind === 'accepted';
   if (state.kind !== 'accepted') return null;
   // What could not be paid for is loaded when there is something left again.
   const isEmpty = secondsUntilLeft(state.budget, Date.now()) > 0;
@@ -70,13 +67,6 @@ function Console() {
     </>
   );
 }
-
-const Banned = ({ until }: { until: number }) => (
-  <p role="status" class="bad">
-    Banned for {number(Math.max(0, Math.ceil((until - Date.now()) / 1000)))} s more: too many retries came
-    before <code>Retry-After</code> had passed.
-  </p>
-);
 
 /** How much of both windows is left. */
 function Gauges({ budget }: { budget: Budget }) {

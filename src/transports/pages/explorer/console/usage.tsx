@@ -35,13 +35,12 @@ export function Usage({ parameters }: { parameters: unknown[] }) {
   const date = chosen !== undefined && dates.includes(chosen) ? chosen : value?.at(-1)?.date;
   const bars = dates.map((day) => {
     const { units = 0, refused = 0 } = value?.find((used) => used.date === day) ?? {};
-    const name = `${day}: ${counted(units, 'unit')}${refusals(refused)}`;
     const label = (
-      <button key={day} type="button" class="link" title={name} aria-label={name} onClick={() => choose(day)}>
-        {day.slice(5)}
+      <button key={day} type="button" class="link" onClick={() => choose(day)}>
+        {day}
       </button>
     );
-    return { label, value: units, second: refused, detail: number(units) };
+    return { label, value: units, second: refused, detail: `${counted(units, 'unit')}${refusals(refused)}` };
   });
   return (
     <>
@@ -56,7 +55,7 @@ export function Usage({ parameters }: { parameters: unknown[] }) {
         <Button onClick={reload}>Refresh</Button>
       </p>
       {failure !== undefined && <Note>Usage is not shown. {failure}</Note>}
-      {value && <Chart kind="columns" caption="Units by day (UTC)" bars={bars} />}
+      {value && <Chart caption="Units by day (UTC)" bars={bars} />}
       <div aria-live="polite">
         {value && date !== undefined && <Day date={date} used={value} />}
         {value?.length === 0 && <Note>Nothing was used in these days.</Note>}
@@ -77,5 +76,5 @@ function Day({ date, used }: { date: string; used: unknown }) {
     second: refused,
     detail: `${counted(units, 'unit')}, ${counted(requests, 'request')}${refusals(refused)}`,
   }));
-  return <Chart kind="rows" caption={`By operation on ${date}`} bars={bars} />;
+  return <Chart caption={`By operation on ${date}`} bars={bars} />;
 }

@@ -73,16 +73,15 @@ export interface Bar {
 }
 
 interface ChartProps {
-  kind: 'rows' | 'columns';
   caption: string;
   bars: readonly Bar[];
 }
 
-/** A chart whose bars are rows, or columns beside each other. */
-export function Chart({ kind, caption, bars }: ChartProps) {
+/** A chart whose bars are rows. */
+export function Chart({ caption, bars }: ChartProps) {
   const highest = Math.max(1, ...bars.map(({ value, second }) => value + second));
   return (
-    <div class={kind}>
+    <div class="rows">
       <h3>{caption}</h3>
       <ul>
         {bars.map(({ label, value, second, detail }, i) => (

@@ -19,8 +19,7 @@ const EXAMPLES_PLUGIN: GraphiQLPlugin = {
   content: Examples,
 };
 /** Builds an operation by ticking fields. */
-const { content: Explorer, ...explorer } = explorerPlugin({ showAttribution: false });
-const BUILD_PLUGIN: GraphiQLPlugin = { ...explorer, title: 'Build', content: Build };
+const BUILD_PLUGIN: GraphiQLPlugin = { ...explorerPlugin({ showAttribution: false }), title: 'Build' };
 const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, HISTORY_PLUGIN];
 
 /** Wide enough for a panel beside the editors. */
@@ -59,7 +58,6 @@ export function App() {
           <Footer />
           <Watch />
           <OpenFromAddress />
-          <ShowResponse />
         </GraphiQL.Footer>
       </GraphiQL>
     </>
@@ -146,31 +144,6 @@ function Examples() {
       </ul>
     </section>
   );
-}
-
-/** The panel that builds operations, from its top: it would begin where the operation's first field is. */
-function Build() {
-  const top = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const panel = top.current?.closest('.graphiql-plugin');
-    const timer = setTimeout(() => panel?.scrollTo(0, 0), 100);
-    return () => clearTimeout(timer);
-  }, []);
-  return (
-    <div ref={top}>
-      <Explorer />
-    </div>
-  );
-}
-
-/** Brings the response into view when an operation runs in a window where it is below the fold. */
-function ShowResponse() {
-  const isFetching = useGraphiQL(({ isFetching }) => isFetching);
-  useEffect(() => {
-    if (isFetching && !isWide)
-      document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'start' });
-  }, [isFetching]);
-  return null;
 }
 
 /** Opens the operation of a link, from the other pages or shared, with `?query=` and `&variables=`. */
