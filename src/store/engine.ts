@@ -1,9 +1,10 @@
 import type { Id } from '../foundation/id.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { Meter } from '../foundation/meter.ts';
+import type { AnyRecord, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
 import type { LimiterStore } from './store.ts';
-import type { TableReads } from './table.ts';
+import type { Page, PageRequest } from './table.ts';
 
 /** Values of some fields, by field. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -11,11 +12,35 @@ export type Values = Readonly<Record<string, unknown>>;
 /** A record as an engine keeps it: values in their canonical form, absent ones left out. */
 export type Stored = { readonly id: Id } & Values;
 
+/** Lists of records that are read together: a single one, or one below each of some parents. */
+export interface Lists {
+  /** Conditions on fields, as in {@link FilterOf}. None of them is an empty list of values. */
+  filter: Values;
+  /** The field that refers to the parents, and their ids, at least one. */
+  below?: { field: string; parents: readonly Id[] };
+}
+
+/** The records of one kind. */
+export interface Reads {
+  /** In the order of the ids, null where there is none. */
+  byIds(ids: readonly Id[]): Promise<(Stored | null)[]>;
+  /** The record if the engine has it cached; undefined means nothing. */
+  cached(id: Id): Stored | undefined;
+  /** A page of each list, in the order of the parents, with at most one database command. */
+  pages(lists: Lists, page: PageRequest): Promise<Page<Stored>[]>;
+  /**
+   * The length of each list, in the same way.
+   *
+   * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
+   */
+  counts(lists: Lists, meter?: Meter): Promise<number[]>;
+}
+
 /**
  * The records of one kind within a transaction. Reads see what the transaction has written. Nothing here knows a rule:
  * those stand once above both engines (`rules.ts`).
  */
-export interface Rows extends TableReads<AnyRecord> {
+export interface Rows extends Reads {
   /** Whether there is a record with all these values, apart from the one with this id. */
   exists(values: Values, except?: Id): Promise<boolean>;
   /**
@@ -53,7 +78,7 @@ export interface Engine extends EventStore, LimiterStore {
   /** Whether only one process at a time serves the database. */
   readonly isExclusive: boolean;
   /** The records of one kind as they are committed. */
-  reads(record: AnyRecord): TableReads<AnyRecord>;
+  reads(record: AnyRecord): Reads;
   /** The objects of one kind as they are committed. */
   objects<T>(kind: ObjectKind<T>): ObjectReads<T>;
   /** The database's clock, in milliseconds since 1970. */

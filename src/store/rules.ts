@@ -2,6 +2,7 @@ import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../foundation/instant.ts';
+import type { Meter } from '../foundation/meter.ts';
 import {
   type AnyRecord,
   checkRules,
@@ -13,11 +14,11 @@ import {
 } from '../foundation/record.ts';
 import { API_KEYS, apiKeysOver } from './api-keys.ts';
 import { idTaken, notUnique, stillReferred } from './conflicts.ts';
-import type { Engine, EngineTransaction, Stored, Values } from './engine.ts';
+import type { Engine, EngineTransaction, Lists, Reads, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
-import type { Check, Table, TableReads, TableWrites } from './table.ts';
+import type { Check, Page, PageRequest, Table, TableWrites } from './table.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
 import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhook-rules.ts';
@@ -64,21 +65,42 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   };
 }
 
+/** A record as it is handed out. */
+type Found = RecordOf<AnyRecord>;
+
 /** @param run runs a write in its transaction */
-const tableOf = (
-  reads: TableReads<AnyRecord>,
+function tableOf(
+  reads: Reads,
   run: <T>(write: (writes: RecordWrites) => Promise<T>) => Promise<T>,
-): Table<AnyRecord> => ({
-  cached: (id) => reads.cached(id),
-  byIds: (ids) => reads.byIds(ids),
-  page: (filter, page) => reads.page(filter, page),
-  pagesByParent: (field, parents, filter, page) => reads.pagesByParent(field, parents, filter, page),
-  count: (filter, meter) => reads.count(filter, meter),
-  countsByParent: (field, parents, filter, meter) => reads.countsByParent(field, parents, filter, meter),
-  insert: (input) => run((writes) => writes.insert(input)),
-  update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
-  remove: (id, check) => run((writes) => writes.remove(id, check)),
-});
+): Table<AnyRecord> {
+  const pages = (lists: Lists, page: PageRequest) =>
+    (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<Page<Found>[]>;
+  const counts = (lists: Lists, meter: Meter | undefined) =>
+    canMatch(lists) ? reads.counts(lists, meter) : onePerList(lists, 0);
+  return {
+    cached: (id) => reads.cached(id) as Found | undefined,
+    byIds: (ids) => reads.byIds(ids) as Promise<(Found | null)[]>,
+    page: (filter, page) => pages({ filter }, page).then(first),
+    pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),
+    count: (filter, meter) => counts({ filter }, meter).then(first),
+    countsByParent: (field, parents, filter, meter) => counts({ filter, below: { field, parents } }, meter),
+    insert: (input) => run((writes) => writes.insert(input)),
+    update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
+    remove: (id, check) => run((writes) => writes.remove(id, check)),
+  };
+}
+
+const NO_PAGE: Page<never> = { items: [], hasMore: false };
+
+/** Whether any record can be in one of these lists. */
+const canMatch = ({ filter, below }: Lists): boolean =>
+  below?.parents.length !== 0 &&
+  !Object.values(filter).some((value) => Array.isArray(value) && value.length === 0);
+
+const onePerList = async <T>({ below }: Lists, value: T): Promise<T[]> =>
+  below?.parents.map(() => value) ?? [value];
+
+const first = <T>([one]: readonly T[]): T => one!;
 
 /** The outcome of a call that succeeded. */
 interface KeptOutcome {
@@ -135,7 +157,7 @@ class RecordWrites implements TableWrites<AnyRecord> {
     this.#records = records;
   }
 
-  async insert(input: Values): Promise<RecordOf<AnyRecord>> {
+  async insert(input: Values): Promise<Found> {
     const record = this.#record;
     const rows = this.#transaction.rows(record);
     const values = canonical(record, input, {});
@@ -146,22 +168,22 @@ class RecordWrites implements TableWrites<AnyRecord> {
     await this.#checkUnique(values, undefined);
     const stored: Stored = { id: chosen ?? (await rows.nextId()), ...values };
     await rows.insert(stored);
-    return stored as RecordOf<AnyRecord>;
+    return stored as Found;
   }
 
-  async update(id: Id, patch: Values, check?: Check<RecordOf<AnyRecord>>): Promise<RecordOf<AnyRecord>> {
+  async update(id: Id, patch: Values, check?: Check<Found>): Promise<Found> {
     const current = await this.#existing(id, check);
     const values = canonical(this.#record, patch, current);
     const next: Stored = { id, ...values };
-    if (changedFields(this.#record, current, next).length === 0) return current as RecordOf<AnyRecord>;
+    if (changedFields(this.#record, current, next).length === 0) return current as Found;
     checkRules(this.#record, values);
     await this.#checkReferences(values, current);
     await this.#checkUnique(values, current);
     await this.#transaction.rows(this.#record).replace(current, next);
-    return next as RecordOf<AnyRecord>;
+    return next as Found;
   }
 
-  async remove(id: Id, check?: Check<RecordOf<AnyRecord>>): Promise<Id> {
+  async remove(id: Id, check?: Check<Found>): Promise<Id> {
     const current = await this.#existing(id, check);
     const holders = holdersOf(this.#record).filter(({ child }) => this.#records.includes(child));
     // Before children are looked for, so that none is added afterwards.
@@ -180,10 +202,10 @@ class RecordWrites implements TableWrites<AnyRecord> {
   }
 
   /** @throws NOT_FOUND, and whatever `check` throws */
-  async #existing(id: Id, check: Check<RecordOf<AnyRecord>> | undefined): Promise<Stored> {
+  async #existing(id: Id, check: Check<Found> | undefined): Promise<Stored> {
     const current = await this.#find(this.#record, id);
     if (!current) throw notFound(this.#record.kind, id);
-    check?.(current as RecordOf<AnyRecord>);
+    check?.(current as Found);
     return current;
   }
 

@@ -3,7 +3,6 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine, EngineTransaction } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
-import type { TableReads } from '../table.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { createIds, prepareIds } from './ids.ts';
@@ -70,8 +69,8 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     engine: 'mongodb',
     isExclusive: false,
     reads(record) {
-      const { cached, ...reads } = new RecordReads(database, record) as TableReads<AnyRecord>;
-      return { ...executed(database, reads as unknown as Methods), cached } as TableReads<AnyRecord>;
+      const { cached, ...reads } = new RecordReads(database, record);
+      return { ...executed(database, reads), cached };
     },
     objects: (kind) => executed(database, objectsOf(database, kind) as unknown as Methods) as never,
     ...executed(database, mongoUsage(database)),

@@ -3,9 +3,9 @@ import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, isPrefix, type Prefix, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
-import type { EventRecord } from '../events.ts';
+import type { Lists, Reads, Stored, Values } from '../engine.ts';
 import { indexFor } from '../indexes.ts';
-import type { Page, PageRequest, TableReads } from '../table.ts';
+import type { Page, PageRequest } from '../table.ts';
 import { batch, inTurn, type Send } from './batching.ts';
 import { codecOf, type DocumentCodec, indexKey, type RecordDocument } from './codec.ts';
 import { type Key, toId, toKey } from './collection.ts';
@@ -21,20 +21,14 @@ const MAX_COUNTED = 400_000;
 /** Maximum ids per command. */
 const MAX_IDS = 1_000;
 
-/** The field of the child with the parent's key, and the parents. */
-interface OfParents {
-  field: string;
-  ids: readonly Id[];
-}
-
 /** Reads of the records of one kind. Each is one command that is answered from an index. */
-export class RecordReads implements TableReads<AnyRecord> {
+export class RecordReads implements Reads {
   readonly #record: AnyRecord;
   readonly #codec: DocumentCodec;
   readonly #db: Database['db'];
   readonly #collection: Collection<RecordDocument>;
   readonly #access: Access;
-  readonly #find = batch<readonly Id[], ReadonlyMap<Id, EventRecord>>(async (all) => {
+  readonly #find = batch<readonly Id[], ReadonlyMap<Id, Stored>>(async (all) => {
     const records = await this.#recordsOf([...new Set(all.flat())]);
     return all.map(() => records);
   });
@@ -53,57 +47,54 @@ export class RecordReads implements TableReads<AnyRecord> {
     this.#access = access;
   }
 
-  readonly byIds = async (ids: readonly Id[]): Promise<never[]> => {
+  readonly byIds = async (ids: readonly Id[]): Promise<(Stored | null)[]> => {
     if (ids.length === 0) return [];
     const records = await this.#find(ids);
-    return ids.map((id): EventRecord | null => records.get(id) ?? null) as never[];
+    return ids.map((id) => records.get(id) ?? null);
   };
 
   readonly cached = () => undefined;
 
-  readonly page = async (filter: object, request: PageRequest): Promise<never> => {
+  readonly pages = async ({ filter, below }: Lists, request: PageRequest): Promise<Page<Stored>[]> => {
     const conditions = this.#conditionsOf(filter);
-    return (conditions ? await this.#readPage(conditions, request) : NO_PAGE) as never;
+    return below
+      ? await this.#lookUp(below, conditions, request)
+      : [await this.#readPage(conditions, request)];
   };
 
-  readonly pagesByParent = async (
-    field: string,
-    ids: readonly Id[],
-    filter: object,
-    request: PageRequest,
-  ): Promise<never[]> => {
+  /**
+   * Counts what matches.
+   *
+   * @param meter bounds what is examined
+   * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
+   */
+  readonly counts = async ({ filter, below }: Lists, meter?: Meter): Promise<number[]> => {
     const conditions = this.#conditionsOf(filter);
-    if (!conditions || ids.length === 0) return ids.map(() => NO_PAGE) as never[];
-    return (await this.#lookUp({ field, ids }, conditions, request)) as never[];
+    return await this.#turnOf(meter)(async () => {
+      const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
+      const counted = await this.#count(conditions, below, most + 1);
+      const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
+      if (examined > MAX_COUNTED) throw tooManyToCount();
+      meter?.draw('counted', examined);
+      return (below?.parents ?? [true]).map((group) => counted.get(String(group)) ?? 0);
+    });
   };
 
-  readonly count = async (filter: object, meter?: Meter): Promise<number> =>
-    (await this.#countsOf(filter, undefined, meter))[0]!;
-
-  readonly countsByParent = (
-    field: string,
-    ids: readonly Id[],
-    filter: object,
-    meter?: Meter,
-  ): Promise<number[]> => this.#countsOf(filter, { field, ids }, meter);
-
-  /** The conditions of a filter; null if nothing can match. */
-  #conditionsOf(filter: object): ListConditions | null {
+  #conditionsOf(filter: Values): ListConditions {
     const given = Object.entries(filter).find(([, condition]) => isPrefix(condition));
     const prefix = given && { field: given[0], text: (given[1] as Prefix).prefix };
     const where: Document = {};
     for (const [field, value] of Object.entries(this.#codec.stored(filter as Document))) {
       if (isPrefix(value)) continue;
       if (!Array.isArray(value)) where[field] = value;
-      else if (value.length === 0) return null;
       else where[field] = value.length === 1 ? value[0] : { $in: value };
     }
     return { where, prefix };
   }
 
-  async #recordsOf(ids: readonly Id[]): Promise<ReadonlyMap<Id, EventRecord>> {
+  async #recordsOf(ids: readonly Id[]): Promise<ReadonlyMap<Id, Stored>> {
     const { projection, toRecord } = this.#codec;
-    const records = new Map<Id, EventRecord>();
+    const records = new Map<Id, Stored>();
     for (let i = 0; i < ids.length; i += MAX_IDS) {
       const keys = ids.slice(i, i + MAX_IDS).map(toKey);
       const _id = keys.length === 1 ? keys[0]! : { $in: keys };
@@ -114,7 +105,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     return records;
   }
 
-  #readPage(conditions: ListConditions, request: PageRequest): Promise<Page<EventRecord>> {
+  #readPage(conditions: ListConditions, request: PageRequest): Promise<Page<Stored>> {
     const page = new SearchedPage(this.#record, this.#codec, conditions, request);
     const options = { ...this.#access.options, hint: page.hint, batchSize: request.limit + 2 };
     return page.read((n) =>
@@ -127,10 +118,10 @@ export class RecordReads implements TableReads<AnyRecord> {
    * shard then handles its own parents, and lookups target only shards that can have the children.
    */
   async #lookUp(
-    { field, ids }: OfParents,
+    { field, parents: ids }: Below,
     conditions: ListConditions,
     request: PageRequest,
-  ): Promise<Page<EventRecord>[]> {
+  ): Promise<Page<Stored>[]> {
     const { parent, holds } = referencesOf(this.#record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
     const page = new SearchedPage(this.#record, this.#codec, conditions, request, field);
@@ -148,7 +139,7 @@ export class RecordReads implements TableReads<AnyRecord> {
       parents.aggregate(pipeline, { ...this.#access.options, batchSize: wanted.length + 1 }).toArray(),
     );
     const rowOf = new Map(rows.map((row) => [toId(row._id), row]));
-    const pageOf = async (id: Id): Promise<Page<EventRecord>> => {
+    const pageOf = async (id: Id): Promise<Page<Stored>> => {
       const row = rowOf.get(id);
       if (row) return await page.read((n) => row[`page${n}`]);
       // A child may outlive its parent, unless every child holds off the deletion.
@@ -158,29 +149,6 @@ export class RecordReads implements TableReads<AnyRecord> {
     };
     const byId = new Map(await Promise.all(wanted.map(async (id) => [id, await pageOf(id)] as const)));
     return ids.map((id) => byId.get(id)!);
-  }
-
-  /**
-   * Counts what matches: one count for each of some parents, or a single one.
-   *
-   * @param meter bounds what is examined
-   * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
-   */
-  async #countsOf(
-    filter: object,
-    ofParents: OfParents | undefined,
-    meter: Meter | undefined,
-  ): Promise<number[]> {
-    const conditions = this.#conditionsOf(filter);
-    if (!conditions || ofParents?.ids.length === 0) return ofParents?.ids.map(() => 0) ?? [0];
-    return await this.#turnOf(meter)(async () => {
-      const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
-      const counted = await this.#count(conditions, ofParents, most + 1);
-      const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
-      if (examined > MAX_COUNTED) throw tooManyToCount();
-      meter?.draw('counted', examined);
-      return (ofParents?.ids ?? [true]).map((group) => counted.get(String(group)) ?? 0);
-    });
   }
 
   /** Counts for one request one after the other, so that each is bounded by what those before it have left. */
@@ -194,19 +162,19 @@ export class RecordReads implements TableReads<AnyRecord> {
   /** How many there are, by parent if there are any. */
   async #count(
     { where, prefix }: ListConditions,
-    ofParents: OfParents | undefined,
+    below: Lists['below'],
     most: number,
   ): Promise<Map<string, number>> {
     // Both conditions apply: the filter may contain a parent too.
     const conditions: Document[] = [
-      ...(ofParents ? [{ [ofParents.field]: { $in: [...new Set(ofParents.ids)].map(toKey) } }] : []),
+      ...(below ? [{ [below.field]: { $in: [...new Set(below.parents)].map(toKey) } }] : []),
       ...(Object.keys(where).length > 0 ? [where] : []),
       ...(prefix ? [matchOfPrefix(this.#record, prefix)] : []),
     ];
     const $match = conditions.length > 0 ? { $and: conditions } : {};
-    const _id = ofParents ? `$${ofParents.field}` : { $literal: true };
+    const _id = below ? `$${below.field}` : { $literal: true };
     const pipeline = [{ $match }, { $limit: most }, { $group: { _id, n: { $sum: 1 } } }];
-    const filtered = [...Object.keys(where), ...(ofParents ? [ofParents.field] : [])];
+    const filtered = [...Object.keys(where), ...(below ? [below.field] : [])];
     // An index alone counts what it has all conditions of, instead of documents.
     const hint = indexKey(this.#record, indexFor(this.#record, filtered, prefix?.field), prefix?.field);
     const options = { ...this.#access.options, maxTimeMS: COUNT_TIMEOUT, hint };
@@ -222,5 +190,7 @@ export class RecordReads implements TableReads<AnyRecord> {
     return new Map(rows.map(({ _id, n }) => [String(_id), Number(n)]));
   }
 }
+
+type Below = NonNullable<Lists['below']>;
 
 const NO_PAGE: Page<never> = { items: [], hasMore: false };

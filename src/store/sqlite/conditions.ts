@@ -1,18 +1,21 @@
 import { endOfPrefix } from '../../foundation/folded.ts';
-import { type AnyRecord, isPrefix } from '../../foundation/record.ts';
+import { type AnyRecord, isPrefix, type Prefix } from '../../foundation/record.ts';
+import type { Lists } from '../engine.ts';
 import { fewValued } from '../indexes.ts';
-import { columnsOf, sortColumn } from './columns.ts';
+import { columnName, columnsOf, listIndexName, sortColumn } from './columns.ts';
 import type { Value } from './connection.ts';
 
-/** Conditions on columns, all of which must match. */
+/** Conditions on columns, all of which must match, and the order of what matches. */
 export interface Conditions {
   equal: readonly (readonly [column: string, value: Value | typeof PARENT])[];
   /** Distinct values of columns, at least one each. */
   oneOf: readonly { column: string; values: readonly Value[] }[];
-  /** The fields of these. */
-  fields: readonly string[];
   /** The start of a folded text. */
-  prefix?: { field: string; text: string };
+  prefix: { field: string; text: string } | undefined;
+  /** Undefined for lists that are ordered by id. */
+  sort: string | undefined;
+  /** The index that has all these conditions, and then this order; undefined for the table itself. */
+  index: string | undefined;
 }
 
 /** Stands for the value of an outer query's `parent`. */
@@ -24,50 +27,38 @@ export interface Query {
   params: Value[];
 }
 
-/** Translates a filter of the port. @returns null if nothing can match */
-export function whereOf(record: AnyRecord, filter: Readonly<Record<string, unknown>>): Conditions | null {
-  const equal: [string, Value][] = [];
+/**
+ * The conditions of lists. In an order other than by id, few-valued fields without a condition get all their values: each
+ * value has its index range.
+ *
+ * @param order the field that the lists are ordered by; by default that of a prefix
+ */
+export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
+  const found = Object.entries(filter).find(([, value]) => isPrefix(value));
+  const prefix = found && { field: found[0], text: (found[1] as Prefix).prefix };
+  const sort = order ?? prefix?.field;
+  const equal: [string, Value | typeof PARENT][] = [];
   const oneOf: Conditions['oneOf'][number][] = [];
   const fields: string[] = [];
-  let prefix: Conditions['prefix'];
   for (const { field, name, declaration, stored } of columnsOf(record)) {
-    const value = filter[field];
-    if (value === undefined) continue;
-    if (isPrefix(value)) {
-      prefix = { field, text: value.prefix };
-      continue;
-    }
+    const few = sort === undefined || field === sort ? undefined : fewValued(record).get(field);
+    const value = filter[field] ?? few;
+    if (value === undefined || isPrefix(value)) continue;
     if (!Array.isArray(value)) equal.push([name, stored(value)]);
     else {
       const values = [...new Set(value)];
-      if (values.length === 0) return null;
-      if (values.length === declaration.choices?.values.length && declaration.presence !== 'optional')
-        continue;
+      const isAll =
+        values.length === declaration.choices?.values.length && declaration.presence !== 'optional';
+      if (isAll && !few) continue;
       oneOf.push({ column: name, values: values.map(stored) });
     }
     fields.push(field);
   }
-  return { equal, oneOf, fields, ...(prefix && { prefix }) };
-}
-
-/**
- * The conditions of a list in an order, for which the few-valued fields without one get all their values: each has its
- * index range.
- */
-export function inOrderBy(record: AnyRecord, where: Conditions, sort: string | undefined): Conditions {
-  const open = columnsOf(record).filter(
-    ({ field }) => field !== sort && fewValued(record).has(field) && !where.fields.includes(field),
-  );
-  if (sort === undefined || open.length === 0) return where;
-  const all = open.map(({ field, name, stored }) => ({
-    column: name,
-    values: fewValued(record).get(field)!.map(stored),
-  }));
-  return {
-    ...where,
-    oneOf: [...where.oneOf, ...all],
-    fields: [...where.fields, ...open.map(({ field }) => field)],
-  };
+  if (below) {
+    equal.push([columnName(below.field), PARENT]);
+    fields.push(below.field);
+  }
+  return { equal, oneOf, prefix, sort, index: listIndexName(record, fields, sort) };
 }
 
 /** The conditions on single values, by `and`. */

@@ -1,10 +1,11 @@
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { Lists } from '../engine.ts';
 import { type Segment, type Span, segmentsOf, spansOf } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
-import { columnName, listIndexName, sortColumn } from './columns.ts';
-import { allOf, type Conditions, inOrderBy, matchesOf, PARENT, type Query } from './conditions.ts';
+import { columnName, sortColumn } from './columns.ts';
+import { allOf, type Conditions, conditionsOf, matchesOf, type Query } from './conditions.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
 /** A part of a list that one index search reads in order. */
@@ -17,41 +18,12 @@ const partsOf = (segment: Segment): Part[] => {
   return descending ? parts.reverse() : parts;
 };
 
-/** The lists of a record that an index has in order: those with conditions, below parents if there are any. */
-interface Lists {
-  record: AnyRecord;
-  where: Conditions;
-  /** Undefined for lists that are ordered by id. */
-  sort: string | undefined;
-  /** Undefined for the table itself. */
-  index: string | undefined;
-}
-
-/** The field that refers to parents, and the parents. */
-export interface Parents {
-  field: string;
-  parents: readonly Id[];
-}
-
 /** How rows become records. */
 export interface RowForm<T> {
   /** The columns of a row, and SQL for all of them as one JSON text. */
   columns: string;
   json: string;
   decode(row: readonly unknown[]): T;
-}
-
-function listsOf(
-  record: AnyRecord,
-  conditions: Conditions,
-  ofParents: Parents | undefined,
-  sort: string | undefined,
-): Lists {
-  const { equal, fields, ...where } = inOrderBy(record, conditions, sort);
-  const all = ofParents ? [...fields, ofParents.field] : fields;
-  const own: Conditions['equal'] = ofParents ? [[columnName(ofParents.field), PARENT]] : [];
-  const index = listIndexName(record, all, sort);
-  return { record, where: { ...where, equal: [...equal, ...own], fields: all }, sort, index };
 }
 
 /** SQL for a JSON array of a value for each parent, in their order. Its last parameter is `idList` of them. */
@@ -70,18 +42,19 @@ export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
 export function countMatching(
   db: SqliteConnection,
   record: AnyRecord,
-  ofParents: Parents | undefined,
-  conditions: Conditions,
+  lists: Lists,
   meter: Meter | undefined,
 ): number[] {
-  const { where, index } = listsOf(record, conditions, ofParents, conditions.prefix?.field);
+  const { below } = lists;
+  const conditions = conditionsOf(record, lists);
+  const { index } = conditions;
   if (index === undefined) return [db.value(`select count(*) from "${record.plural}"`) as number];
-  const { sql, params } = matchesOf(record, where);
+  const { sql, params } = matchesOf(record, conditions);
   if (meter) params.push(meter.left('counted') + 1);
   const matching = `select 1 from "${record.plural}" indexed by ${index} where ${sql} ${meter ? 'limit ?' : ''}`;
   const count = `select count(*) from (${matching})`;
-  const counts = ofParents
-    ? db.json<number[]>(forEachParent(count), [...params, idList(ofParents.parents)])!
+  const counts = below
+    ? db.json<number[]>(forEachParent(count), [...params, idList(below.parents)])!
     : [db.value(count, params) as number];
   const examined = counts.reduce((sum, n) => sum + n, 0);
   meter?.draw('counted', examined);
@@ -91,38 +64,35 @@ export function countMatching(
 /**
  * Reads pages in any order: of one list, or of one for each parent. A part of all lists is one statement, each of whose
  * searches is that of an index with all conditions in this order.
- *
- * @param ofParents undefined for a single list
  */
 export function readPages<T>(
   db: SqliteConnection,
   record: AnyRecord,
-  ofParents: Parents | undefined,
-  conditions: Conditions,
+  lists: Lists,
   request: PageRequest,
   { columns, json, decode }: RowForm<T>,
 ): Page<T>[] {
   const { limit, backward } = request;
-  const { prefix } = conditions;
-  const sort = request.order?.field ?? prefix?.field;
+  const { below } = lists;
+  const conditions = conditionsOf(record, lists, request.order?.field);
+  const { sort, prefix } = conditions;
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
-  const from = listsOf(record, conditions, ofParents, sort);
-  const lists = (ofParents?.parents ?? ['']).map((parent) => ({ parent, items: [] as T[] }));
   const order = request.order ?? { field: sort, descending: false };
-  let open = lists;
+  const found = (below?.parents ?? ['']).map((parent) => ({ parent, items: [] as T[] }));
+  let open = found;
   for (const part of segmentsOf(field, { ...request, order }, prefix?.text).flatMap(partsOf)) {
     if (open.length === 0) break;
     const wanted = limit + 1 - open.reduce((least, { items }) => Math.min(least, items.length), limit);
-    const { sql, params } = rowsOf(from, part, columns, wanted);
+    const { sql, params } = rowsOf(record, conditions, part, columns, wanted);
     const rows = `select json_group_array(${json}) from (${sql})`;
-    const texts = ofParents
+    const texts = below
       ? db.json<string[]>(forEachParent(rows), [...params, idList(open.map(({ parent }) => parent))])!
       : [db.value(rows, params) as string];
     for (const [i, { items }] of open.entries())
       for (const row of JSON.parse(texts[i]!) as unknown[][]) items.push(decode(row));
     open = open.filter(({ items }) => items.length <= limit);
   }
-  return lists.map(({ items }): Page<T> => {
+  return found.map(({ items }): Page<T> => {
     const hasMore = items.length > limit;
     if (hasMore) items.length = limit;
     if (backward) items.reverse();
@@ -131,7 +101,13 @@ export function readPages<T>(
 }
 
 /** Selects the rows of a part of lists that match, in its order. */
-function rowsOf({ record, where, sort, index }: Lists, part: Part, columns: string, limit: number): Query {
+function rowsOf(
+  record: AnyRecord,
+  { equal, oneOf, sort, index }: Conditions,
+  part: Part,
+  columns: string,
+  limit: number,
+): Query {
   const sorted = sort === undefined || part.values === 'any' ? undefined : sortColumn(record, sort);
   const key = part.values === 'present' ? sorted : undefined;
   const bounds = boundsOf(part, sorted);
@@ -139,10 +115,10 @@ function rowsOf({ record, where, sort, index }: Lists, part: Part, columns: stri
   const selected = key === undefined || key === columnName(sort!) ? columns : `${columns}, ${key}`;
   const indexed = index === undefined ? '' : ` indexed by ${index}`;
   // Each value has its own index range. SQLite merges them and stops at the limit, whereas `in (…)` would sort all.
-  const searches = where.oneOf.reduce<Conditions['equal'][]>(
+  const searches = oneOf.reduce<Conditions['equal'][]>(
     (all, { column, values }) =>
       all.flatMap((own) => values.map((value) => [...own, [column, value] as const])),
-    [where.equal],
+    [equal],
   );
   const params: Value[] = [];
   const runs = searches.map((equal) => {

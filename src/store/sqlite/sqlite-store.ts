@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import { AppError, unavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction, Rows } from '../engine.ts';
+import type { Engine, EngineTransaction, Reads, Rows } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { OnMigrated, Store } from '../store.ts';
-import type { TableReads } from '../table.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
 import { createFile, fileInUse, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
@@ -58,7 +57,7 @@ function openEngine(options: SqliteOptions): Engine {
   /** What is read alone is committed: it waits for the end of a transaction that is open. */
   const committed: Gate = () => (writer.isOpen ? writer.closed() : undefined);
   const tables: SqliteTable[] = [];
-  const reads: TableReads<AnyRecord>[] = [];
+  const reads: Reads[] = [];
   for (const record of records) {
     const table = new SqliteTable(context, record, cacheSizes[record.plural] ?? CACHE_SIZE);
     tables[record.index] = table;
@@ -154,7 +153,7 @@ interface Gated {
   gate: Gate;
 }
 
-const READS = ['byIds', 'page', 'pagesByParent', 'count', 'countsByParent'] as const;
+const READS = ['byIds', 'pages', 'counts'] as const;
 const WRITES = ['exists', 'lock', 'nextId', 'insert', 'replace', 'delete'] as const;
 
 const GATED = Object.fromEntries(
@@ -185,7 +184,7 @@ function transactionOf(
   return {
     rows({ index }) {
       const table = tables[index]!;
-      return gated(use, table, (id) => table.cached(id) as never);
+      return gated(use, table, (id) => table.cached(id));
     },
 
     objects: (kind) => objectsOf(db, kind, now, use),

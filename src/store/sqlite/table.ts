@@ -3,14 +3,14 @@ import { lruCache } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Stored, Values } from '../engine.ts';
+import type { Lists, Stored, Values } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { allColumnsOf, type Column, columnsOf, insertionOf } from './columns.ts';
-import { allOf, whereOf } from './conditions.ts';
+import { allOf, conditionsOf } from './conditions.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
-import { countMatching, idList, type Parents, type RowForm, readPages } from './pages.ts';
+import { countMatching, idList, type RowForm, readPages } from './pages.ts';
 import type { Writer } from './writer.ts';
 
 /** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
@@ -114,40 +114,22 @@ export class SqliteTable {
     return ids.map((id) => records.get(id) ?? null);
   }
 
-  page(filter: Values, request: PageRequest): Page<Stored> {
-    return this.#read(filter, request, undefined)[0]!;
+  counts(lists: Lists, meter?: Meter): number[] {
+    return countMatching(this.#db, this.#record, lists, meter);
   }
 
-  pagesByParent(field: string, parents: readonly Id[], filter: Values, request: PageRequest): Page<Stored>[] {
-    return this.#read(filter, request, { field, parents });
-  }
-
-  count(filter: Values, meter?: Meter): number {
-    const where = whereOf(this.#record, filter);
-    return where ? countMatching(this.#db, this.#record, undefined, where, meter)[0]! : 0;
-  }
-
-  countsByParent(field: string, parents: readonly Id[], filter: Values, meter?: Meter): number[] {
-    const where = whereOf(this.#record, filter);
-    if (!where) return parents.map(() => 0);
-    return countMatching(this.#db, this.#record, { field, parents }, where, meter);
-  }
-
-  /** Reads a page: of one list, or of that of each parent. */
-  #read(filter: Values, request: PageRequest, ofParents: Parents | undefined): Page<Stored>[] {
-    const query = JSON.stringify([filter, request, ofParents]);
+  pages(lists: Lists, request: PageRequest): Page<Stored>[] {
+    const query = JSON.stringify([lists, request]);
     const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && this.#pages.get(key);
     if (known && known.length > 0) return known;
-    const where = whereOf(this.#record, filter);
-    if (!where) return (ofParents?.parents ?? [0]).map(() => ({ items: [], hasMore: false }));
-    const pages = readPages(this.#db, this.#record, ofParents, where, request, this.#form);
+    const pages = readPages(this.#db, this.#record, lists, request, this.#form);
     if (key) this.#pages.set(key, known ? pages : []);
     return pages;
   }
 
   exists(values: Values, except: Id = NO_ID): boolean {
-    const { sql, params } = allOf(whereOf(this.#record, values)!.equal);
+    const { sql, params } = allOf(conditionsOf(this.#record, { filter: values }).equal);
     const conditions = ['id <> ?', ...sql].join(' and ');
     const query = `select 1 from "${this.#record.plural}" where ${conditions} limit 1`;
     return this.#db.value(query, [BigInt(except), ...params]) !== undefined;
