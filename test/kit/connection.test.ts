@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { dataOf, makeWorld, onAnyEngine, query } from './petstore.ts';
+import { dataOf, fill, makeWorld, onAnyEngine, query } from './petstore.ts';
 
 const LARGEST = '9223372036854775807';
 onAnyEngine('connections', (kit) => {
@@ -58,6 +58,21 @@ onAnyEngine('connections', (kit) => {
       const sent = await query(kit.gateway, `{ category(id: ${id}) { pets${args} { nodes { id } } } }`);
       expect(dataOf(sent).category.pets.nodes, sent.about).toHaveLength(count);
     }
+  });
+
+  it.each([
+    ['first: 1', ['Rex']],
+    ['last: 1', ['Fifi']],
+    ['after: "$P"', ['Fifi']],
+    ['before: "$F"', ['Rex']],
+    ['sort: id_desc', ['Fifi', 'Rex']],
+    ['filter: {status: sold}', ['Rex']],
+  ])('tells lists below one parent apart that differ in %s', async (args, names) => {
+    const world = await makeWorld(kit);
+    const text = `{ category(id: $C) { all: pets { nodes { name } } some: pets(${args}) { nodes { name } } } }`;
+    const { category } = dataOf(await query(kit.gateway, fill(text, world)));
+    const nodes = (list: string[]) => ({ nodes: list.map((name) => ({ name })) });
+    expect(category).toEqual({ all: nodes(['Rex', 'Fifi']), some: nodes(names) });
   });
 
   const SIZE = 'must be an integer from 1 to 100';

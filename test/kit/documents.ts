@@ -1,272 +1,92 @@
-import { isDeepStrictEqual } from 'node:util';
 import fc, { type GeneratorValue } from 'fast-check';
+import {
+  type GraphQLArgument,
+  GraphQLBoolean,
+  type GraphQLCompositeType,
+  type GraphQLField,
+  type GraphQLInputType,
+  GraphQLNonNull,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isCompositeType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isListType,
+  isNonNullType,
+} from 'graphql';
 
-/**
- * Random GraphQL operations as trees, whose meaning a test can tell without a parser. A response key stands for one
- * field with one set of arguments wherever it occurs, so that any two selections can be merged.
- */
-
-/** An argument, or a part of one. */
-export type Value =
-  | { readonly literal: unknown }
-  | { readonly enum: string }
-  | { readonly items: readonly Value[] }
-  | { readonly fields: Readonly<Record<string, Value>> }
-  | { readonly variable: Variable };
-
-/** A variable, with one value for each time that the document is sent; undefined is none. */
-export interface Variable {
-  readonly name: string;
-  readonly type: string;
-  readonly fallback: Value | undefined;
-  readonly values: readonly unknown[];
-  /** The times at which its value is refused. */
-  readonly faults: readonly boolean[];
+/** The text of a random operation, with values for its variables. */
+export interface RandomDocument {
+  text: string;
+  /** As many as the document is to be sent times, each time with other values. */
+  values: readonly Record<string, unknown>[];
 }
 
-export type Directives = readonly { readonly name: 'skip' | 'include'; readonly when: Value }[];
-
-export interface Field {
-  readonly key: string;
-  readonly name: string;
-  readonly args: Readonly<Record<string, Value>>;
-  readonly directives: Directives;
-  /** The type of its value; undefined for a leaf. */
-  readonly type: string | undefined;
-  readonly below: Selection | undefined;
+/** What documents are written about. */
+export interface Subject {
+  schema: GraphQLSchema;
+  /** Whether documents select a field. */
+  selects(type: string, field: string): boolean;
+  /** The id of a record of a type, perhaps of none. */
+  idOf(type: string): string;
+  /** How long pages are. */
+  sizes: readonly number[];
 }
 
-/** A field with no more than a name, apart from what is given. */
-export const fieldOf = (name: string, given: Partial<Field> = {}): Field => ({
-  ...{ key: name, name, args: {}, directives: [], type: undefined, below: undefined },
-  ...given,
-});
-
-const pageOf = (name: string, node: string, below: Selection, given: Partial<Field>): Field =>
-  fieldOf(name, { type: `${node}Connection`, below: [fieldOf('nodes', { type: node, below })], ...given });
-
-/** Leads from a pet back to itself. */
-const SIBLINGS = fieldOf('category', {
-  type: 'Category',
-  below: [pageOf('pets', 'Pet', [fieldOf('name'), fieldOf('status')], { key: 'siblings' })],
-});
-
-/** A named fragment, or an inline one, perhaps without a condition. */
-export interface Fragment {
-  readonly name?: string;
-  readonly on: string | undefined;
-  readonly selection: Selection;
-}
-
-export interface Spread {
-  readonly fragment: Fragment;
-  readonly directives: Directives;
-}
-
-export type Selection = readonly (Field | Spread)[];
-
-export interface Operation {
-  readonly type: 'Query' | 'Mutation';
-  readonly selection: Selection;
-}
-
-/** How often a document is sent, each time with other values of its variables. */
-export const TIMES = 2;
-
-/** What a value stands for at one time; undefined if it is a variable without a value. */
-export function meaning(value: Value, time: number): unknown {
-  if ('variable' in value) {
-    const { values, fallback } = value.variable;
-    return values[time] === undefined && fallback ? meaning(fallback, time) : values[time];
-  }
-  if ('items' in value) return value.items.map((item) => meaning(item, time));
-  if ('fields' in value) {
-    const parts = Object.entries(value.fields).map(([name, part]) => [name, meaning(part, time)]);
-    return Object.fromEntries(parts.filter(([, part]) => part !== undefined));
-  }
-  return 'enum' in value ? value.enum : value.literal;
-}
-
-/** The text of a document, with the variables that it uses. */
-export function written({ type, selection }: Operation): { text: string; variables: readonly Variable[] } {
-  const variables = new Map<string, Variable>();
-  const fragments = new Map<string, string>();
-  const valueText = (value: Value): string => {
-    if ('variable' in value) {
-      variables.set(value.variable.name, value.variable);
-      return `$${value.variable.name}`;
-    }
-    if ('items' in value) return `[${value.items.map(valueText).join(' ')}]`;
-    if ('fields' in value)
-      return `{${Object.entries(value.fields)
-        .map(([name, part]) => `${name}: ${valueText(part)}`)
-        .join(', ')}}`;
-    return 'enum' in value ? value.enum : JSON.stringify(value.literal);
-  };
-  const directivesText = (directives: Directives) =>
-    directives.map(({ name, when }) => ` @${name}(if: ${valueText(when)})`).join('');
-  const selectionText = (parts: Selection): string => `{ ${parts.map(partText).join(' ')} }`;
-  const partText = (part: Field | Spread): string => {
-    const when = directivesText(part.directives);
-    if ('key' in part) {
-      const { key, name, args, below } = part;
-      const given = Object.entries(args).map(([arg, value]) => `${arg}: ${valueText(value)}`);
-      const head = `${key === name ? '' : `${key}: `}${name}${given.length > 0 ? `(${given.join(', ')})` : ''}`;
-      return `${head}${when}${below ? ` ${selectionText(below)}` : ''}`;
-    }
-    const { name, on, selection } = part.fragment;
-    if (name === undefined) return `...${on ? ` on ${on}` : ''}${when} ${selectionText(selection)}`;
-    if (!fragments.has(name)) {
-      fragments.set(name, '');
-      fragments.set(name, `fragment ${name} on ${on} ${selectionText(selection)}`);
-    }
-    return `...${name}${when}`;
-  };
-  const body = selectionText(selection);
-  const definitions = [...variables.values()].map(
-    ({ name, type, fallback }) => `$${name}: ${type}${fallback ? ` = ${valueText(fallback)}` : ''}`,
-  );
-  const head = `${type.toLowerCase()}${definitions.length > 0 ? ` (${definitions.join(', ')})` : ''}`;
-  return { text: [`${head} ${body}`, ...fragments.values()].join(' '), variables: [...variables.values()] };
-}
-
-/** A field of a type: the type of its value unless it is a leaf, and its arguments. */
-export interface Known {
-  readonly type?: string;
-  readonly args?: readonly string[];
-  readonly isNullable?: true;
-  /** Whether objects of two types may have it under one key, because it has the same type in both. */
-  readonly isShared?: true;
-}
-
-const PAGE = ['first', 'last', 'after', 'before', 'filter', 'sort'];
-const leaf = (...names: string[]): Record<string, Known> =>
-  Object.fromEntries(names.map((name) => [name, { isShared: true as const }]));
-const one = (type: string): Known => ({ type, args: ['id'], isNullable: true });
-const page = (node: string): Known => ({ type: `${node}Connection`, args: PAGE });
-const connection = (node: string): Record<string, Record<string, Known>> => ({
-  [`${node}Connection`]: {
-    ...leaf('totalCount'),
-    nodes: { type: node },
-    edges: { type: `${node}Edge` },
-    pageInfo: { type: 'PageInfo' },
-  },
-  [`${node}Edge`]: { ...leaf('cursor'), node: { type: node } },
-});
-
-export const NODES = ['Pet', 'Category', 'Order', 'InventoryItem'];
-
-/** The fields that documents select. */
-export const FIELDS: Readonly<Record<string, Readonly<Record<string, Known>>>> = {
-  Query: {
-    pet: one('Pet'),
-    category: one('Category'),
-    order: one('Order'),
-    inventoryItem: { type: 'InventoryItem', args: ['petId'], isNullable: true },
-    pets: page('Pet'),
-    categories: page('Category'),
-    orders: page('Order'),
-    inventory: page('InventoryItem'),
-    node: { type: 'Node', args: ['nodeId'], isNullable: true },
-    nodes: { type: 'Node', args: ['nodeIds'] },
-    events: { type: 'EventConnection', args: ['first', 'types'] },
-    rateLimit: { type: 'RateLimit' },
-    apiKey: { type: 'ApiKey' },
-    webhook: { ...one('Webhook') },
-  },
-  Mutation: {
-    createCategory: { type: 'Category', args: ['input'] },
-    updateCategory: { type: 'Category', args: ['id', 'input'] },
-    deleteCategory: { args: ['id'] },
-    createPet: { type: 'Pet', args: ['input'] },
-    updatePet: { type: 'Pet', args: ['id', 'input'] },
-    deletePet: { args: ['id'] },
-    updateInventory: { type: 'InventoryItem', args: ['petId', 'input'] },
-    createOrder: { type: 'Order', args: ['input'] },
-    updateOrder: { type: 'Order', args: ['id', 'input'] },
-    deleteOrder: { args: ['id'] },
-  },
-  Node: leaf('nodeId'),
-  Pet: {
-    ...leaf('id', 'nodeId', 'name', 'status', 'categoryId'),
-    category: { type: 'Category', isShared: true },
-    inventory: { type: 'InventoryItem', isShared: true },
-    orders: page('Order'),
-  },
-  Category: { ...leaf('id', 'nodeId', 'name', 'description'), pets: page('Pet') },
-  Order: {
-    ...leaf('id', 'nodeId', 'complete', 'shipDate'),
-    petId: {},
-    quantity: {},
-    pet: { type: 'Pet', isNullable: true },
-  },
-  InventoryItem: { ...leaf('id', 'nodeId', 'status'), petId: {}, quantity: {}, pet: { type: 'Pet' } },
-  ...connection('Pet'),
-  ...connection('Category'),
-  ...connection('Order'),
-  ...connection('InventoryItem'),
-  PageInfo: leaf('hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor'),
-  EventConnection: { nodes: { type: 'Event' }, edges: { type: 'EventEdge' } },
-  EventEdge: { ...leaf('cursor'), node: { type: 'Event' } },
-  Event: {
-    ...leaf('id', 'time', 'type', 'data'),
-    pet: { type: 'Pet', isNullable: true },
-    category: { type: 'Category', isNullable: true },
-    order: { type: 'Order', isNullable: true },
-    inventoryItem: { type: 'InventoryItem', isNullable: true },
-  },
-  RateLimit: { ...leaf('plan', 'cost'), minute: { type: 'RateLimitWindow' } },
-  RateLimitWindow: leaf('limit'),
-  ApiKey: leaf('plan'),
-  Webhook: leaf('id', 'url'),
-};
-
+/** How often a document is sent. */
+const TIMES = 2;
+/** Fields that have the same type wherever they are, so that a selection of several types may have them without alias. */
+const ALIKE = /^(id|name|nodeId|status)$/;
 /** Names that are properties of every object. */
 const INHERITED = ['constructor', 'toString', '__proto__', 'hasOwnProperty'];
 
-/** A size of the pages below a parent that cannot be read, so that fields fail while an operation runs. */
-export const UNREADABLE = 13;
-
-export interface Choices {
-  /** The id of a record of a type, perhaps of none. */
-  idOf(type: string): string;
-  /** An id for a new order. */
-  newId(): string;
-  readonly hasEvents: boolean;
-  /** How long pages are. */
-  readonly sizes: readonly number[];
+/** A field that was selected. */
+interface Selected {
+  field: GraphQLField<unknown, unknown>;
+  /** Its alias, its name and its arguments. */
+  head: string;
+  type: GraphQLCompositeType | undefined;
+  /** What is selected of its value. */
+  below: string;
 }
 
-/** Writes one operation at random. */
-export class Writer {
+/** Writes a random operation, which is valid: fields have aliases of their own unless they can be merged. */
+class Writer {
   readonly #g: GeneratorValue;
-  readonly #choices: Choices;
-  readonly #fragments: Fragment[] = [];
-  readonly #variables: Variable[] = [];
-  readonly #fields = new Map<string, Field[]>();
-  readonly #mayFail: boolean;
-  readonly #inherited = [...INHERITED];
+  readonly #subject: Subject;
+  readonly #inherited: string[];
+  readonly #fragments: { name: string; on: GraphQLCompositeType; text: string }[] = [];
+  readonly #variables = new Map<string, { declared: string; type: string; values: readonly unknown[] }>();
+  /** Fields of each type, without what is selected below them. */
+  readonly #fields = new Map<string, Selected[]>();
   #left: number;
-  #keys = 0;
+  #names = 0;
 
-  constructor(g: GeneratorValue, choices: Choices) {
+  constructor(g: GeneratorValue, subject: Subject) {
     this.#g = g;
-    this.#choices = choices;
+    this.#subject = subject;
     this.#left = this.#of([4, 10, 30, 80]);
-    this.#mayFail = this.#isSeldom();
+    // Operations with such a name are not compiled.
+    this.#inherited = this.#isSeldom() ? [...INHERITED] : [];
   }
 
-  operation(type: Operation['type']): Operation {
-    return { type, selection: this.#selection(type, type === 'Query' ? this.#of([2, 4, 5, 6]) : 4) };
-  }
-
-  /** Pages of pages, whose sizes differ from time to time: the price of a document follows them. */
-  pages(): Field {
-    const page = (name: string, node: string, below: Selection) => {
-      const args = { first: this.#variable('Int!', this.#choices.sizes, [null]) };
-      return pageOf(name, node, below, { key: `k${this.#keys++}`, args });
-    };
-    return page('categories', 'Category', [page('pets', 'Pet', [fieldOf('id')])]);
+  operation(kind: 'query' | 'mutation'): RandomDocument {
+    const root = this.#subject.schema.getRootType(kind as never)!;
+    const body = this.#selection(root, kind === 'query' ? this.#of([2, 4, 5, 6]) : 4);
+    const declared = [...this.#variables.values()].map(({ declared }) => declared);
+    const head = `${kind}${declared.length > 0 ? ` (${declared.join(', ')})` : ''} ${body}`;
+    const fragments = this.#fragments.map(({ name, on, text }) => `fragment ${name} on ${on.name} ${text}`);
+    const values = Array.from({ length: TIMES }, (_, time) =>
+      Object.fromEntries(
+        [...this.#variables]
+          .map(([name, { values }]) => [name, values[time]] as const)
+          .filter(([, value]) => value !== undefined),
+      ),
+    );
+    return { text: [head, ...fragments].join(' '), values };
   }
 
   #of<T>(choices: readonly T[]): T {
@@ -277,299 +97,194 @@ export class Writer {
     return this.#of([true, false, false, false, false, false, false]);
   }
 
-  #selection(type: string, depth: number): Selection {
-    const parts: (Field | Spread)[] = [];
-    const counts = type === 'Mutation' ? [1, 3, 4, 5] : [1, 2, 2, 3, 4];
-    for (let left = this.#of(counts); left > 0 && (this.#left > 0 || parts.length === 0); left--)
-      parts.push(...this.#parts(type, depth));
-    return parts;
+  /** A new name, now and then one that every object has a property of. */
+  #name(prefix: string): string {
+    return (this.#isSeldom() && this.#inherited.pop()) || `${prefix}${this.#names++}`;
   }
 
-  /**
-   * One part; or the same fragment twice under different conditions, a list twice with different filters, or a
-   * record changed twice, which reads again what it has read before.
-   */
-  #parts(type: string, depth: number): (Field | Spread)[] {
-    const part = this.#part(type, depth);
-    const key = `k${this.#keys++}`;
-    if ('name' in part && part.name.startsWith('update') && this.#of([true, true, true, false])) {
-      const below = part.type === 'Pet' ? [...part.below!, SIBLINGS] : part.below;
-      const args = { ...part.args, input: this.#input(part.name) };
-      return [part, { ...part, key, args }].map((each) => ({ ...each, below }));
-    }
-    if (this.#of([true, false])) return [part];
-    if ('fragment' in part) return [part, { ...part, directives: this.#directives() }];
-    const { filter, ...args } = part.args;
-    if (!filter || !part.type || this.#left <= 0) return [part];
-    const other = this.#filter(part.type.replace('Connection', ''));
-    return [part, { ...part, key, args: { ...args, ...(other && { filter: other }) } }];
+  #selection(type: GraphQLCompositeType, depth: number): string {
+    const parts = [];
+    for (let n = this.#of([1, 2, 2, 3, 4]); n > 0 && (this.#left > 0 || parts.length === 0); n--)
+      parts.push(this.#part(type, depth));
+    return `{ ${parts.join(' ')} }`;
   }
 
-  #part(type: string, depth: number): Field | Spread {
+  #part(type: GraphQLCompositeType, depth: number): string {
     this.#left--;
-    const known = this.#fields.get(type) ?? [];
+    const known = this.#fields.get(type.name) ?? [];
+    const fitting = this.#fragments.filter(({ on }) => this.#isFitting(on, type));
     const what = this.#of(['field', 'field', 'field', 'field', 'again', 'inline', 'fragment', 'spread']);
-    if (what === 'again' && known.length > 0) {
-      const same = this.#of(known);
-      const below = same.type ? this.#below(same.type, same.name, Math.max(1, depth)) : undefined;
-      return { ...same, directives: this.#directives(), below };
-    }
-    const fitting = this.#fragments.filter(({ on }) => isFitting(on!, type));
-    if (what === 'spread' && fitting.length > 0)
-      return { fragment: this.#of(fitting), directives: this.#directives() };
+    const isAgain = what === 'again' || (type.name === 'Mutation' && this.#of([true, false]));
+    if (isAgain && known.length > 0) return this.#again(this.#of(known), type, depth);
+    if (what === 'spread' && fitting.length > 0) return `...${this.#of(fitting).name}${this.#directives()}`;
     if (depth > 0 && (what === 'inline' || what === 'fragment')) {
-      const conditions = NODES.includes(type)
-        ? ['Node', type]
-        : type === 'Node'
-          ? [...NODES, 'Node']
-          : [type];
-      const on = this.#of(conditions);
-      const directives = this.#directives();
-      const selection = this.#selection(on, depth - 1);
-      if (what === 'inline')
-        return { fragment: { on: on === type ? this.#of([on, undefined]) : on, selection }, directives };
-      const fragment = { name: this.#isSeldom() ? this.#unusual('F') : `F${this.#keys++}`, on, selection };
-      this.#fragments.push(fragment);
-      return { fragment, directives };
+      const on = this.#of(this.#conditions(type));
+      const text = this.#selection(on, depth - 1);
+      if (what === 'inline') {
+        const condition = on === type && this.#of([true, false]) ? '' : ` on ${on.name}`;
+        return `...${condition}${this.#directives()} ${text}`;
+      }
+      const name = this.#name('F');
+      this.#fragments.push({ name, on, text });
+      return `...${name}${this.#directives()}`;
     }
     return this.#field(type, depth);
   }
 
-  /** A name that is a property of every object, once. */
-  #unusual(prefix: string): string {
-    return this.#inherited.pop() ?? `${prefix}_${this.#keys++}`;
+  /** A field selects more, perhaps under another condition; a change is followed by another, which reads the same. */
+  #again(known: Selected, type: GraphQLCompositeType, depth: number): string {
+    if (type.name !== 'Mutation') return this.#completed(known, Math.max(1, depth));
+    const { field, below } = known;
+    return `${this.#name('k')}: ${field.name}(${this.#arguments(field).join(', ')}) ${below}`;
   }
 
-  #field(type: string, depth: number): Field {
-    const all = Object.entries(FIELDS[type]!).filter(
-      ([name, { type }]) => (depth > 0 || !type) && (name !== 'events' || this.#choices.hasEvents),
+  /** The types that a condition on a value of this type may name. */
+  #conditions(type: GraphQLCompositeType): GraphQLCompositeType[] {
+    if (isInterfaceType(type)) return [type, ...this.#subject.schema.getPossibleTypes(type)];
+    return [type, ...(type as GraphQLObjectType).getInterfaces()];
+  }
+
+  #isFitting(on: GraphQLCompositeType, type: GraphQLCompositeType): boolean {
+    return this.#conditions(type).includes(on);
+  }
+
+  #field(type: GraphQLCompositeType, depth: number): string {
+    const all = Object.values((type as GraphQLObjectType).getFields()).filter(
+      (field) =>
+        this.#subject.selects(type.name, field.name) &&
+        (depth > 0 || !isCompositeType(getNamedType(field.type))),
     );
-    const deep = all.filter(([, { type }]) => type);
-    const fields = deep.length > 0 && this.#of([true, false]) ? deep : all;
-    const [name, known] = this.#isSeldom() || fields.length === 0 ? typename : this.#of(fields);
-    const args = Object.fromEntries(
-      (known.args ?? []).flatMap((argument) => {
-        const value = this.#argument(type, name, known, argument);
-        return value ? [[argument, value]] : [];
-      }),
-    );
-    const hasAlias = known.args || !known.isShared || this.#isSeldom();
-    const field = {
-      key: hasAlias ? (this.#isSeldom() ? this.#unusual('k') : `k${this.#keys++}`) : name,
-      name,
-      args,
-      directives: this.#directives(),
-      type: known.type,
-      below: known.type ? this.#below(known.type, name, depth) : undefined,
+    const deep = all.filter((field) => isCompositeType(getNamedType(field.type)));
+    if (all.length === 0 || this.#isSeldom()) return `${this.#name('k')}: __typename${this.#directives()}`;
+    const field = this.#of(deep.length > 0 && this.#of([true, false]) ? deep : all);
+    const given = this.#arguments(field);
+    const alias = ALIKE.test(field.name) && this.#of([true, false]) ? '' : `${this.#name('k')}: `;
+    const named = getNamedType(field.type);
+    const made: Selected = {
+      field,
+      below: '',
+      head: `${alias}${field.name}${given.length > 0 ? `(${given.join(', ')})` : ''}`,
+      type: isCompositeType(named) ? named : undefined,
     };
-    this.#fields.set(type, [...(this.#fields.get(type) ?? []), field]);
-    return field;
+    const text = this.#completed(made, depth);
+    this.#fields.set(type.name, [...(this.#fields.get(type.name) ?? []), made]);
+    return text;
   }
 
-  #below(type: string, name: string, depth: number): Selection {
-    const selection = this.#selection(type, depth - 1);
-    // Who reads the answer learns the id of what was created.
-    if (!name.startsWith('create')) return selection;
-    return [fieldOf('id', { key: 'own' }), ...selection];
+  #completed(selected: Selected, depth: number): string {
+    selected.below = selected.type ? this.#selection(selected.type, depth - 1) : '';
+    return `${selected.head}${this.#directives()} ${selected.below}`;
   }
 
-  #directives(): Directives {
-    if (this.#of([true, true, true, false])) return [];
-    const name = this.#of(['skip', 'include'] as const);
-    const when = () => (this.#isSeldom() ? { literal: this.#of([true, false]) } : this.#condition());
-    const other = name === 'skip' ? ('include' as const) : ('skip' as const);
-    return [{ name, when: when() }, ...(this.#isSeldom() ? [{ name: other, when: when() }] : [])];
+  #directives(): string {
+    if (this.#of([true, true, true, false])) return '';
+    const name = this.#of(['skip', 'include']);
+    const when = () => this.#value(NON_NULL_BOOLEAN, '');
+    const other = this.#isSeldom() ? ` @${name === 'skip' ? 'include' : 'skip'}(if: ${when()})` : '';
+    return ` @${name}(if: ${when()})${other}`;
   }
 
-  #condition(): Value {
-    const fallback = { literal: this.#of([true, false]) };
-    return this.#of([
-      () => this.#variable('Boolean!', [true, false], ['x', null]),
-      // Null is wrong only where it is used: under a type that cannot be there it isn't (variables.test.ts).
-      () => this.#variable('Boolean', [undefined, true, false], [0], fallback),
-      () => this.#variable('Boolean!', [undefined, true, false], [1], fallback),
-    ])();
+  /** Arguments with their values. A page has a size and a place, or an order. */
+  #arguments({ name, args, type }: GraphQLField<unknown, unknown>): string[] {
+    const of = getNamedType(type).name.replace('Connection', '');
+    const paging = this.#of([
+      ['first', 'filter'],
+      ['first', 'after', 'filter'],
+      ['last', 'before', 'filter'],
+      ['first', 'sort', 'filter'],
+    ]);
+    const isGiven = (argument: GraphQLArgument) =>
+      isNonNullType(argument.type) ||
+      (this.#of([true, true, false]) && (!PAGING.has(argument.name) || paging.includes(argument.name)));
+    return args
+      .filter(isGiven)
+      .filter((argument) => of !== 'Event' || !/after|before|types/.test(argument.name))
+      .map(
+        (argument) =>
+          `${argument.name}: ${this.#value(argument, of === 'ID' ? name.replace('delete', '') : of)}`,
+      );
   }
 
-  /** @param refused values that are no valid ones */
-  #variable(type: string, valid: readonly unknown[], refused: readonly unknown[], fallback?: Value): Value {
-    const known = this.#variables.find(
-      (one) =>
-        one.type === type &&
-        isDeepStrictEqual(one.fallback, fallback) &&
-        one.values.every((value, time) => one.faults[time] || valid.includes(value)),
-    );
-    if (known && this.#of([true, false])) return { variable: known };
-    const faults = Array.from({ length: TIMES }, () => this.#mayFail && this.#isSeldom());
-    const values = faults.map((isFault) => this.#of(isFault ? refused : valid));
-    const name = this.#isSeldom() ? this.#unusual('v') : `v${this.#variables.length}`;
-    const variable = { name, type, fallback, values, faults };
-    this.#variables.push(variable);
-    return { variable };
-  }
-
-  #argument(type: string, field: string, known: Known, name: string): Value | undefined {
-    const isRequired = !PAGE.includes(name) && name !== 'types';
-    if (!isRequired && this.#of([true, false, false])) return undefined;
-    const record = known.type?.replace('Connection', '') ?? field.replace('delete', '');
-    switch (name) {
-      case 'first':
-        return this.#size(type, known);
-      case 'last':
-        return this.#isSeldom() ? this.#size(type, known) : undefined;
-      case 'after':
-      case 'before':
-        return this.#isSeldom() ? this.#place(record) : undefined;
-      case 'sort':
-        return this.#isSeldom()
-          ? { enum: this.#of(['id_asc', 'id_desc', ...(record === 'Pet' ? ['name_desc', 'name_asc'] : [])]) }
-          : undefined;
-      case 'filter':
-        return this.#filter(record);
-      case 'types':
-        return {
-          items: [{ enum: this.#of(['pet_created', 'order_created']) }, { enum: 'inventory_updated' }],
-        };
-      case 'nodeId':
-        return this.#nodeId();
-      case 'nodeIds':
-        return { items: Array.from({ length: this.#of([1, 2, 3, 30]) }, () => this.#nodeId()) };
-      case 'input':
-        return this.#input(field);
-      default:
-        return record === 'Webhook' ? { literal: 'x' } : this.#id(name === 'petId' ? 'Pet' : record, 'ID!');
+  /** A literal, a variable, or a literal with variables in it. @param of the type of the record that an id belongs to */
+  #value(input: Pick<GraphQLArgument, 'name' | 'type'>, of: string): string {
+    if (this.#of([true, false, false])) return this.#variable(input, of);
+    const type = getNullableType(input.type);
+    if (isListType(type))
+      return `[${this.#items(() => this.#value({ ...input, type: type.ofType }, of)).join(' ')}]`;
+    if (isInputObjectType(type)) {
+      const fields = this.#fieldsOf(type).map((field) => `${field.name}: ${this.#value(field, of)}`);
+      return `{${fields.join(', ')}}`;
     }
+    const value = this.#valueOf({ ...input, type }, of);
+    return isEnumType(type) ? String(value) : JSON.stringify(value);
   }
 
-  #size(type: string, { type: of }: Known): Value {
-    if (this.#mayFail && this.#isSeldom()) return { literal: this.#of([0, 101, -1]) };
-    const { sizes } = this.#choices;
-    if (of !== 'EventConnection' && this.#of([true, false])) {
-      const fallback = { literal: this.#of([1, 2, 40]) };
-      return this.#of([
-        () => this.#variable('Int', [undefined, null, ...sizes], [1.5, 'x']),
-        () => this.#variable('Int', [undefined, null, ...sizes], ['x'], fallback),
-        () => this.#variable('Int!', sizes, [null, '7']),
-      ])();
-    }
-    const isBelow = type !== 'Query';
-    const size = this.#of(sizes);
-    return { literal: size === UNREADABLE && !isBelow ? 100 : size };
-  }
-
-  #place(record: string): Value {
-    const id = this.#choices.idOf(record === 'InventoryItem' ? 'Pet' : record);
-    if (this.#mayFail && this.#isSeldom()) return { literal: 'x' };
-    return this.#isSeldom() ? this.#variable('String', [undefined, null, id], [7]) : { literal: id };
-  }
-
-  /** An id where a nullable one is expected, or `ID!`. */
-  #id(record: string, type: 'ID' | 'ID!'): Value {
-    const [id, other] = [this.#choices.idOf(record), this.#choices.idOf(record)];
-    if (!this.#isSeldom()) return { literal: this.#of([id, id, Number(id)]) };
-    const refused = ['0', 1.5, 'x', '9223372036854775808'];
-    if (type === 'ID') return this.#variable('ID', [undefined, id, Number(other)], refused);
-    const fallback = { literal: id };
-    return this.#of([
-      () => this.#variable('ID!', [id, Number(other)], [null, ...refused]),
-      () => this.#variable('ID', [undefined, other], refused, fallback),
-    ])();
-  }
-
-  #nodeId(): Value {
-    const type = this.#of(NODES);
-    const id = this.#choices.idOf(type === 'InventoryItem' ? 'Pet' : type);
-    const nodeId = this.#isSeldom() ? 'x' : Buffer.from(`${type}:${id}`).toString('base64url');
-    return this.#isSeldom() ? this.#variable('ID!', [nodeId, 'y'], [null, true]) : { literal: nodeId };
-  }
-
-  #statuses(): Value {
-    if (this.#isSeldom())
-      return this.#variable('[PetStatus!]', [undefined, null, ['sold'], 'available', []], ['gone', [null]]);
-    const status = (): Value =>
-      this.#isSeldom()
-        ? this.#variable('PetStatus!', [undefined, 'sold', 'pending'], ['x', null], { enum: 'available' })
-        : { enum: this.#of(['sold', 'available', 'pending']) };
-    return { items: Array.from({ length: this.#of([1, 2]) }, status) };
-  }
-
-  #filter(record: string): Value | undefined {
-    const given: Record<string, Value> = {};
-    if (record === 'Category') return this.#of([{ literal: null }, { fields: {} }]);
-    if (record === 'Order') {
-      if (this.#of([true, false])) given.petId = this.#id('Pet', 'ID');
-      if (this.#of([true, false])) given.complete = this.#flag();
-    } else {
-      if (this.#of([true, false])) given.status = this.#statuses();
-      if (record === 'Pet' && this.#of([true, false])) given.categoryId = this.#id('Category', 'ID');
-    }
-    return this.#whole(record === 'InventoryItem' ? 'InventoryFilter' : `${record}Filter`, { fields: given });
-  }
-
-  #flag(): Value {
-    if (!this.#isSeldom()) return { literal: this.#of([true, false]) };
-    return this.#variable('Boolean!', [true, false], ['x', null]);
-  }
-
-  /** An input object, sometimes as one variable. */
-  #whole(type: string, value: Value): Value {
-    if (!this.#isSeldom() || this.#mayFail || JSON.stringify(value).includes('"variable"')) return value;
-    return this.#variable(type, [meaning(value, 0)], []);
-  }
-
-  #input(field: string): Value {
-    const text = (): Value => {
-      const name = this.#of(['Rex', ' Bella ', 'O"Hara', 'Ünal \\ 1']);
-      if (this.#mayFail && this.#isSeldom()) return { literal: this.#of([' ', 'x'.repeat(201)]) };
-      return this.#isSeldom() ? this.#variable('String!', [name], [null, 7]) : { literal: name };
-    };
-    const number = (least: number): Value =>
-      this.#mayFail && this.#isSeldom() ? { literal: -1 } : { literal: least + this.#of([0, 1, 2]) };
-    /** What removes a value where that is possible. */
-    const orNull = (value: Value): Value =>
-      field.startsWith('update') && this.#isSeldom() ? { literal: null } : value;
-    const all: Record<string, () => Value> = {
-      ...(/Pet$|Category$/.test(field) && { name: text }),
-      ...(field.endsWith('Category') && {
-        description: () => orNull(this.#variable('String', [undefined, 'x'], [7])),
-      }),
-      ...(field.endsWith('Pet') && {
-        categoryId: () => this.#id('Category', 'ID!'),
-        status: () => ({ enum: this.#of(['sold', 'pending']) }),
-      }),
-      ...(field === 'updateInventory' && { quantity: () => number(0) }),
-      ...(field === 'createOrder' && { id: () => ({ literal: this.#choices.newId() }) }),
-      ...(field.endsWith('Order') && {
-        petId: () => orNull(this.#id('Pet', 'ID')),
-        quantity: () => orNull(number(1)),
-        shipDate: () => orNull({ literal: '2026-01-31T09:30:00Z' }),
-        complete: () => this.#flag(),
-      }),
-    };
-    const required = {
-      createCategory: ['name'],
-      createPet: ['name', 'categoryId'],
-      updateInventory: ['quantity'],
-    };
-    const isRequired = (name: string) => (required as Record<string, string[]>)[field]?.includes(name);
-    const fields = Object.entries(all).flatMap(([name, make]) =>
-      isRequired(name) || this.#of([true, false]) ? [[name, make()]] : [],
+  #variable(input: Pick<GraphQLArgument, 'name' | 'type'>, of: string): string {
+    const isOptional = !isNonNullType(input.type);
+    const type = String(input.type);
+    const known = [...this.#variables].filter(
+      ([, variable]) => variable.type === `${type} ${input.name} ${of}`,
     );
-    return this.#whole(`${INPUTS[field]}!`, { fields: Object.fromEntries(fields) });
+    if (known.length > 0 && this.#of([true, false])) return `$${this.#of(known)[0]}`;
+    const values = Array.from({ length: TIMES }, () =>
+      isOptional && this.#of([true, false]) ? undefined : this.#valueOf(input, of),
+    );
+    const name = `v${this.#names++}`;
+    // A default lets a variable of the nullable type stand where null is refused.
+    const leaf = getNullableType(input.type);
+    const hasDefault = !isListType(leaf) && !isInputObjectType(leaf) && this.#isSeldom();
+    const value = this.#valueOf(input, of);
+    const text = hasDefault ? ` = ${isEnumType(leaf) ? value : JSON.stringify(value)}` : '';
+    const declared = `$${name}: ${hasDefault && this.#of([true, false]) ? String(leaf) : type}${text}`;
+    this.#variables.set(name, { declared, type: `${type} ${input.name} ${of}`, values });
+    return `$${name}`;
+  }
+
+  /** A value as JSON has it. */
+  #valueOf(input: Pick<GraphQLArgument, 'name' | 'type'>, of: string): unknown {
+    const type = getNullableType(input.type) as GraphQLInputType;
+    if (isListType(type)) return this.#items(() => this.#valueOf({ ...input, type: type.ofType }, of));
+    if (isInputObjectType(type))
+      return Object.fromEntries(this.#fieldsOf(type).map((field) => [field.name, this.#valueOf(field, of)]));
+    if (isEnumType(type)) return this.#of(type.getValues()).name;
+    const { idOf, sizes } = this.#subject;
+    const node = this.#of(['Pet', 'Category', 'Order', 'InventoryItem']);
+    const makers: Record<string, () => unknown> = {
+      Boolean: () => this.#of([true, false]),
+      DateTime: () => '2026-01-31T09:30:00Z',
+      Int: () => this.#of(input.name === 'quantity' ? [1, 2, 3] : sizes),
+      String: () => (PAGING.has(input.name) ? idOf(of) : this.#of(['Rex', ' Bella ', 'O"Hara', 'Ünal \\ 1'])),
+      ID: () => {
+        if (input.name.startsWith('nodeId'))
+          return Buffer.from(`${node}:${idOf(node)}`).toString('base64url');
+        const parent = /^(\w+)Id$/.exec(input.name)?.[1];
+        const id = idOf(parent ? parent[0]!.toUpperCase() + parent.slice(1) : of);
+        return this.#isSeldom() ? Number(id) : id;
+      },
+    };
+    return makers[type.name]!();
+  }
+
+  #items<T>(make: () => T): T[] {
+    return Array.from({ length: this.#of([1, 2, 3]) }, make);
+  }
+
+  /** Some of the fields of an input object, with all that records need. */
+  #fieldsOf(type: { name: string; getFields(): Record<string, Pick<GraphQLArgument, 'name' | 'type'>> }) {
+    const isNeeded = (name: string) =>
+      /^(New(Pet|Category)|InventoryUpdate)$/.test(type.name) && /^(name|categoryId|quantity)$/.test(name);
+    return (
+      Object.values(type.getFields())
+        // What finds by name orders by it.
+        .filter(({ name }) => name !== 'name' || !type.name.endsWith('Filter'))
+        .filter((field) => isNonNullType(field.type) || isNeeded(field.name) || this.#of([true, false]))
+    );
   }
 }
 
-const INPUTS: Readonly<Record<string, string>> = {
-  createCategory: 'NewCategory',
-  updateCategory: 'CategoryPatch',
-  createPet: 'NewPet',
-  updatePet: 'PetPatch',
-  updateInventory: 'InventoryUpdate',
-  createOrder: 'NewOrder',
-  updateOrder: 'OrderPatch',
-};
+const PAGING = new Set(['first', 'last', 'after', 'before', 'filter', 'sort']);
+const NON_NULL_BOOLEAN = { name: 'if', type: new GraphQLNonNull(GraphQLBoolean) };
 
-const typename: [string, Known] = ['__typename', { isShared: true }];
-
-const isFitting = (on: string, type: string): boolean =>
-  on === type || (on === 'Node' && NODES.includes(type)) || (type === 'Node' && NODES.includes(on));
+/** Writes a random operation. */
+export const documentOf = (kind: 'query' | 'mutation', g: GeneratorValue, subject: Subject): RandomDocument =>
+  new Writer(g, subject).operation(kind);
