@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { AppError, cut } from '../foundation/errors.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
@@ -6,12 +6,6 @@ import type { RequestContext } from './request-context.ts';
 const MAX_BODY_BYTES = 100_000;
 
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX_BODY_BYTES} bytes.`);
-
-/** The length of a body in bytes as its Content-Length says; infinite if it is chunked. */
-export function declaredLength({ headers }: IncomingMessage): number {
-  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
-  return Number(headers['content-length'] ?? 0);
-}
 
 /**
  * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. What the headers say is
@@ -66,33 +60,3 @@ const unsupported = (types: readonly string[], sent: string) =>
     'UNSUPPORTED_MEDIA_TYPE',
     `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${cut(sent)}. Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
   );
-
-/** How long the connection stays open for draining, in milliseconds. */
-const DRAIN_TIMEOUT = 1_000;
-
-/** Whether the connection must close after a response because the rest of the body may be too long to drain. */
-export const mustCloseConnection = ({ request }: RequestContext): boolean =>
-  !request.complete && declaredLength(request) > MAX_BODY_BYTES;
-
-/**
- * Sends the last response of a connection and closes it after giving the client time to read. Closing with
- * unread bytes resets the connection, and the response could be lost.
- *
- * @param body must match the Content-Length already sent
- */
-export function respondAndClose(
-  request: IncomingMessage,
-  response: ServerResponse,
-  body: string | Buffer | undefined,
-): void {
-  if (body === undefined) response.flushHeaders();
-  else response.write(body);
-  const end = () => {
-    clearTimeout(timer);
-    response.end();
-  };
-  const timer = setTimeout(end, DRAIN_TIMEOUT);
-  request.resume();
-  request.once('end', end);
-  request.once('close', end);
-}

@@ -66,17 +66,12 @@ export const readQuery = (
   query: string,
   parameters: readonly QueryParameter[],
   issues: Issue[],
-): Record<string, unknown> => (query === '' ? {} : readTexts(textsIn(query.split('&')), parameters, issues));
+): Record<string, unknown> => (query === '' ? {} : readTexts(textsIn(query), parameters, issues));
 
-/**
- * The parameters in a query string, by name.
- *
- * @param parts what stands between its `&`
- * @throws BAD_REQUEST if the percent-encoding is broken
- */
-export function textsIn(parts: readonly string[]): GivenTexts {
+/** The parameters in a query string, by name. @throws BAD_REQUEST if the percent-encoding is broken */
+export function textsIn(query: string): GivenTexts {
   const given = new Map<string, string[]>();
-  for (const part of parts) {
+  for (const part of query.split('&')) {
     if (part === '') continue;
     const equals = part.indexOf('=');
     const name = decode(equals < 0 ? part : part.slice(0, equals));

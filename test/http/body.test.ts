@@ -33,25 +33,23 @@ describe('request bodies that are not needed', () => {
     for (const path of ['/pets', '/graphql', '/nope']) {
       const responses = await exchangeRaw(kit.gateway.url, head(path, 'Content-Length: 90000') + body + GET);
       expect(statusesIn(responses)).toEqual([401, 200]);
-      expect(responses.slice(0, responses.indexOf('\r\n\r\n'))).not.toMatch(/^Connection: close/m);
     }
   });
 
   it.each(['Content-Length: 100000000', 'Transfer-Encoding: chunked'])(
-    'responds and closes the connection if the body may be long: %s',
+    'responds while the client goes on sending: %s',
     async (framing) => {
       const socket = await openRaw(kit.gateway.url);
       const response = until(socket, /\r\n\r\n\{.*\}$/s);
-      const closed = new Promise((resolve) => socket.once('close', resolve));
       socket.write(head('/pets', framing));
       const megabyte = Buffer.alloc(1_000_000, 'x');
       const chunk = framing.startsWith('T')
         ? Buffer.concat([Buffer.from('F4240\r\n'), megabyte, Buffer.from('\r\n')])
         : megabyte;
       const sending = setInterval(() => socket.write(chunk), 20);
-      expect(await response).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n/s);
-      await closed;
+      expect(await response).toMatch(/^HTTP\/1\.1 401 /);
       clearInterval(sending);
+      socket.destroy();
     },
   );
 
@@ -71,12 +69,9 @@ describe('request bodies that are not needed', () => {
     socket.destroy();
   });
 
-  it('responds 413 to a body of 5 MB and closes the connection', async () => {
-    const { status, headers } = await kit.gateway.call('/pets', {
-      method: 'POST',
-      body: 'x'.repeat(5_000_000),
-    });
-    expect(status).toBe(413);
-    expect(headers.connection).toBe('close');
+  it('responds 413 to a body of 5 MB and serves the next request on the connection', async () => {
+    const body = 'x'.repeat(5_000_000);
+    const sent = head('/pets', key(kit.gateway), `Content-Length: ${body.length}`) + body + GET;
+    expect(statusesIn(await exchangeRaw(kit.gateway.url, sent))).toEqual([413, 200]);
   });
 });

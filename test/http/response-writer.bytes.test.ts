@@ -3,7 +3,7 @@ import { connect, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Headers } from '../../src/http/response.ts';
-import { writeWhole } from '../../src/http/whole-response.ts';
+import { writeWhole } from '../../src/http/response-writer.ts';
 import { HttpServer, listen } from '../../src/server.ts';
 
 interface Answer {

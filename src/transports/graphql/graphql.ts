@@ -33,8 +33,8 @@ import {
   STREAM_TYPE,
   STREAMS,
 } from './over-http.ts';
-import { Subscription } from './subscription.ts';
-import { YogaTransport } from './yoga.ts';
+import { subscribe } from './subscription.ts';
+import { encodeEvents, loadYoga } from './yoga.ts';
 
 /** In units. */
 const SUBSCRIPTION_COST = 1;
@@ -55,7 +55,6 @@ export class GraphQLTransport implements Transport {
   readonly #services: DocumentServices;
   readonly #streams: EventStreams;
   readonly #access: Access;
-  readonly #yoga = new YogaTransport();
 
   constructor(services: GraphQLServices) {
     this.#services = services;
@@ -64,8 +63,8 @@ export class GraphQLTransport implements Transport {
   }
 
   /** Loads what is not needed right at the start. */
-  load(): Promise<void> {
-    return this.#yoga.load();
+  async load(): Promise<void> {
+    await loadYoga();
   }
 
   match({ path }: RequestContext): boolean {
@@ -115,7 +114,7 @@ export class GraphQLTransport implements Transport {
         `A batch and an answer of more than 10 units are sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     const result = await run(context, session, first, 0);
-    const encoded = await this.#yoga.encode(first, { ...result, stringify: first.stringify });
+    const encoded = await encodeEvents(first, { ...result, stringify: first.stringify });
     return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
   }
 
@@ -135,14 +134,8 @@ export class GraphQLTransport implements Transport {
     session.require((principal) => requireScopes(principal, operation.scopes()));
     await session.require((principal) => this.#services.documents.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
-    const subscription = await Subscription.begin(this.#streams, context, session, operation);
-    const encode = async () => (await this.#yoga.encode(operation, subscription.results)).body;
-    return {
-      status: 200,
-      headers: [],
-      contentType: STREAM_TYPE,
-      stream: subscription.bodyOf(encode),
-    };
+    const stream = await subscribe(this.#streams, context, session, operation);
+    return { status: 200, headers: [], contentType: STREAM_TYPE, stream };
   }
 }
 

@@ -9,50 +9,44 @@ import { toJson } from '../../kit/json.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import { type PublicResult, publicError } from '../../operations/result.ts';
 import type { StoredEvent } from '../../store/events.ts';
-import type { Result } from './yoga.ts';
+import { encodeEvents } from './yoga.ts';
 
-/** An open subscription. */
-export class Subscription {
-  readonly #stream: EventStream;
-  /** One result per event, followed by the error that ended the stream if clients should see it. */
-  readonly results: AsyncIterable<Result>;
+/**
+ * Starts a subscription.
+ *
+ * @returns the body of the response: one result per event, followed by the error that ended the stream if clients
+ * should see it
+ * @throws AppError if it cannot start
+ */
+export async function subscribe(
+  streams: EventStreams,
+  { apiKey, requestId }: RequestContext,
+  session: Session,
+  operation: PreparedOperation,
+): Promise<StreamedBody> {
+  let stream!: EventStream;
+  const { cost } = operation;
+  const contextOfEvent = () => newContext(session, { cost, requestId });
+  const followEvents = async (selection: StreamOptions['selection']) => {
+    stream = await streams.open({ session, key: apiKey!, selection, cost, requestId });
+    return eventsOf(stream);
+  };
+  const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
+  return { pieces: piecesOf(operation, stream, results), ending: stream.ending };
+}
 
-  private constructor(stream: EventStream, results: AsyncGenerator<PublicResult>) {
-    this.#stream = stream;
-    this.results = publicResults(stream, results);
-  }
-
-  /** @throws AppError if it cannot start */
-  static async begin(
-    streams: EventStreams,
-    context: RequestContext,
-    session: Session,
-    operation: PreparedOperation,
-  ): Promise<Subscription> {
-    let stream: EventStream | undefined;
-    const { requestId } = context;
-    const contextOfEvent = () => newContext(session, { cost: operation.cost, requestId });
-    const key = context.apiKey!;
-    const followEvents = async (selection: StreamOptions['selection']) => {
-      stream = await streams.open({ session, key, selection, cost: operation.cost, requestId });
-      return eventsOf(stream);
-    };
-    const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
-    return new Subscription(stream!, results);
-  }
-
-  /** The body of the response. @param encode gives the encoded results */
-  bodyOf(encode: () => Promise<ReadableStream<Uint8Array>>): StreamedBody {
-    return { pieces: piecesOf(this.#stream, encode), ending: this.#stream.ending };
-  }
+async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
+  for (;;) for (const { event } of await stream.take()) yield event;
 }
 
 async function* piecesOf(
+  operation: PreparedOperation,
   stream: EventStream,
-  encode: () => Promise<ReadableStream<Uint8Array>>,
+  results: AsyncGenerator<PublicResult>,
 ): StreamedBody['pieces'] {
   try {
-    for await (const piece of await encode()) {
+    const { body } = await encodeEvents(operation, publicResults(stream, results));
+    for await (const piece of body) {
       // Without `complete`, clients reconnect and resume.
       if (stream.failure === SERVER_STOPPING) break;
       yield piece;
@@ -61,10 +55,6 @@ async function* piecesOf(
     stream.close();
   }
   return { events: stream.sent, end: endReason(stream.failure) };
-}
-
-async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
-  for (;;) for (const { event } of await stream.take()) yield event;
 }
 
 async function* publicResults(stream: EventStream, results: AsyncGenerator<PublicResult>) {

@@ -7,7 +7,7 @@ import { STREAM_TYPE } from './over-http.ts';
 const ENDPOINT = 'http://localhost/graphql';
 
 /** A result, which Yoga writes as this says. */
-export type Result = PublicResult & { stringify: PreparedOperation['stringify'] };
+type Result = PublicResult & { stringify: PreparedOperation['stringify'] };
 
 /** What Yoga is shown. Nested one level deep because Yoga copies its server context. */
 interface YogaContext {
@@ -18,35 +18,29 @@ interface YogaContext {
   };
 }
 
-/**
- * GraphQL over SSE in distinct connections mode, by Yoga: it knows what the protocol looks like on the wire. JSON
- * goes around it (answer.ts), because its Request, Response and streams cost 190 µs, where a whole request costs 33.
- */
-export class YogaTransport {
-  #yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
+let yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
 
-  /** Loads Yoga. That takes a large part of the startup time, and most requests do not need it. */
-  async load(): Promise<void> {
-    this.#yoga ??= loadYoga();
-    await this.#yoga;
-  }
-
-  /** Encodes the results of an operation that is admitted and charged. */
-  async encode(
-    operation: PreparedOperation,
-    results: YogaContext['shown']['results'],
-  ): Promise<Response & { body: ReadableStream<Uint8Array> }> {
-    await this.load();
-    const yoga = await this.#yoga!;
-    const request = { method: 'POST', headers: { accept: STREAM_TYPE } };
-    return (await yoga.fetch(ENDPOINT, request, { shown: { operation, results } })) as never;
-  }
+/** Loads Yoga. That takes a large part of the startup time, and most requests do not need it. */
+export function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
+  yoga ??= import('graphql-yoga').then(({ createYoga }) =>
+    // Without the schema, which nothing that is left to Yoga needs. Errors are already masked.
+    createYoga<YogaContext>({ logging: false, maskedErrors: false, plugins: [useResults()] }),
+  );
+  return yoga;
 }
 
-async function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
-  const { createYoga } = await import('graphql-yoga');
-  // Without the schema, which nothing that is left to Yoga needs. Errors are already masked.
-  return createYoga<YogaContext>({ logging: false, maskedErrors: false, plugins: [useResults()] });
+/**
+ * Encodes the results of an operation that is admitted and charged, as GraphQL over SSE in distinct connections mode. By
+ * Yoga, which knows what the protocol looks like on the wire. JSON goes around it (answer.ts), because its Request,
+ * Response and streams cost 190 µs, where a whole request costs 33.
+ */
+export async function encodeEvents(
+  operation: PreparedOperation,
+  results: YogaContext['shown']['results'],
+): Promise<Response & { body: ReadableStream<Uint8Array> }> {
+  const server = await loadYoga();
+  const request = { method: 'POST', headers: { accept: STREAM_TYPE } };
+  return (await server.fetch(ENDPOINT, request, { shown: { operation, results } })) as never;
 }
 
 /** Takes the document as it was parsed and validated, and the results that it has. */
