@@ -1,4 +1,3 @@
-import type { LRUCache } from 'lru-cache';
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
@@ -53,7 +52,6 @@ export class Access {
   readonly #clock: Clock;
   /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
   readonly #byKey = lruCache<CachedPrincipal>(MAX_CACHED, { ttl: CACHE_TTL, ttlAutopurge: true });
-  readonly #byId = lruCache<CachedPrincipal>(MAX_CACHED);
   readonly #addressGuard: AddressGuard;
   readonly #counters: Counters;
   readonly #isProduction: boolean;
@@ -109,16 +107,18 @@ export class Access {
   }
 
   /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
-  sessionOf(apiKeyId: string, store: Store): MaybePromise<Session | null> {
-    const readAt = this.#clock.monotonic();
-    const known = this.#known(this.#byId.get(apiKeyId), readAt);
-    if (known) return this.#sessionFor(known, store);
-    return andThen(store.apiKeyById(apiKeyId), (apiKey) => {
-      const expiresAt = Math.max(
-        ...(apiKey?.secrets ?? []).map((secret) => secret.expiresAt ?? Number.POSITIVE_INFINITY),
-      );
-      return this.#sessionFor(this.#keep(this.#byId, apiKeyId, apiKey, expiresAt, readAt), store);
-    });
+  async sessionOf(apiKeyId: string, store: Store): Promise<Session | null> {
+    const apiKey = await store.apiKeyById(apiKeyId);
+    const secrets = apiKey?.secrets ?? [];
+    const lastExpiresAt = Math.max(...secrets.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
+    return apiKey && !this.#faultOf(apiKey, lastExpiresAt)
+      ? this.#sessionFor(principalOf(apiKey), store)
+      : null;
+  }
+
+  /** Why a key is not valid, if it is not. */
+  #faultOf(apiKey: ApiKey | null, secretExpiresAt: number): string | undefined {
+    return validityFault(apiKey, secretExpiresAt, this.#clock.now(), this.#isProduction);
   }
 
   #sessionFor(principal: Principal | null, store: Store, address?: string): Session | null {
@@ -133,38 +133,24 @@ export class Access {
    * @throws UNAVAILABLE if the store cannot be read
    */
   principalOf(key: string, store: ApiKeyStore): MaybePromise<Principal | null> {
+    // A slow read says nothing about the time since it began.
     const readAt = this.#clock.monotonic();
-    const known = this.#known(this.#byKey.get(key), readAt);
-    if (known) return known;
+    const known = this.#byKey.get(key);
+    if (known && readAt < known.until && this.#clock.now() < known.expiresAt) return known.principal;
     // Saves a read.
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
     return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
-      return this.#keep(this.#byKey, key, apiKey, expiryOf(apiKey, keyHash), readAt);
+      const secretExpiresAt = expiryOf(apiKey, keyHash);
+      if (!apiKey || this.#faultOf(apiKey, secretExpiresAt)) {
+        this.#byKey.delete(key);
+        return null;
+      }
+      const principal = principalOf(apiKey);
+      const expiresAt = Math.min(secretExpiresAt, apiKey.expiresAt ?? Number.POSITIVE_INFINITY);
+      this.#byKey.set(key, { principal, until: readAt + CACHE_TTL, expiresAt });
+      return principal;
     });
-  }
-
-  #known(cached: CachedPrincipal | undefined, now: number): Principal | undefined {
-    const isValid = cached && now < cached.until && this.#clock.now() < cached.expiresAt;
-    return isValid ? cached.principal : undefined;
-  }
-
-  /** @param readAt when the read began, on the monotonic clock: a slow read says nothing about the time since */
-  #keep(
-    cache: LRUCache<string, CachedPrincipal>,
-    name: string,
-    apiKey: ApiKey | null,
-    secretExpiresAt: number,
-    readAt: number,
-  ): Principal | null {
-    if (!apiKey || validityFault(apiKey, secretExpiresAt, this.#clock.now(), this.#isProduction)) {
-      cache.delete(name);
-      return null;
-    }
-    const expiresAt = Math.min(secretExpiresAt, apiKey.expiresAt ?? Number.POSITIVE_INFINITY);
-    const principal = principalOf(apiKey);
-    cache.set(name, { principal, until: readAt + CACHE_TTL, expiresAt });
-    return principal;
   }
 
   /**
@@ -190,8 +176,7 @@ export class Access {
     if (apiKey === undefined || fault !== undefined) return new AppError('UNAUTHENTICATED', fault!);
     const keyHash = hashOf(apiKey);
     return andThen(store.apiKeyBySecretHash(keyHash), (known) => {
-      const expiresAt = expiryOf(known, keyHash);
-      const why = validityFault(known, expiresAt, this.#clock.now(), this.#isProduction);
+      const why = this.#faultOf(known, expiryOf(known, keyHash));
       return new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
     });
   }

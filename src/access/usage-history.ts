@@ -20,12 +20,6 @@ type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 /** The first date that is still kept. */
 export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
 
-interface KeyCounts {
-  lastUsedAt: number;
-  /** By date, transport and operation. */
-  rows: Map<string, UsageRow>;
-}
-
 /**
  * What keys have done, by day and operation. Counted in memory and added to the store every {@link
  * FLUSH_INTERVAL}, so that a kill costs at most that much of it.
@@ -33,11 +27,12 @@ interface KeyCounts {
 export class UsageHistory {
   readonly #store: UsageHistoryStore;
   readonly #report: (error: unknown) => void;
-  #counts = new Map<string, KeyCounts>();
+  /** By key, day, transport and operation. */
+  readonly #rows = new Map<string, UsageRow>();
+  /** When each key was last used. */
+  readonly #uses = new Map<string, number>();
   #flushing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
-  /** The date of the latest count, which rarely changes. */
-  #day = { start: 0, date: formatDate(0) };
 
   /** @param report receives errors of adding in the background, which is tried again */
   constructor(store: UsageHistoryStore, report: (error: unknown) => void) {
@@ -47,7 +42,8 @@ export class UsageHistory {
 
   /** Notes that a key was used, for `lastUsedAt`. */
   touch(apiKeyId: string, now: number): void {
-    this.#of(apiKeyId, now);
+    if (now > (this.#uses.get(apiKeyId) ?? 0)) this.#uses.set(apiKeyId, now);
+    this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
   }
 
   /** Counts part of a request. */
@@ -58,12 +54,12 @@ export class UsageHistory {
     operation: string,
     { requests, units, refused }: Counts,
   ): void {
-    const { rows } = this.#of(apiKeyId, now);
-    const date = this.#dateOf(now);
-    const name = `${date} ${transport} ${operation}`;
-    const counts = rows.get(name);
+    this.touch(apiKeyId, now);
+    const name = `${apiKeyId} ${Math.floor(now / DAY)} ${transport} ${operation}`;
+    const counts = this.#rows.get(name);
     if (!counts) {
-      rows.set(name, { apiKeyId, date, operation, transport, requests, units, refused });
+      const row = { apiKeyId, date: formatDate(now), operation, transport, requests, units, refused };
+      this.#rows.set(name, row);
       return;
     }
     counts.requests += requests;
@@ -91,11 +87,11 @@ export class UsageHistory {
   }
 
   async #flush(): Promise<void> {
-    if (this.#counts.size === 0) return;
-    const counted = this.#counts;
-    this.#counts = new Map();
-    const rows = [...counted.values()].flatMap((ofKey) => [...ofKey.rows.values()]);
-    const uses = Object.fromEntries([...counted].map(([apiKeyId, { lastUsedAt }]) => [apiKeyId, lastUsedAt]));
+    if (this.#uses.size === 0) return;
+    const rows = [...this.#rows.values()];
+    const uses = Object.fromEntries(this.#uses);
+    this.#rows.clear();
+    this.#uses.clear();
     try {
       await this.#store.addUsage(rows, uses);
     } catch (error) {
@@ -103,25 +99,6 @@ export class UsageHistory {
       for (const row of rows) this.add(row.apiKeyId, Date.parse(row.date), row.transport, row.operation, row);
       throw error;
     }
-  }
-
-  #of(apiKeyId: string, now: number): KeyCounts {
-    let counts = this.#counts.get(apiKeyId);
-    if (!counts) {
-      counts = { lastUsedAt: now, rows: new Map() };
-      this.#counts.set(apiKeyId, counts);
-      this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
-    } else if (now > counts.lastUsedAt) counts.lastUsedAt = now;
-    return counts;
-  }
-
-  #dateOf(now: number): string {
-    const { start } = this.#day;
-    if (now < start || now >= start + DAY) {
-      const date = formatDate(now);
-      this.#day = { start: Date.parse(date), date };
-    }
-    return this.#day.date;
   }
 }
 
