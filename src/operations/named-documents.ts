@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { bindingOf, type Principal } from '../access/api-keys.ts';
-import type { Session } from '../access/session.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { DocumentStore, TrustedDocument } from '../store/store.ts';
@@ -22,7 +21,13 @@ const ID = /^[\x21-\x7e]{1,135}$/;
 /** Receives each document outside of the list of a key that only reports them. */
 export type OnUntrusted = (apiKeyId: string, hash: string, requestId?: string) => void;
 
-type Parameters = Readonly<Record<string, unknown>>;
+/** The parameters of a request that send a document or name one, as given. */
+interface Named {
+  query: unknown;
+  documentId: unknown;
+  /** That of its `extensions`. */
+  persistedQuery: unknown;
+}
 
 /**
  * Documents that requests name instead of sending them. Lists of trusted ones are known in advance: keys may be bound to
@@ -62,72 +67,53 @@ export class NamedDocuments {
     this.#report = options.report;
   }
 
-  /** Whether the parameters of an operation have to be resolved at all, which most have not. */
-  isNeeded({ documents }: Pick<Principal, 'documents'>, given: unknown): boolean {
-    return (
-      documents !== undefined ||
-      (isObject(given) && (given.documentId != null || hashIn(given) !== undefined))
-    );
-  }
-
   /**
-   * Replaces what names a document by its text, and refuses texts that the key may not run. Everything else
-   * about the parameters is left for `prepareRequest` to check.
+   * Returns the text of the document that a request names or sends.
    *
-   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN, BAD_REQUEST, UNAVAILABLE
+   * @returns the `query` as given, if it is neither a text nor is another document named
+   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the names do not fit, UNAVAILABLE
    */
-  async resolve(session: Session, given: unknown): Promise<unknown> {
-    if (!isObject(given)) return given;
-    const { documentId, query, ...others } = given;
-    const { principal } = session;
-    const binding = principal.documents === undefined ? undefined : bindingOf(principal.documents);
+  async textOf({ id, documents }: Pick<Principal, 'id' | 'documents'>, given: Named): Promise<unknown> {
+    const { query, documentId, persistedQuery } = given;
+    const binding = documents === undefined ? undefined : bindingOf(documents);
+    const hash = persistedQuery == null ? undefined : persistedHash(persistedQuery);
     const text = typeof query === 'string' && query !== '' ? query : undefined;
     if (documentId != null) {
       const document = await this.#named(binding?.list, documentId);
       if (!document) throw persistedQueryNotFound();
       if (text !== undefined && text !== document.text)
         throw new AppError('BAD_REQUEST', 'The query is not the document that documentId names.');
-      return { ...others, query: this.#used(document) };
+      return this.#used(document);
     }
-    const hash = hashIn(given);
-    if (text === undefined && hash !== undefined) {
-      const isKnown = !binding?.isStrict && this.#persisted.has(hash);
-      const document = isKnown ? null : await this.#named(binding?.list, hash);
-      if (document) return { ...withoutPersisted(others), query: this.#used(document) };
+    if (text === undefined) {
+      if (hash === undefined) return query;
       // A list is all that its keys may run; other clients register what they send.
-      if (binding?.isStrict) throw persistedQueryNotFound();
-      if (binding) this.#onUntrusted(principal.id, hash);
-      return given;
+      const persisted = binding?.isStrict ? undefined : this.#persisted.get(hash);
+      const document = persisted === undefined ? await this.#named(binding?.list, hash) : null;
+      if (document) return this.#used(document);
+      if (persisted === undefined) throw persistedQueryNotFound();
+      if (binding) this.#onUntrusted(id, hash);
+      return persisted;
     }
-    if (!binding || text === undefined) return given;
-    const document = await this.#byText(binding.list, text);
-    if (document) this.#used(document);
-    else if (binding.isStrict) throw untrusted();
-    else this.#onUntrusted(principal.id, hashOf(text));
-    return given;
+    if (binding) {
+      const document = await this.#byText(binding.list, text);
+      if (document) this.#used(document);
+      else if (binding.isStrict) throw untrusted();
+      else this.#onUntrusted(id, hashOf(text));
+    }
+    if (hash !== undefined) this.#persist(hash, text);
+    return text;
   }
 
-  /**
-   * Returns the document of a request: its `query`, or the one that `extensions.persistedQuery` refers to.
-   *
-   * @throws PERSISTED_QUERY_NOT_FOUND, BAD_REQUEST if the hash is malformed or does not match the document
-   */
-  textOf(query: unknown, extensions: unknown): unknown {
-    const named = (extensions as { persistedQuery?: unknown } | null | undefined)?.persistedQuery;
-    if (named == null) return query;
-    const hash = persistedHash(named);
-    if (hash === undefined) throw malformedHash();
-    if (query == null || query === '') {
-      const text = this.#persisted.get(hash);
-      if (text === undefined) throw persistedQueryNotFound();
-      return text;
-    }
-    if (typeof query !== 'string') return query;
-    if (!this.#persisted.has(hash)) {
-      if (hashOf(query) !== hash) throw otherDocument();
-      this.#persisted.set(hash, query);
-    } else if (this.#persisted.get(hash) !== query) throw otherDocument();
-    return query;
+  /** Keeps a document that a client sends with its hash. @throws BAD_REQUEST if it has another */
+  #persist(hash: string, text: string): void {
+    const known = this.#persisted.get(hash);
+    if (known === undefined ? hashOf(text) !== hash : known !== text)
+      throw new AppError(
+        'BAD_REQUEST',
+        'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.',
+      );
+    if (known === undefined) this.#persisted.set(hash, text);
   }
 
   /**
@@ -204,32 +190,17 @@ export class NamedDocuments {
   }
 }
 
-const isObject = (value: unknown): value is Parameters =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The hash of `extensions.persistedQuery`, if it is well-formed; otherwise `prepareRequest` refuses it. */
-const hashIn = ({ extensions }: Parameters): string | undefined =>
-  isObject(extensions) ? persistedHash(extensions.persistedQuery) : undefined;
-
-function withoutPersisted({ extensions, ...others }: Parameters): Parameters {
-  const { persistedQuery: _, ...rest } = extensions as Parameters;
-  return { ...others, extensions: rest };
-}
-
 const untrusted = () =>
   new AppError('FORBIDDEN', 'The API key may only run the documents of its list, and this is none of them.');
 
-const malformedHash = () =>
-  new AppError(
-    'BAD_REQUEST',
-    'extensions.persistedQuery must have version 1 and the SHA-256 of the query, in hex, as sha256Hash.',
-  );
-
-/** The SHA-256 in `extensions.persistedQuery`, in lower-case hex; undefined if it is malformed. */
-function persistedHash(named: unknown): string | undefined {
-  if (typeof named !== 'object' || named === null) return undefined;
-  const { version, sha256Hash } = named as { version?: unknown; sha256Hash?: unknown };
-  return version === 1 && typeof sha256Hash === 'string' ? sha256In(sha256Hash) : undefined;
+/** The SHA-256 in `extensions.persistedQuery`, in lower-case hex. @throws BAD_REQUEST if it is malformed */
+function persistedHash(named: unknown): string {
+  const { version, sha256Hash } = Object(named) as { version?: unknown; sha256Hash?: unknown };
+  const hash = version === 1 && typeof sha256Hash === 'string' ? sha256In(sha256Hash) : undefined;
+  if (hash !== undefined) return hash;
+  const message =
+    'extensions.persistedQuery must have version 1 and the SHA-256 of the query, in hex, as sha256Hash.';
+  throw new AppError('BAD_REQUEST', message);
 }
 
 /** A SHA-256 in lower-case hex, as clients write it: bare, or after `sha256:` as by the client preset. */
@@ -241,6 +212,3 @@ export const hashOf = (text: string): string => createHash('sha256').update(text
 
 /** Apollo's link expects this exact message. */
 const persistedQueryNotFound = () => new AppError('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
-
-const otherDocument = () =>
-  new AppError('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.');

@@ -1,3 +1,4 @@
+import type { Principal } from '../access/api-keys.ts';
 import { requireScopes } from '../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
 import { OTHER } from '../access/usage-history.ts';
@@ -69,8 +70,7 @@ export async function prepareRequest(
   for (const each of given) {
     if (prepared.length > 0) await ownTurn();
     try {
-      const named = documents.isNeeded(principal, each) ? await documents.resolve(session, each) : each;
-      const operation = operations.prepare(toOperationRequest(named, documents));
+      const operation = operations.prepare(await operationRequest(principal, documents, each));
       if (!mayMutate && operation.operation.operation !== 'query')
         throw new AppError('METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
       if (principal.scopes) requireScopes(principal, operation.scopes());
@@ -131,19 +131,24 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
 /**
  * Checks the GraphQL-over-HTTP parameters and ignores unknown ones.
  *
- * @throws BAD_REQUEST naming the malformed one
+ * @throws BAD_REQUEST naming the malformed one, or as `NamedDocuments.textOf`
  */
-function toOperationRequest(value: unknown, documents: NamedDocuments): OperationRequest {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw malformed('must be a JSON object');
-  const { query, operationName, variables, extensions } = value as Record<string, unknown>;
+async function operationRequest(
+  principal: Principal,
+  documents: NamedDocuments,
+  given: unknown,
+): Promise<OperationRequest> {
+  if (!isOptionalObject(given) || given == null) throw malformed('must be a JSON object');
+  const { query, documentId, operationName, variables, extensions } = given as Record<string, unknown>;
   if (operationName != null && typeof operationName !== 'string')
     throw malformed('has an operationName that is not a string');
   if (operationName != null && operationName.length > MAX_NAME_LENGTH)
     throw malformed(`has an operationName of more than ${MAX_NAME_LENGTH} characters`);
   if (!isOptionalObject(variables)) throw malformed('has variables that are not an object');
   if (!isOptionalObject(extensions)) throw malformed('has extensions that are not an object');
-  const text = documents.textOf(query, extensions);
+  const { persistedQuery } = (extensions ?? {}) as Record<string, unknown>;
+  const isPlain = principal.documents === undefined && documentId == null && persistedQuery == null;
+  const text = isPlain ? query : await documents.textOf(principal, { query, documentId, persistedQuery });
   if (typeof text !== 'string') throw malformed('must have a query that is a string');
   // Clients without an operation name send an empty one.
   return { query: text, operationName: operationName || undefined, variables } as OperationRequest;

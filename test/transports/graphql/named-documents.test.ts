@@ -222,8 +222,8 @@ describe('a bound key', () => {
     });
     await store.addDocuments([documentOf('used', 'pets', PETS)]);
     const documents = new NamedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
-    const session = { principal: { documents: 'used' } } as never;
-    await documents.resolve(session, { documentId: 'pets' });
+    const named = { documentId: 'pets', query: undefined, persistedQuery: undefined };
+    await documents.textOf({ id: 'key', documents: 'used' }, named);
     await expect(documents.flush()).rejects.toThrow();
     isAway = false;
     await documents.close();
