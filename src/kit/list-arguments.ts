@@ -1,4 +1,4 @@
-import { lruCache, memoized } from '../foundation/cache.ts';
+import { memoized } from '../foundation/cache.ts';
 import { decodeCursor, encodeCursor, type Position, type SortValue } from '../foundation/cursor.ts';
 import type { Issue } from '../foundation/errors.ts';
 import { type Field, type FieldKind, isFolded } from '../foundation/fields.ts';
@@ -88,21 +88,12 @@ const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
   date: (value) => typeof value === 'string',
 };
 
-/** The latest cursors, decoded: a list below each of a hundred records is asked for at the same place. */
-const positions = lruCache<Position>(1_000);
-
 /** The place that a cursor is for; null unless it is one of a list with this order. */
 function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | null {
   if (sort === DEFAULT_SORT) return parseId(cursor) === null ? null : { id: cursor, value: null };
-  const list = listName(record, sort);
-  const key = `${list} ${cursor}`;
-  const known = positions.get(key);
-  if (known) return known;
   const kind = sort.field === undefined ? undefined : (record.fields as Fields)[sort.field]!.kind;
   const isValue = (value: unknown) => value === null || (kind !== undefined && IS_VALUE[kind](value));
-  const position = decodeCursor(list, cursor, isValue);
-  if (position) positions.set(key, position);
-  return position;
+  return decodeCursor(listName(record, sort), cursor, isValue);
 }
 
 /** The rule of a field, built once, since that takes 50 microseconds and kilobytes that live on. */

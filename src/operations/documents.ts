@@ -9,6 +9,7 @@ import {
   type ObjectFieldNode,
   type OperationDefinitionNode,
   parse,
+  print,
   specifiedRules,
   type ValidationRule,
   type VariableDefinitionNode,
@@ -29,6 +30,10 @@ const MAX_CHARACTERS = 100_000;
 export interface Operation {
   readonly document: ValidDocument;
   readonly node: OperationDefinitionNode;
+  /** Another one for each operation that was parsed. */
+  readonly number: number;
+  /** The variables that `@skip` and `@include` may depend on. */
+  readonly booleans: readonly string[];
 }
 
 /** A parsed and validated document. */
@@ -48,6 +53,8 @@ export class Documents {
     maxSize: MAX_CHARACTERS,
     sizeCalculation: ({ text }) => text.length + 1,
   });
+
+  #operations = 0;
 
   /** @param options `introspection: false` hides the schema: no introspection, no "Did you mean" */
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
@@ -87,7 +94,14 @@ export class Documents {
     const operations = new Map<string, Operation>();
     const document = { text, ast, operations };
     for (const node of ast.definitions) {
-      if (node.kind === Kind.OPERATION_DEFINITION) operations.set(node.name?.value ?? '', { document, node });
+      if (node.kind !== Kind.OPERATION_DEFINITION) continue;
+      const booleans = node.variableDefinitions!.filter(({ type }) => /^Boolean!?$/.test(print(type)));
+      operations.set(node.name?.value ?? '', {
+        document,
+        node,
+        number: this.#operations++,
+        booleans: booleans.map(({ variable }) => variable.name.value),
+      });
     }
     return document;
   }

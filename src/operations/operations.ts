@@ -14,12 +14,11 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
-import { Compiler } from './compile.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
 import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
 import { needsOf } from './needs.ts';
-import { type Plan, planOf, resultWriter } from './plan.ts';
+import { type Plan, Plans, resultWriter } from './plan.ts';
 import { type Price, Prices } from './price.ts';
 import {
   type ErrorReporter,
@@ -100,7 +99,7 @@ export class Operations {
   readonly #suggest: boolean;
   readonly #documents: Documents;
   readonly #prices: Prices;
-  readonly #compiler: Compiler;
+  readonly #plans: Plans;
   readonly #receivers: Receivers | undefined;
   readonly #needsOf = memoized((operation: Operation) => needsOf(this.#schema, operation));
 
@@ -120,7 +119,7 @@ export class Operations {
     this.#suggest = introspection;
     this.#documents = new Documents(schema, { introspection });
     this.#prices = pricesOf(schema);
-    this.#compiler = new Compiler(this.#schemas, report);
+    this.#plans = new Plans(schema, report);
   }
 
   /** @throws OperationRefused if it cannot be executed */
@@ -131,10 +130,15 @@ export class Operations {
       const needs = () => this.#needsOf(operation);
       const given = request.variables ?? {};
       const variables = coerceVariables(this.#schema, node, needs, given, { suggest: this.#suggest });
-      const plan = planOf(this.#schema, operation, variables);
+      const plan = this.#plans.planOf(operation, variables);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       const price = this.#priceOf(plan, variables);
-      const schemaData = introspect(this.#schema, plan.selected.selection, variables);
+      const { selection } = plan.selected;
+      // Most operations have no field that is answered without records.
+      const schemaData =
+        plan.rootFields.length < selection.length || selection.length === 0
+          ? introspect(this.#schema, selection, variables)
+          : undefined;
       return this.#prepared(document.text, plan, variables, price, schemaData);
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
@@ -170,7 +174,7 @@ export class Operations {
       scopes: () => this.#needsOf(operation).scopes,
       execute: (context) => {
         if (schemaData) return { data: schemaData };
-        const code = this.#compiler.codeFor(plan, variables);
+        const code = this.#plans.codeFor(plan, variables);
         plan.isCompiled = code !== null;
         return this.#run(plan, variables, context, code ? executorOf(code, variables) : interpret);
       },
@@ -200,9 +204,9 @@ export class Operations {
   /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
     const known = internalCode(this.#schema);
-    const plan = known.get(query)?.plan ?? planOf(this.#schema, this.#operation({ query }), {});
-    const schema = this.#schemas[plan.operation.node.operation];
-    const code = known.get(query)?.code ?? this.#compiler.compile(schema, plan.documents[0]!);
+    const plan = known.get(query)?.plan ?? this.#plans.planOf(this.#operation({ query }), {});
+    const { operation } = plan.operation.node;
+    const code = known.get(query)?.code ?? this.#plans.compile(operation, plan.documents[0]!);
     if (!code) throw new Error(`Cannot compile ${query}`);
     known.set(query, { plan, code });
     return Object.assign(
@@ -230,7 +234,7 @@ export class Operations {
     if (plan.price) return plan.price;
     const { operation, selected } = plan;
     const price = this.#prices.priceOf(selected.selection, operation.node.operation, variables);
-    if (!price.dependsOnVariables) plan.price = price;
+    if (!price.dependsOnTime && operation.node.variableDefinitions!.length === 0) plan.price = price;
     return price;
   }
 

@@ -9,20 +9,28 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
+  type OperationTypeNode,
   type SelectionSetNode,
+  visit,
 } from 'graphql';
-import { memoized } from '../foundation/cache.ts';
+import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
+import { LRUCache } from 'lru-cache';
 import { listOf, objectOf, type Property, type WriteJson, writeAny } from '../kit/json-writer.ts';
 import type { Operation } from './documents.ts';
-import { asQuery, partsOf } from './mutation.ts';
+import { asQuery, type ExecutionSchemas, executionSchemas, partsOf } from './mutation.ts';
 import type { Price } from './price.ts';
+import type { ErrorReporter } from './result.ts';
 import { type SelectedField, type SelectedOperation, type Selection, select } from './selection.ts';
 import { coercedDefinitions, type Variables } from './variables.ts';
 
-/** Plans that are kept with each operation, for the conditions that it was used with. */
-const MAX_PLANS = 4;
+/** Fields of all plans that are kept, each of which takes about 4 kB of the heap once it is compiled. */
+const MAX_KEPT_FIELDS = 10_000;
 /** Fields of a plan that is kept. */
 const MAX_FIELDS = 500;
+/** Compiling pays off from the second use on, so one-off operations are never compiled. */
+const MIN_USES_TO_COMPILE = 2;
+/** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */
+const MAX_COMPILED_FIELDS = 300;
 
 /** An operation with its @skip and @include directives resolved, and what is derived from it on use. */
 export interface Plan {
@@ -36,7 +44,9 @@ export interface Plan {
   readonly documents: readonly DocumentNode[];
   /** How often it ran. */
   uses: number;
-  /** Set if it does not depend on variables. */
+  /** Set once it was compiled, or is known not to be. */
+  code?: Code;
+  /** Set if it is always the same. */
   price?: Price;
   /** Whether compiled code ran. */
   isCompiled?: boolean;
@@ -44,30 +54,91 @@ export interface Plan {
   write?: WriteJson;
 }
 
-const plansOf = memoized((_: Operation): Plan[] => []);
-
-/**
- * @param variables coerced
- * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
- */
-export function planOf(schema: GraphQLSchema, operation: Operation, variables: Variables): Plan {
-  const { node } = operation;
-  const plans = plansOf(operation);
-  const known = plans.find(({ selected: { conditions } }) => isDecided(conditions, variables));
-  if (known) return known;
-  const selected = select(schema, operation, variables);
-  const { selection } = selected;
-  const parts = node.operation === 'mutation' ? partsOf(selection) : [selection];
-  const names = selection.map(({ definition }) => definition.name).filter((name) => !name.startsWith('__'));
-  const documents = parts.map((part) => flatDocument(node, part));
-  const plan: Plan = { operation, selected, rootFields: [...new Set(names)], parts, documents, uses: 0 };
-  if (selected.fields <= MAX_FIELDS && plans.length < MAX_PLANS) plans.push(plan);
-  return plan;
+interface Code {
+  /** Of each part; null if the operation is not to be compiled. */
+  readonly parts: readonly CompiledQuery[] | null;
+  /** Variables in list and object literals, which graphql-jit takes for null if they have no value. */
+  readonly nested: readonly string[];
 }
 
-function isDecided(conditions: ReadonlyMap<string, boolean>, variables: Variables): boolean {
-  for (const [name, value] of conditions) if ((variables[name] === true) !== value) return false;
-  return true;
+/** Keeps the plans of operations, and compiles those that are used repeatedly. */
+export class Plans {
+  readonly #schema: GraphQLSchema;
+  readonly #schemas: ExecutionSchemas;
+  readonly #report: ErrorReporter;
+  readonly #plans = new LRUCache<string, Plan>({
+    maxSize: MAX_KEPT_FIELDS,
+    maxEntrySize: MAX_FIELDS,
+    sizeCalculation: ({ selected }) => selected.fields + 1,
+  });
+
+  constructor(schema: GraphQLSchema, report: ErrorReporter) {
+    this.#schema = schema;
+    this.#schemas = executionSchemas(schema);
+    this.#report = report;
+  }
+
+  /**
+   * @param variables coerced
+   * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
+   */
+  planOf(operation: Operation, variables: Variables): Plan {
+    const { node, number, booleans } = operation;
+    let key = String(number);
+    for (const name of booleans) key += variables[name] === true ? '+' : '-';
+    const known = this.#plans.get(key);
+    if (known) return known;
+    const selected = select(this.#schema, operation, variables);
+    const { selection } = selected;
+    const parts = node.operation === 'mutation' ? partsOf(selection) : [selection];
+    const names = selection.map(({ definition }) => definition.name).filter((name) => !name.startsWith('__'));
+    const documents = parts.map((part) => flatDocument(node, part));
+    const plan: Plan = { operation, selected, rootFields: [...new Set(names)], parts, documents, uses: 0 };
+    this.#plans.set(key, plan);
+    return plan;
+  }
+
+  /** @returns code for each part, equivalent to graphql-js; null to interpret instead */
+  codeFor(plan: Plan, variables: Variables): readonly CompiledQuery[] | null {
+    plan.uses++;
+    if (plan.uses < MIN_USES_TO_COMPILE || plan.selected.fields > MAX_COMPILED_FIELDS) return null;
+    plan.code ??= this.#codeOf(plan);
+    return plan.code.nested.some((name) => variables[name] == null) ? null : plan.code.parts;
+  }
+
+  #codeOf({ operation: { node, document }, documents }: Plan): Code {
+    const parts = UNCOMPILED_NAMES.test(document.text)
+      ? [null]
+      : documents.map((each) => this.compile(node.operation, each));
+    return {
+      parts: parts.every((part) => part !== null) ? parts : null,
+      nested: documents.flatMap(nestedVariables),
+    };
+  }
+
+  /** @param document as a plan has it */
+  compile(operation: `${OperationTypeNode}`, document: DocumentNode): CompiledQuery | null {
+    const compiled = compileQuery(this.#schemas[operation], document, '', {
+      disableLeafSerialization: true,
+      disablingCapturingStackErrors: true,
+    });
+    if (isCompiledQuery(compiled)) return compiled;
+    this.#report(new Error('An operation could not be compiled', { cause: compiled.errors }));
+    return null;
+  }
+}
+
+/** graphql-jit mistakes the properties of Object.prototype for fields. */
+const UNCOMPILED_NAMES = new RegExp(`\\b(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})\\b`);
+
+function nestedVariables(document: DocumentNode): string[] {
+  const names: string[] = [];
+  visit(document, {
+    VariableDefinition: () => false,
+    Argument: ({ value }) => (value.kind === Kind.LIST || value.kind === Kind.OBJECT ? undefined : false),
+    Variable: ({ name }) => void names.push(name.value),
+  });
+  return names;
 }
 
 /**

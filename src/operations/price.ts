@@ -14,9 +14,7 @@ import {
   isObjectType,
   isScalarType,
   isSpecifiedScalarType,
-  Kind,
   TypeNameMetaFieldDef,
-  type ValueNode,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
@@ -41,8 +39,8 @@ export interface Price {
   units: number;
   /** The root fields with the units of each. */
   fields: readonly { readonly name: string; readonly units: number }[];
-  /** Whether other variables could result in another cost. */
-  dependsOnVariables: boolean;
+  /** Whether the same operation could cost something else later. */
+  dependsOnTime: boolean;
 }
 
 /**
@@ -124,13 +122,13 @@ export class Prices {
         `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
       );
     }
-    return { units, fields, dependsOnVariables: walk.dependsOnVariables };
+    return { units, fields, dependsOnTime: walk.dependsOnTime };
   }
 }
 
 /** Walks the selection of an operation for one set of variables. */
 class Walk {
-  dependsOnVariables = false;
+  dependsOnTime = false;
   /** One entry of `errors` for each field with faults in its arguments. */
   readonly errors: GraphQLFormattedError[] = [];
   readonly #weights: ReadonlyMap<Field, number>;
@@ -209,8 +207,7 @@ class Walk {
     const { maxItems } = definition.extensions;
     if (typeof maxItems === 'number') return maxItems;
     if (typeof maxItems === 'function') {
-      // The function may also depend on the time.
-      this.dependsOnVariables = true;
+      this.dependsOnTime = true;
       return maxItems(given);
     }
     const keys = listSizeArgument(definition);
@@ -223,7 +220,6 @@ class Walk {
   #argumentsOf(definition: Field, node: FieldNode): Record<string, unknown> {
     let given = this.#arguments.get(node);
     if (given) return given;
-    if (dependsOnVariables(definition, node)) this.dependsOnVariables = true;
     const issues: Issue[] = [];
     given = getArgumentValues(definition, node, this.#variables);
     for (const argument of definition.args) issues.push(...issuesOf(argument, given));
@@ -254,29 +250,6 @@ function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): re
   const data = parseInput(rules, value, found, argument.name);
   if (data) rememberParsed(data, value as object);
   return found;
-}
-
-/**
- * Whether variables decide what a field costs or what is wrong with its arguments. A single value that no rule looks at
- * doesn't: ids are checked with the other variables.
- */
-function dependsOnVariables(definition: Field, { arguments: given }: FieldNode): boolean {
-  const used = given!.filter(({ value }) => hasVariable(value)).map(({ name }) => name.value);
-  if (used.length === 0) return false;
-  const { args } = definition;
-  return (
-    isPaged(definition) ||
-    args.some(
-      (argument) =>
-        ruleOf(argument) || (used.includes(argument.name) && !isLeafType(getNullableType(argument.type))),
-    )
-  );
-}
-
-function hasVariable(value: ValueNode): boolean {
-  if (value.kind === Kind.LIST) return value.values.some(hasVariable);
-  if (value.kind === Kind.OBJECT) return value.fields.some((field) => hasVariable(field.value));
-  return value.kind === Kind.VARIABLE;
 }
 
 /** Resolvers may look at every value of an argument for every row. */

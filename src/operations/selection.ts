@@ -48,8 +48,6 @@ export interface SelectedOperation {
   readonly selection: Selection;
   /** Fields on all levels. */
   readonly fields: number;
-  /** The variables of `@skip` and `@include` as they were decided. */
-  readonly conditions: ReadonlyMap<string, boolean>;
 }
 
 /**
@@ -72,13 +70,11 @@ export function select(
   );
   const collector = new Collector(schema, fragments, variables, operation === 'subscription');
   const selection = collector.collect(schema.getRootType(operation)!, [selectionSet], 1);
-  const { fields, conditions } = collector;
-  return { selection, fields, conditions };
+  return { selection, fields: collector.fields };
 }
 
 class Collector {
   fields = 0;
-  readonly conditions = new Map<string, boolean>();
   readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables;
@@ -163,11 +159,10 @@ class Collector {
         ]);
       }
       const { value: condition } = given![0]!;
-      const isVariable = condition.kind === Kind.VARIABLE;
-      const value = isVariable
-        ? this.#variables[condition.name.value] === true
-        : (condition as BooleanValueNode).value;
-      if (isVariable) this.conditions.set(condition.name.value, value);
+      const value =
+        condition.kind === Kind.VARIABLE
+          ? this.#variables[condition.name.value] === true
+          : (condition as BooleanValueNode).value;
       if (value === (name.value === 'skip')) isIncluded = false;
     }
     return isIncluded;

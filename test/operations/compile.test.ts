@@ -1,10 +1,8 @@
 import { buildSchema, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/foundation/errors.ts';
-import { Compiler } from '../../src/operations/compile.ts';
 import { Documents } from '../../src/operations/documents.ts';
-import { executionSchemas } from '../../src/operations/mutation.ts';
-import { planOf } from '../../src/operations/plan.ts';
+import { Plans } from '../../src/operations/plan.ts';
 import { coerceVariables } from '../../src/operations/variables.ts';
 import { schema } from '../../src/schema.ts';
 import { failing } from '../kit/failing.ts';
@@ -36,12 +34,12 @@ describe('compilation', () => {
   /** Uses operations in turn and returns for each use whether there was compiled code. */
   function uses(...requests: readonly Use[]): boolean[] {
     const documents = new Documents(schema, { introspection: true });
-    const compiler = new Compiler(executionSchemas(schema), (error) => reported.push(error));
+    const plans = new Plans(schema, (error) => reported.push(error));
     const needs = () => ({ ids: new Set<string>(), neverNull: new Set<string>() });
     return requests.map(([query, given = {}]) => {
       const [operation] = documents.get(query).operations.values();
       const variables = coerceVariables(schema, operation!.node, needs, given, { suggest: true });
-      return compiler.codeFor(planOf(schema, operation!, variables), variables) !== null;
+      return plans.codeFor(plans.planOf(operation!, variables), variables) !== null;
     });
   }
   const fields = (count: number, prefix = 'a') =>
@@ -90,10 +88,8 @@ describe('compilation', () => {
   it('returns null and reports the cause if compilation fails', () => {
     const other = buildSchema('type Mutation { x: Int }', { assumeValid: true });
     const reported: Error[] = [];
-    const compiler = new Compiler({ query: other, mutation: other, subscription: other }, (error) =>
-      reported.push(error as Error),
-    );
-    expect(compiler.compile(other, parse('{ pet(id: 1) { id } }'))).toBeNull();
+    const plans = new Plans(other, (error) => reported.push(error as Error));
+    expect(plans.compile('query', parse('{ pet(id: 1) { id } }'))).toBeNull();
     expect(reported[0]!.message).toBe('An operation could not be compiled');
     expect(reported[0]!.cause).toHaveLength(1);
   });
