@@ -5,9 +5,9 @@ import { EventReader, type FeedEvent, type FeedView, type Selection, toFeedEvent
 
 /** How much of the end of the log is kept for readers who keep up. */
 const KEPT = { events: 1_000, bytes: 1_000_000 };
-/** Readers are notified in batches, less often the more there are, at most this many milliseconds apart. */
-const MAX_NOTIFY_INTERVAL = 50;
-const NOTIFY_INTERVAL_PER_READER = 0.05;
+/** How long events wait for more before readers are notified, in milliseconds. */
+const MAX_DELAY = 50;
+const DELAY_PER_READER = 0.05;
 
 /**
  * The event log for the readers of this process. The store is followed once, however many readers there
@@ -25,7 +25,6 @@ export class EventFeed {
   #first = 0;
   #changed = deferred();
   #timer: NodeJS.Timeout | undefined;
-  #notifiedAt = 0;
   #lag: (() => number) | undefined;
 
   constructor(store: EventStore) {
@@ -107,23 +106,16 @@ export class EventFeed {
     this.#notify();
   }
 
-  /** Wakes the readers: immediately after a quiet period, in intervals under load. */
+  /** Wakes the readers, together for what comes in a moment that is longer the more there are. */
   #notify(): void {
-    if (this.#timer) return;
-    const wait = Math.min(MAX_NOTIFY_INTERVAL, this.#readers.size * NOTIFY_INTERVAL_PER_READER);
-    this.#timer = setTimeout(
+    this.#timer ??= setTimeout(
       () => {
         this.#timer = undefined;
-        this.#notifiedAt = performance.now();
         const { resolve } = this.#changed;
         this.#changed = deferred();
         resolve();
-        // By then all of them have taken their events. The longer that takes, the longer the next interval.
-        setImmediate(() => {
-          this.#notifiedAt = performance.now();
-        });
       },
-      Math.max(0, this.#notifiedAt + wait - performance.now()),
+      Math.min(MAX_DELAY, this.#readers.size * DELAY_PER_READER),
     );
   }
 

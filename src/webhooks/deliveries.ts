@@ -96,15 +96,12 @@ export class Deliveries implements Receivers {
     const body = JSON.stringify({ id, type: 'webhook.test', time: formatInstant(time), data: {} });
     const [sent] = await this.#attempt(webhook, { id, body });
     const attempt = { ...sent, time };
-    if (!(await this.#running.get(webhook.id)?.record(attempt)))
-      await this.services.store.webhookWrites.changeWebhook(
-        webhook.apiKeyId,
-        webhook.id,
-        ({ settings, progress }) => ({
-          settings,
-          progress: { ...progress, attempts: listed([attempt], progress.attempts) },
-        }),
-      );
+    const { webhookWrites } = this.services.store;
+    // Whoever delivers it reads it again.
+    await webhookWrites.changeWebhook(webhook.apiKeyId, webhook.id, ({ settings, progress }) => ({
+      settings,
+      progress: { ...progress, attempts: listed([attempt], progress.attempts) },
+    }));
     return attempt;
   }
 

@@ -119,13 +119,6 @@ export class Delivery {
     return this.done;
   }
 
-  /** Lists an attempt made elsewhere. @returns whether that was possible */
-  async record(attempt: WebhookAttempt): Promise<boolean> {
-    if (!this.#webhook) return false;
-    this.#advance({ attempts: listed([attempt], this.#webhook.progress.attempts) });
-    return this.#save();
-  }
-
   /** Ends if the key is gone, reads other types if it may, and moves the place on where none matches. */
   async review(): Promise<void> {
     const reader = this.#reader;

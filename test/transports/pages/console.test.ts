@@ -67,7 +67,7 @@ withBrowser(
       const first = await secretOf();
       await click('Test');
       await said(/The test was answered 204 after \d+ ms/);
-      await tab.see('was answered 204', '.webhook td');
+      await tab.see('was answered 204', '.webhook li');
       expect(receiver.received.map(({ event }) => event.type)).toContain('webhook.test');
       await click('Pause');
       await tab.see('Paused', '.webhook dd');

@@ -151,32 +151,13 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
       </p>
       <p role="status">{said}</p>
       {attempts?.length === 0 && <Note>There have been no attempts.</Note>}
-      {attempts && attempts.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard
-        <section class="table" tabIndex={0} aria-label={`Last attempts to ${url}`}>
-          <table>
-            <thead>
-              <tr>
-                {['Time', 'Event', 'Outcome', 'Duration'].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {attempts.map((attempt) => (
-                <tr key={attempt.time + attempt.eventId}>
-                  <td>{moment(attempt.time)}</td>
-                  <td>{attempt.eventId}</td>
-                  <td>{outcome(attempt)}</td>
-                  <td>{attempt.ms} ms</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
-      )}
+      <ul aria-label={`Last attempts to ${url}`}>
+        {attempts?.map((attempt) => (
+          <li key={attempt.time + attempt.eventId}>
+            {moment(attempt.time)}: <code>{attempt.eventId}</code> {outcome(attempt)} after {attempt.ms} ms
+          </li>
+        ))}
+      </ul>
     </article>
   );
 }
