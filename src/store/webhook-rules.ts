@@ -118,7 +118,9 @@ export function webhookWritesOf(
       }),
     deleteWebhook: (apiKeyId, id, check) =>
       run(async (own) => {
-        check?.(withoutClaim(await existing(own, apiKeyId, id)));
+        // Read in any case: it must be this key's.
+        const webhook = await existing(own, apiKeyId, id);
+        check?.(withoutClaim(webhook));
         await own.objects(WEBHOOKS).delete([id]);
         return id;
       }),
