@@ -1,7 +1,9 @@
+import { z } from 'zod';
 import type { Issue } from '../../foundation/errors.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
+import { inputObject, issuesOf, list } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
 import { connectionRule } from '../../kit/connection.ts';
@@ -94,11 +96,9 @@ const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('E
   }),
 });
 
-function typesRule({ types }: { types?: readonly EventTypeName[] | null }): Issue[] {
-  if (types?.length === 0) return [{ path: 'types', message: 'must have at least one type' }];
-  const repeats = types && new Set(types).size < types.length;
-  return repeats ? [{ path: 'types', message: 'must not have a value twice' }] : [];
-}
+const someTypes = inputObject({ types: list(z.string()).nullish() });
+const typesRule = ({ types }: { types?: readonly EventTypeName[] | null }): Issue[] =>
+  issuesOf(someTypes.safeParse({ types }).error?.issues ?? []);
 
 /** What of a connection's arguments goes together: `after` and `first`, or `before` and `last`. */
 const directionRule = ({ first, last, after, before }: ConnectionArguments): Issue[] =>

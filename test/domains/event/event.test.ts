@@ -1,7 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
-import { EVENT_TYPES } from '../../../src/domains/event/event.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import {
@@ -170,7 +169,7 @@ onAnyEngine('the event log', (kit, engine) => {
     ['events(types: [pet_sold]) { nodes { id } }', 'GRAPHQL_VALIDATION_FAILED'],
     ['events(first: 0) { nodes { id } }', 'first: must be an integer from 1 to 100.'],
     ['events(after: "x") { nodes { id } }', 'after: must be the id of an event of this log.'],
-    ['events(types: []) { nodes { id } }', 'types: must have at least one type.'],
+    ['events(types: []) { nodes { id } }', 'types: must have at least one value.'],
     ['events(types: [pet_created, pet_created]) { nodes { id } }', 'types: must not have a value twice.'],
   ] as const)('refuses { %s }', async (field, expected) => {
     const sent = await query(kit.gateway, `{ ${field} }`);
@@ -254,23 +253,11 @@ onAnyEngine('the event log', (kit, engine) => {
     });
   });
 
-  it('treats null arguments as absent', async () => {
-    const list = (args: string) => query(kit.gateway, `{ events${args} { nodes { id } } }`);
-    expect(dataOf(await list('(after: null, types: null, first: null)'))).toEqual(dataOf(await list('')));
-  });
-
   it('charges one unit for a page of up to 100 events, over REST and GraphQL', async () => {
     const key = await kit.gateway.newKey('free');
     await send(kit.gateway, '/events?limit=100', { key });
     const sent = await query(kit.gateway, '{ events(first: 100) { nodes { id type time } } }', {}, { key });
     expect(sent.headers['x-ratelimit-remaining']).toBe('58');
     expectAnswer(await send(kit.gateway, 'HEAD /events', { key }), 200);
-  });
-});
-
-describe('EVENT_TYPES', () => {
-  it('contains only record kinds with a change, such as pet.created', () => {
-    for (const type of EVENT_TYPES) expect(type).toMatch(/^[a-z]+\.(created|updated|deleted)$/);
-    expect(new Set(EVENT_TYPES).size).toBe(EVENT_TYPES.length);
   });
 });

@@ -169,16 +169,11 @@ withBrowser('GraphiQL', (kit) => {
     // Formatting and comments do not change the operation.
     await tab.write('{\n  pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } }\n  # large\n}');
     await page.keyboard.press('ArrowUp');
-    // Nor is the cost of invalid ones requested.
-    for (const [query, problem] of [
-      ['{ pets(first: 50) { nodes { nothing } } }', 'Cannot query field "nothing"'],
-      ['{ pets(first: 50) {', 'The operation is incomplete.'],
-      ['{ pets { nodes { id } } } }', 'Syntax Error: Unexpected "}" in line 1, column 27.'],
-    ] as const) {
-      await tab.write(query);
-      await tab.see(problem, '.cost-strip');
-    }
+    await tab.write('{ pets(first: 50) {');
+    await tab.see('Write a whole operation to see its cost.', '.cost-strip');
     expect(costRequests).toBe(before);
+    await tab.write('{ pets(first: 50) { nodes { nothing } } }');
+    await tab.see('Cannot query field "nothing"', '.cost-strip');
 
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
     await tab.see('Costs 6 units', '.cost-strip');
@@ -193,7 +188,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.see('Costs 2 units', '.cost-strip');
     await page.keyboard.press('ArrowUp');
     await tab.see('Costs 1 unit', '.cost-strip');
-    await tab.done('graphiql-cost');
+    await tab.done('graphiql-cost', REFUSED);
   }, 60_000);
 
   it('says that an operation is too expensive in the words of the server, and asks again where it may not ask yet', async () => {

@@ -76,7 +76,7 @@ async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string 
 
 /** Tracks the operation under the cursor. */
 function Watch() {
-  const { queryEditor, variableEditor, schema } = useEditors();
+  const { queryEditor, variableEditor } = useEditors();
   useEffect(() => {
     if (!queryEditor || !variableEditor) return;
     element('loading').hidden = true;
@@ -84,7 +84,7 @@ function Watch() {
       const model = queryEditor.getModel();
       const position = queryEditor.getPosition();
       const offset = model && position ? model.getOffsetAt(position) : 0;
-      cost.update({ query: queryEditor.getValue(), variables: variableEditor.getValue(), offset, schema });
+      cost.update({ query: queryEditor.getValue(), variables: variableEditor.getValue(), offset });
     };
     look();
     const watched = [
@@ -97,7 +97,7 @@ function Watch() {
       for (const subscription of watched) subscription.dispose();
       unsubscribe();
     };
-  }, [queryEditor, variableEditor, schema]);
+  }, [queryEditor, variableEditor]);
   return null;
 }
 

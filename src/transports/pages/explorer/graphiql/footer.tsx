@@ -5,7 +5,7 @@ import { counted, number } from '../words.ts';
 import { cost } from './cost.ts';
 
 export const useEditors = () =>
-  useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
+  useGraphiQL(({ queryEditor, variableEditor }) => ({ queryEditor, variableEditor }));
 
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
