@@ -90,8 +90,6 @@ export class Pages implements Transport {
       add('/metrics', async () => ({ status: 200, headers: [], body: await text(), contentType }));
     }
     add('/openapi.json', textPage({ contentType: 'application/json', text: openApi(config, routes), keyOf }));
-    // Asked for by browsers on pages without an icon link.
-    add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {
       const text = () => `${printSchema(lexicographicSortSchema(schema))}\n`;
       add('/schema.graphql', textPage({ contentType: 'text/plain; charset=utf-8', text }));
@@ -105,7 +103,6 @@ export class Pages implements Transport {
         ...(path === '/' && { keyOf }),
       });
       add(path, sameOrigin(page), isFor);
-      if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
     addPage({
       path: '/',
@@ -199,14 +196,6 @@ const json = (value: unknown): HttpResponse => ({
 /** What links to the schema is text where there is none. */
 const withoutSchema = (html?: string): string | undefined =>
   html?.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
-
-/** Redirects to a page, keeping the query. */
-const redirectTo =
-  (path: string): Page =>
-  ({ query }) => ({
-    status: 308,
-    headers: ['Location', query === '' ? path : `${path}?${query}`],
-  });
 
 /** Keeps scripts of other origins from reading a page that its reader's key acts in. */
 const sameOrigin =

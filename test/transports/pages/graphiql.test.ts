@@ -73,10 +73,7 @@ withBrowser('GraphiQL', (kit) => {
       await tab.see(/^Costs/, '.cost-strip .quote-known');
       const answer = page.waitForResponse(`${kit.gateway.url}/graphql`);
       await tab.run();
-      expect(await (await answer).json(), name).toEqual({
-        data: expect.anything(),
-        extensions: expect.anything(),
-      });
+      expect(await (await answer).json(), name).toEqual({ data: expect.anything() });
     }
     expect(await page.locator('.graphiql-tab').count()).toBe(1);
 
@@ -178,9 +175,8 @@ withBrowser('GraphiQL', (kit) => {
     await tab.write('{ pets(first: 50) { nodes { orders(first: 10) { nodes { id } } } } }');
     await tab.see('Costs 6 units', '.cost-strip');
     await tab.run();
-    await tab.see(/The last run cost 6 units\. 200, \d+ ms, [\d.]+ k?B/, '.cost-strip');
+    await tab.see(/Last run: 200, \d+ ms, [\d.]+ k?B/, '.cost-strip');
     await tab.see(/999,9\d\d of 1,000,000 left this minute/, '#key-status');
-    expect(await tab.answer.textContent()).not.toContain('rateLimit');
 
     await tab.write(
       'query A { pet(id: 1) { id } }\nquery B { pets(first: 100) { nodes { orders(first: 1) { nodes { id } } } } }',

@@ -5,6 +5,9 @@ import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
 import { type ThemeChoice, theme } from './theme.ts';
 import { number } from './words.ts';
 
+/** How often the budget is checked, in milliseconds. */
+const CHECK_INTERVAL = 3_000;
+
 /** Activates the API key form and the choice of a theme in the header, and checks the current key. */
 export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
@@ -28,6 +31,10 @@ export function initHeader(): void {
   for (const type of ['change', 'paste']) input.addEventListener(type, () => setTimeout(use));
   apiKey.subscribe(show);
   setInterval(show, 1_000);
+  // Others may use the key meanwhile, and subscriptions do. Checking is free.
+  setInterval(() => {
+    if (apiKey.value !== '' && !document.hidden) void apiKey.check();
+  }, CHECK_INTERVAL);
   const select = element<HTMLSelectElement>('theme');
   const showTheme = () => {
     select.value = theme.choice;

@@ -3,7 +3,6 @@ import '../pages.css';
 import '../widgets.css';
 import './console.css';
 import { render } from 'preact';
-import { useEffect } from 'preact/hooks';
 import { element } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
@@ -28,17 +27,8 @@ interface KeyFacts {
   documents?: string;
 }
 
-/** How often the budget is checked, in milliseconds. Checking is free. */
-const BUDGET_INTERVAL = 5_000;
-
 function Console() {
   const state = useKeyState();
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (apiKey.value !== '' && !document.hidden) void apiKey.check();
-    }, BUDGET_INTERVAL);
-    return () => clearInterval(timer);
-  }, []);
   element('hint').hidden = state.kind === 'accepted';
   if (state.kind !== 'accepted') return null;
   // What could not be paid for is loaded when there is something left again.

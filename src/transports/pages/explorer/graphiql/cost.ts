@@ -19,8 +19,6 @@ export interface Quote {
 
 /** The last run. */
 export interface Run {
-  /** Units charged, if the server says so. */
-  units?: number | undefined;
   status: number;
   /** Until the whole answer was here. */
   milliseconds: number;

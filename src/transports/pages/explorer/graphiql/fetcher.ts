@@ -44,34 +44,24 @@ async function post(body: string, headers: Record<string, string>): Promise<neve
     const response = await apiKey.fetch('/graphql', { method: 'POST', headers, body });
     const text = await response.text();
     const milliseconds = Math.round(performance.now() - began);
-    const { result, units } = resultOf(text, response);
-    cost.set({ run: { units, status: response.status, milliseconds, size: new Blob([text]).size } });
-    return result as never;
+    cost.set({ run: { status: response.status, milliseconds, size: new Blob([text]).size } });
+    return resultOf(text, response) as never;
   } catch (error) {
     return failed((error as Error).message) as never;
   }
 }
 
-/** What is shown of an answer: without the extension that was asked for, which says what the run cost. */
-function resultOf(text: string, response: Response): { result: object; units?: number } {
+/** @param text the body of a response, which is no JSON if it is a proxy's */
+function resultOf(text: string, response: Response): unknown {
   try {
-    const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit?: { cost: number } } };
-    const { rateLimit, ...others } = extensions ?? {};
-    const hasOthers = Object.keys(others).length > 0;
-    return {
-      result: hasOthers ? { ...result, extensions: others } : result,
-      ...(rateLimit && { units: rateLimit.cost }),
-    };
+    return parseExactly(text);
   } catch {
-    return { result: failed(messageOf(text, response)) };
+    return failed(messageOf(text, response));
   }
 }
 
 /** How many results of a subscription are shown. */
 const SHOWN_RESULTS = 100;
-
-/** How often the budget is checked while a subscription runs, in milliseconds. Checking is free. */
-const BUDGET_INTERVAL = 3_000;
 
 function subscribe(body: string, headers: Record<string, string>): AsyncGenerator<never> {
   const aborter = new AbortController();
@@ -95,7 +85,6 @@ async function* resultsOf(
 ): AsyncGenerator<unknown, void> {
   let received = 0;
   const shown: unknown[] = [];
-  const timer = setInterval(() => void apiKey.check(), BUDGET_INTERVAL);
   cost.set({ events: 0 });
   let isOpen = false;
   try {
@@ -116,8 +105,6 @@ async function* resultsOf(
     // Stopping is not an error.
     if (!signal.aborted) yield isOpen ? ENDED : failed((error as Error).message);
   } finally {
-    clearInterval(timer);
     cost.set({ events: undefined });
-    void apiKey.check();
   }
 }

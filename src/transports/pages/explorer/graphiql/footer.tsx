@@ -27,8 +27,7 @@ export function Footer() {
         {events !== undefined && <span>Listening: {counted(events, 'event')} so far</span>}
         {run && events === undefined && (
           <span role="status">
-            {run.units !== undefined && `The last run cost ${counted(run.units, 'unit')}. `}
-            {run.status}, {number(run.milliseconds)} ms, {sizeOf(run.size)}
+            Last run: {run.status}, {number(run.milliseconds)} ms, {sizeOf(run.size)}
           </span>
         )}
       </section>
