@@ -81,8 +81,9 @@ export async function prepareRequest(
       else if (batch && error instanceof AppError && (error.status === 403 || error.status === 404))
         prepared.push(new OperationRefused([publicError(error)]));
       else {
-        // A client cannot know that a persisted query is unknown.
-        if (error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
+        // A client cannot know that a persisted query is unknown, but which documents its list has.
+        const isPersisted = (each as { documentId?: unknown } | null)?.documentId == null;
+        if (isPersisted && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
           await session.chargeFree();
         throw error;
       }

@@ -90,7 +90,7 @@ describe('a GraphQL request', () => {
     [1, { query: '{ __schema { queryType { name } } }' }],
     [1, { query: '{' }],
     [0, { extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }],
-    [0, { documentId: 'unknown' }],
+    [1, { documentId: 'unknown' }],
     [1, [{ documentId: 'unknown' }]],
     // A unit for each that is refused, and 2 for each mutation.
     [

@@ -84,7 +84,7 @@ export class McpTransport implements Transport {
       throw new AppError('FORBIDDEN', 'This origin may not call the gateway.');
     if (method !== 'POST') {
       // Clients of earlier revisions try GET to see whether there is a stream.
-      await session.requireFree();
+      await session.chargeFree();
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, METHODS);
       return { status: 204, headers: ['Allow', METHODS] };
     }

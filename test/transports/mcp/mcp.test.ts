@@ -295,7 +295,8 @@ describe('MCP over HTTP', () => {
 
   it('supports POST only, and bodies of 100 kB in JSON', async () => {
     kit.clock.time += 1_000;
-    for (const method of ['GET', 'DELETE']) {
+    // Beyond what is free in a second, each costs a unit.
+    for (const method of [...Array(10).fill('GET'), 'DELETE']) {
       const { status, headers, json } = await send(kit.gateway, `${method} /mcp`);
       expect([status, headers.allow, json.error.code]).toEqual([405, 'POST, OPTIONS', -32000]);
     }
