@@ -20,6 +20,7 @@ import { NamedDocuments } from './operations/named-documents.ts';
 import { Operations } from './operations/operations.ts';
 import type { Route } from './rows/route.ts';
 import { schema } from './schema.ts';
+import type { RequestHandler } from './server.ts';
 import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
 import { Deliveries } from './webhooks/deliveries.ts';
@@ -36,52 +37,6 @@ export interface GatewayOptions {
   clock?: Clock;
   /** The REST operations. Tests pass their own. */
   routes?: readonly Route[];
-}
-
-export interface RequestHandler {
-  (request: IncomingMessage, response: ServerResponse): void;
-  /** Logs the rejection of malformed HTTP from this address. Returns the headers that every response has. */
-  headersForMalformed?: (address: string) => Headers;
-}
-
-/** A whole gateway as a node:http handler. */
-export interface Gateway extends RequestHandler {
-  /** Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it with. */
-  load(): Promise<void>;
-  /** Starts delivering webhooks. */
-  deliver(): void;
-  /**
-   * Finishes the deliveries under way and leaves the others to other instances.
-   *
-   * @param patience for them, in milliseconds
-   */
-  endDeliveries(patience?: number): Promise<void>;
-  /** Ends all open streams and refuses new ones. */
-  endStreams(): void;
-  /** Stores what is only in memory, once the last request has been answered. */
-  close(): Promise<void>;
-}
-
-export function createGateway(options: GatewayOptions): Gateway {
-  const services = createServices(options);
-  const { openStreams, deliveries, history, documents } = services;
-  const transports = transportsOf(services);
-  const requests = new Requests(services, transports);
-  return Object.assign(
-    (request: IncomingMessage, response: ServerResponse) => requests.serve(request, response),
-    {
-      headersForMalformed: (address: string) => requests.headersForMalformed(address),
-      load: async () => {
-        for (const transport of transports) await transport.load?.();
-      },
-      deliver: () => deliveries.start(),
-      endDeliveries: (patience?: number) => deliveries.stop(patience),
-      endStreams: () => openStreams.stop(),
-      close: async () => {
-        await Promise.all([history.close(), documents.close()]);
-      },
-    },
-  );
 }
 
 /** Everything that outlives a request, built once a process. */
@@ -133,17 +88,20 @@ function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undef
   return undefined;
 }
 
-/** Finds the transport of each request, sends what it answers, and records both. */
-class Requests {
+/** A whole gateway: finds the transport of each request, sends what it answers, and records both. */
+export class Gateway implements RequestHandler {
   readonly #services: Services;
+  readonly #transports: readonly Transport[];
   /** Those that may match, by the root of the path; under the empty one those of all other paths. */
-  readonly #transports: ReadonlyMap<string, readonly Transport[]>;
+  readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
 
-  constructor(services: Services, transports: readonly Transport[]) {
-    const { clock, report, cors } = services;
-    this.#services = services;
-    this.#transports = new Map(
+  constructor(options: GatewayOptions) {
+    this.#services = createServices(options);
+    const { clock, report, cors } = this.#services;
+    const transports = transportsOf(this.#services);
+    this.#transports = transports;
+    this.#byRoot = new Map(
       ['', ...transports.flatMap(({ roots = [] }) => roots)].map((root) => [
         root,
         transports.filter(({ roots }) => roots === undefined || roots.includes(root)),
@@ -155,6 +113,31 @@ class Requests {
       onStreamEnd: (context, fields) => this.#logStream(context, fields),
       onStreamError: ({ requestId }, error) => report(error, requestId),
     });
+  }
+
+  /** Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it with. */
+  async load(): Promise<void> {
+    for (const transport of this.#transports) await transport.load?.();
+  }
+
+  /** Starts delivering webhooks. */
+  deliver(): void {
+    this.#services.deliveries.start();
+  }
+
+  /** Finishes the deliveries under way, in at most this many milliseconds, and leaves the others to other instances. */
+  endDeliveries(patience?: number): Promise<void> {
+    return this.#services.deliveries.stop(patience);
+  }
+
+  /** Ends all open streams and refuses new ones. */
+  endStreams(): void {
+    this.#services.openStreams.stop();
+  }
+
+  /** Stores what is only in memory, once the last request has been answered. */
+  async close(): Promise<void> {
+    await Promise.all([this.#services.history.close(), this.#services.documents.close()]);
   }
 
   /** The phases of a request: match, admit, handle, respond. */
@@ -187,7 +170,7 @@ class Requests {
 
   /** The first transport that matches; the last matches any request. */
   #match(context: RequestContext): Transport {
-    const candidates = this.#transports.get(context.root) ?? this.#transports.get('')!;
+    const candidates = this.#byRoot.get(context.root) ?? this.#byRoot.get('')!;
     return candidates.find((transport) => !transport.match || transport.match(context))!;
   }
 
@@ -222,7 +205,7 @@ class Requests {
     return transport.errorResponse(known, context);
   }
 
-  /** @see RequestHandler.headersForMalformed */
+  /** Logs the rejection of malformed HTTP from this address. @returns the headers that every response has */
   headersForMalformed(address: string): Headers {
     const { log, access, clock } = this.#services;
     const requestId = requestIdOf();

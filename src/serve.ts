@@ -6,7 +6,7 @@ import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
 import { RECORDS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
-import { createGateway } from './gateway.ts';
+import { Gateway } from './gateway.ts';
 import { type Log, openLog } from './observability/log.ts';
 import { Metrics } from './observability/metrics.ts';
 import { addSampleData, isUnused } from './sample.ts';
@@ -63,7 +63,8 @@ async function serve(config: Config): Promise<void> {
   const key = await prepare(store, config, log);
 
   const metrics = config.METRICS ? new Metrics({ linesDropped: output.dropped }) : undefined;
-  const gateway = createGateway({ store, config, log, metrics, tracing });
+  metrics?.observeProcess();
+  const gateway = new Gateway({ store, config, log, metrics, tracing });
   const server = new HttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
   // Whether there are any, as far as can be known: the database may be away.

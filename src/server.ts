@@ -1,12 +1,18 @@
-import { Server, type ServerResponse } from 'node:http';
+import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
-import type { RequestHandler } from './gateway.ts';
+import type { Headers } from './http/response.ts';
 
 /** How long requests in progress may take after a stop signal, in milliseconds. */
 const DRAIN_TIMEOUT = 10_000;
 /** How long connected clients may still send requests then. Each response tells them that it is the last. */
 const GRACE_PERIOD = 500;
+
+export interface RequestHandler {
+  serve(request: IncomingMessage, response: ServerResponse): unknown;
+  /** The headers of the answer to malformed HTTP from this address. */
+  headersForMalformed?(address: string): Headers;
+}
 
 /** Limits for slow clients, in milliseconds. */
 export interface Timeouts {
@@ -75,7 +81,7 @@ export class HttpServer extends Server {
       const connection = this.#connections.get(request.socket);
       if (connection) connection.response = response;
       if (this.#isDraining) response.shouldKeepAlive = false;
-      handler(request, response);
+      handler.serve(request, response);
     });
     this.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
       // Nothing can be said within a response.
@@ -102,13 +108,14 @@ export class HttpServer extends Server {
 
   /**
    * Ends the server once the requests in progress have their responses, after this time at the latest. Until
-   * GRACE_PERIOD is over, clients that are connected may still send a request, which may be on its way.
+   * GRACE_PERIOD is over, clients that have sent one may still send another, which may be on its way.
    */
   async drain(milliseconds = DRAIN_TIMEOUT): Promise<void> {
     this.#isDraining = true;
     // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
     this.closeIdleConnections = () => {};
     const closed = new Promise((resolve) => this.close(resolve));
+    for (const socket of this.#connections.keys()) if (socket.bytesRead === 0) socket.destroy();
     setTimeout(() => {
       for (const [socket, { response }] of this.#connections) {
         if (!response || response.writableFinished) socket.destroy();
@@ -128,12 +135,12 @@ const isWithin = (response: ServerResponse | undefined): boolean =>
 /** Malformed HTTP gets the common error format too, and ends the connection. */
 function refuse(
   socket: Socket,
-  { headersForMalformed }: RequestHandler,
+  handler: RequestHandler,
   message = 'The request is not valid HTTP/1.1.',
 ): void {
   const body = JSON.stringify(new AppError('BAD_REQUEST', message).toPublic());
   const headers = ['Content-Type', 'application/json', 'Content-Length', body.length, 'Connection', 'close'];
-  headers.push(...(headersForMalformed?.(socket.remoteAddress ?? '') ?? []));
+  headers.push(...(handler.headersForMalformed?.(socket.remoteAddress ?? '') ?? []));
   let head = 'HTTP/1.1 400 Bad Request\r\n';
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   socket.end(`${head}\r\n${body}`);

@@ -4,8 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RequestHandler } from '../src/gateway.ts';
-import { HttpServer, listen, type Timeouts } from '../src/server.ts';
+import { HttpServer, listen, type RequestHandler, type Timeouts } from '../src/server.ts';
 
 const PATIENT: Timeouts = {
   headers: 60_000,
@@ -18,8 +17,8 @@ const PATIENT: Timeouts = {
 const LARGE = 64_000_000;
 
 const servers: HttpServer[] = [];
-const open = async (handler: RequestHandler, limits: Partial<Timeouts> = {}) => {
-  const server = new HttpServer(handler, { ...PATIENT, ...limits });
+const open = async (serve: RequestHandler['serve'], limits: Partial<Timeouts> = {}) => {
+  const server = new HttpServer({ serve }, { ...PATIENT, ...limits });
   servers.push(server);
   return { server, port: await listen(server, 0, '127.0.0.1') };
 };
@@ -42,7 +41,7 @@ const connectAndSend = async (port: number, bytes: string): Promise<Socket> => {
 };
 
 /** Responds with the body of the request. */
-const echo: RequestHandler = (request, response) => {
+const echo: RequestHandler['serve'] = (request, response) => {
   text(request).then(
     (body) => response.end(body),
     () => response.destroy(),
@@ -110,7 +109,7 @@ describe('slow clients', () => {
 describe('listen', () => {
   it('rejects with an explanation if the machine does not have the address', async () => {
     // Reserved for documentation (RFC 5737), so no machine has it.
-    const server = new HttpServer(echo);
+    const server = new HttpServer({ serve: echo });
     servers.push(server);
     await expect(listen(server, 8080, '192.0.2.1')).rejects.toThrow(
       'The server cannot listen on port 8080 of 192.0.2.1: this machine does not have that address. Set HOST to one of its addresses (EADDRNOTAVAIL).',
@@ -194,7 +193,7 @@ describe('drain', () => {
     await drained;
   });
 
-  it('soon ends connections that send nothing, and takes no more', async () => {
+  it('ends connections that never sent anything at once, and takes no more', async () => {
     const { server, port } = await open(echo);
     const silent = connect(port, '127.0.0.1');
     await expect.poll(() => connectionsTo(server)).toBe(1);
@@ -202,7 +201,7 @@ describe('drain', () => {
     const drained = server.drain();
     await expect(connectAndSend(port, GET).then(text)).rejects.toThrow('ECONNREFUSED');
     await drained;
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(400);
     await new Promise((resolve) => (silent.closed ? resolve(null) : silent.once('close', resolve)));
   });
 

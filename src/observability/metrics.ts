@@ -10,21 +10,6 @@ const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
 
-let collected: Metric[] | undefined;
-
-/**
- * What Prometheus clients tell about any process. prom-client offers no way to stop its observer of garbage
- * collection and its timer of event loop delay, so a process has them once.
- */
-function processMetrics(): readonly Metric[] {
-  if (!collected) {
-    const register = new Registry();
-    collectDefaultMetrics({ register });
-    collected = register.getMetricsAsArray() as unknown as Metric[];
-  }
-  return collected;
-}
-
 /**
  * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
  * plans, store calls, and keys that use deprecated operations.
@@ -78,7 +63,6 @@ export class Metrics {
 
   /** @param sources `linesDropped`: log lines dropped so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
-    for (const metric of processMetrics()) this.registry.registerMetric(metric);
     new Gauge({
       name: 'petstore_build_info',
       help: 'The version of the gateway and of Node.js; always 1',
@@ -94,6 +78,11 @@ export class Metrics {
       for (const code of Object.keys(ERRORS)) this.#errors([transport, code], 0);
     const dropped = 'Log lines that were dropped because they could not be written';
     this.#count('petstore_log_lines_dropped_total', dropped, linesDropped);
+  }
+
+  /** Adds what Prometheus clients tell about any process. Its observer of garbage collection can't be stopped. */
+  observeProcess(): void {
+    collectDefaultMetrics({ register: this.registry });
   }
 
   /** A counter that is read when it is scraped. */

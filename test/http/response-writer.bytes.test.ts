@@ -1,10 +1,10 @@
-import { type ServerResponse, request as send } from 'node:http';
-import { connect, type Server } from 'node:net';
+import { createServer, type Server, type ServerResponse, request as send } from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Headers } from '../../src/http/response.ts';
 import { writeWhole } from '../../src/http/response-writer.ts';
-import { HttpServer, listen } from '../../src/server.ts';
+import { listen } from '../../src/server.ts';
 
 interface Answer {
   status: number;
@@ -43,7 +43,7 @@ describe('writeWhole', () => {
     response.writeHead(status, headers as never).end(body);
 
   beforeAll(async () => {
-    server = new HttpServer((request, response) => {
+    server = createServer((request, response) => {
       const [, writer, name] = request.url!.split('/') as [string, string, string];
       const { status, headers, body } = ANSWERS[name] ?? ANSWERS.ascii!;
       request.resume();
@@ -61,7 +61,7 @@ describe('writeWhole', () => {
         if (!isWritten) byNode(response, { status, headers, body });
       }
     });
-    port = await listen(server as never, 0, '127.0.0.1');
+    port = await listen(server, 0, '127.0.0.1');
   });
   afterAll(() => server.close());
 

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import type { GatewayOptions } from '../../src/gateway.ts';
-import { createGateway, type Gateway } from '../../src/gateway.ts';
+import { Gateway } from '../../src/gateway.ts';
 import { logOptions } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { HttpServer, listen, type Timeouts } from '../../src/server.ts';
@@ -86,7 +86,7 @@ export class TestGateway {
     const logs: string[] = [];
     const log = pino(logOptions('debug'), { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
-    const handler = createGateway({ store, config, log, metrics: new Metrics(), clock, ...more });
+    const handler = new Gateway({ store, config, log, metrics: new Metrics(), clock, ...more });
     const server = new HttpServer(handler, timeouts);
     const port = await listen(server, 0, '127.0.0.1');
     const key = await makeKey(store, clock, UNLIMITED.plan, UNLIMITED.limits);
