@@ -4,7 +4,7 @@ import { RECORDS } from '../domains/index.ts';
 import { openDumpSource, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Options, type Report, reports, UsageError, using, withStore } from './command.ts';
-import { checkExport, type Manifest, type OnProgress, readExport, writeExport } from './dump-files.ts';
+import { type Manifest, type OnProgress, readExport, writeExport } from './dump-files.ts';
 import { load } from './load.ts';
 import { wrap } from './table.ts';
 
@@ -64,11 +64,10 @@ async function exportTo(directory: string): Promise<Report> {
 
 async function importFrom(directory: string): Promise<Report> {
   const config = readConfig(process.env);
-  const manifest = await checkExport(directory, show).finally(redraw);
-  await using(
+  const manifest = await using(
     config,
     () => openDumpTarget(config, RECORDS),
-    (target) => readExport(directory, manifest, target, show),
+    (target) => readExport(directory, target, show),
   ).finally(redraw);
   return report('Imported', manifest);
 }

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { Kind, parse, validate } from 'graphql';
 import { parseDuration } from '../foundation/instant.ts';
@@ -18,9 +17,6 @@ import {
 } from './command.ts';
 import { isListName } from './key-options.ts';
 import { formatTable } from './table.ts';
-
-/** Documents stored together, and milliseconds between them: a server's writes wait meanwhile. */
-const [STEP, PAUSE] = [20, 5];
 
 /** The commands below `petstore documents`. */
 export function documentCommands(documents: Command): void {
@@ -102,10 +98,7 @@ async function add(store: Store, list: string, entries: readonly ManifestEntry[]
   const rows = summaries(entries).map((row) => ({ ...row, added: added.has(row.id) }));
   const now = Date.now();
   const documents = [...added].map(([id, text]) => ({ list, id, text, hash: hashOf(text), addedAt: now }));
-  for (let from = 0; from < documents.length; from += STEP) {
-    if (from > 0) await sleep(PAUSE);
-    await store.addDocuments(documents.slice(from, from + STEP));
-  }
+  await store.addDocuments(documents);
   const cells = rows.map(({ id, operations, added }) => [id, operations, added ? 'added' : 'known']);
   const sum = `${list}: ${added.size} added, ${rows.length - added.size} already there.`;
   return {

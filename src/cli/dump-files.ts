@@ -1,12 +1,12 @@
-import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
-import type { Field } from '../foundation/fields.ts';
 import { parseId } from '../foundation/id.ts';
 import { formatDate } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { DumpSource, DumpTarget, LastIds, RecordRow, UsageRow } from '../store/dump.ts';
 import {
@@ -31,24 +31,8 @@ const MANIFEST = 'manifest.json';
 /** Rows that are read and written together. */
 const BATCH_SIZE = 1_000;
 
-const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
-
-const MANIFEST_RULE = z.strictObject({
-  format: z.literal(FORMAT),
-  version: z.literal(VERSION),
-  createdAt: z.iso.datetime(),
-  engine: z.string(),
-  lastIds: z.record(z.string(), LAST_ID),
-  parts: z.array(z.strictObject({ name: z.string().regex(/^[a-zA-Z]+$/), rows: z.int().min(0) })),
-});
-
-export type Manifest = z.infer<typeof MANIFEST_RULE>;
-
-/** A fault of an export, with the file and, where there is one, the line. */
-export class DamagedExport extends Error {}
-
-/** Called with the rows read or written so far. @param what `pets`, `checking pets` */
-export type OnProgress = (what: string, rows: number) => void;
+/** Called with the rows of a part that are read or written so far. */
+export type OnProgress = (part: string, rows: number) => void;
 
 /** One part of what a store holds, in a form that is the same on every engine. */
 interface Part<T> {
@@ -56,7 +40,7 @@ interface Part<T> {
   name: string;
   /** What every row must be. */
   rule: z.ZodType<T>;
-  read(store: Store): AsyncIterable<readonly T[]>;
+  read(store: Store): AsyncIterable<readonly T[]> | Iterable<MaybePromise<readonly T[]>>;
   add(target: DumpTarget, rows: readonly T[]): Promise<void>;
 }
 
@@ -67,15 +51,11 @@ const part = <T>(part: Part<T>) => part as unknown as Part<unknown>;
 const recordPart = (record: AnyRecord) =>
   part<RecordRow>({
     name: record.plural,
-    rule: z.strictObject({
-      id: record.id.rule(graphqlDialect),
-      ...Object.fromEntries(
-        Object.entries(record.fields as Fields).map(([name, field]): [string, z.ZodType] => {
-          const rule = (field as Field).rule(graphqlDialect);
-          return [name, field.presence === 'optional' ? rule.optional() : rule];
-        }),
-      ),
-    }) as unknown as z.ZodType<RecordRow>,
+    rule: newRules(
+      { id: record.id, ...record.fields },
+      graphqlDialect,
+      false,
+    ) as unknown as z.ZodType<RecordRow>,
     async *read(store) {
       for (let after: string | undefined; ; ) {
         const { items } = await store.table(record).page({}, { limit: BATCH_SIZE, after });
@@ -129,7 +109,7 @@ const PARTS: readonly Part<unknown>[] = [
       ...{ list: NAME, id: z.string().regex(/^[\x21-\x7e]{1,128}$/), hash: HASH, text: NAME },
       ...{ addedAt: z.number(), lastUsedAt: z.number().optional() },
     }) as z.ZodType<TrustedDocument>,
-    read: inOne((store) => store.documents()),
+    read: (store) => [store.documents()],
     add: async ({ store }, rows) => store.addDocuments(rows),
   }),
   // Their places are not moved, because the log begins anew.
@@ -142,11 +122,9 @@ const PARTS: readonly Part<unknown>[] = [
         secrets: z.array(z.looseObject({ secret: z.string().startsWith('whsec_') })),
       }),
     }) as unknown as z.ZodType<Omit<Webhook, 'progress'>>,
-    read: inOne(async (store) =>
-      (await store.webhooks()).map(({ id, apiKeyId, createdAt, version, settings }) => ({
-        ...{ id, apiKeyId, createdAt, version, settings },
-      })),
-    ),
+    async *read(store) {
+      yield (await store.webhooks()).map(({ progress, ...webhook }) => webhook);
+    },
     async add({ store }, rows) {
       const after = await store.endOfEvents();
       for (const row of rows)
@@ -164,20 +142,29 @@ const PARTS: readonly Part<unknown>[] = [
       ...{ id: NAME, name: z.string(), plan: z.enum(PLAN_NAMES) },
       secrets: z.array(z.looseObject({ hash: HASH, prefix: z.string() })),
     }) as unknown as z.ZodType<ApiKey>,
-    read: inOne((store) => store.apiKeys()),
+    read: (store) => [store.apiKeys()],
     async add({ store }, rows) {
       for (const row of rows) await store.createApiKey(row);
     },
   }),
 ];
 
-function inOne<T>(read: (store: Store) => MaybePromise<readonly T[]>) {
-  return async function* (store: Store): AsyncGenerator<readonly T[]> {
-    yield await read(store);
-  };
-}
+const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
+
+const MANIFEST_RULE = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(VERSION),
+  createdAt: z.iso.datetime(),
+  engine: z.string(),
+  lastIds: z.record(z.string(), LAST_ID),
+  parts: z.array(z.strictObject({ name: z.enum(PARTS.map(({ name }) => name)), rows: z.int().min(0) })),
+});
+
+export type Manifest = z.infer<typeof MANIFEST_RULE>;
 
 const fileOf = (name: string): string => `${name}.jsonl`;
+/** How each file is written: for its owner only, and to the disk. */
+const NEW = { flag: 'wx', mode: 0o600, flush: true } as const;
 
 /**
  * Writes everything that a store holds to files.
@@ -204,51 +191,34 @@ export async function writeExport(
         onProgress(name, rows);
       }
     }
-    await writeDurably(join(directory, fileOf(name)), lines());
+    await writeFile(join(directory, fileOf(name)), lines(), NEW);
     parts.unshift({ name, rows });
   }
   const manifest: Manifest = {
     ...{ format: FORMAT, version: VERSION, createdAt: new Date().toISOString() },
     ...{ engine: source.store.engine, lastIds: { ...(await source.lastIds()) }, parts },
   };
-  // Whoever finds a manifest finds it whole.
-  const unfinished = join(directory, `${MANIFEST}.part`);
-  await writeDurably(unfinished, [`${JSON.stringify(manifest, null, 2)}\n`]);
-  await rename(unfinished, join(directory, MANIFEST));
+  await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, NEW);
   return manifest;
 }
 
-/** Writes a new file for its owner only, and returns once it is on the disk. */
-async function writeDurably(file: string, chunks: AsyncIterable<string> | Iterable<string>): Promise<void> {
-  const handle = await open(file, 'wx', 0o600);
-  try {
-    for await (const chunk of chunks) await handle.appendFile(chunk);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Reads and checks the manifest of an export and all its rows. @throws DamagedExport */
-export async function checkExport(directory: string, onProgress: OnProgress): Promise<Manifest> {
-  const manifest = await readManifest(directory);
-  for (const { name, rows } of manifest.parts)
-    for await (const { to } of batchesOf(directory, name, rows)) onProgress(`checking ${name}`, to);
-  return manifest;
-}
-
-/** Fills a store from the files of an export that has been checked. */
+/**
+ * Fills a store from the files of an export. What is wrong with them is noticed on the way, before the store is served.
+ *
+ * @throws Error with the file and line of what is damaged
+ */
 export async function readExport(
   directory: string,
-  manifest: Manifest,
   target: DumpTarget,
   onProgress: OnProgress,
-): Promise<void> {
+): Promise<Manifest> {
+  const manifest = await readManifest(directory);
   await target.setLastIds(manifest.lastIds as LastIds);
   for (const { name, rows } of manifest.parts) {
-    for await (const { from, to, batch } of batchesOf(directory, name, rows)) {
+    const { rule, add } = PARTS.find((part) => part.name === name)!;
+    for await (const { from, to, batch } of batchesOf(directory, fileOf(name), rule, rows)) {
       try {
-        await partOf(name).add(target, batch);
+        await add(target, batch);
       } catch (error) {
         const { message } = ((error as Error).cause ?? error) as Error;
         throw new Error(`${fileOf(name)}, lines ${from} to ${to}: ${message}`, { cause: error });
@@ -257,33 +227,31 @@ export async function readExport(
     }
   }
   await target.finish();
+  return manifest;
 }
 
-const partOf = (name: string): Part<unknown> => PARTS.find((each) => each.name === name)!;
-
 async function readManifest(directory: string): Promise<Manifest> {
-  let content: unknown;
-  try {
-    content = JSON.parse(await readFile(join(directory, MANIFEST), 'utf8'));
-  } catch (error) {
-    const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
-    if (!isMissing) throw new DamagedExport(`${MANIFEST}: ${(error as Error).message}`);
-    throw new DamagedExport(
-      `${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`,
-    );
-  }
-  const { data: manifest, error } = MANIFEST_RULE.safeParse(content);
-  if (error)
-    throw new DamagedExport(`${MANIFEST} is not that of an export of this version: ${faults(error)}.`);
+  const file = join(directory, MANIFEST);
+  if (!existsSync(file))
+    throw new Error(`${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`);
+  const { data: manifest, error } = MANIFEST_RULE.safeParse(parsed(await readFile(file, 'utf8'), MANIFEST));
+  if (error) throw new Error(`${MANIFEST} is not that of an export of this version: ${faults(error)}.`);
   const expected = [MANIFEST, ...manifest.parts.map(({ name }) => fileOf(name))];
   const present = await readdir(directory);
   const missing = expected.find((name) => !present.includes(name));
-  if (missing !== undefined) throw new DamagedExport(`${missing} is missing.`);
+  if (missing !== undefined) throw new Error(`${missing} is missing.`);
   const foreign = present.find((name) => !expected.includes(name));
-  if (foreign !== undefined) throw new DamagedExport(`${foreign} does not belong to this export.`);
-  const unknown = manifest.parts.find(({ name }) => !partOf(name));
-  if (unknown) throw new DamagedExport(`${MANIFEST}: the part ${unknown.name} is not known to this version.`);
+  if (foreign !== undefined) throw new Error(`${foreign} does not belong to this export.`);
   return manifest;
+}
+
+/** @param where the file, and the line if it has several */
+function parsed(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${where}: not valid JSON.`);
+  }
 }
 
 const faults = (error: z.ZodError): string =>
@@ -291,31 +259,25 @@ const faults = (error: z.ZodError): string =>
     .map(({ path, message }) => `${path}: ${message}`)
     .join('; ');
 
-/** The rows of a file in batches. @throws DamagedExport for a line that is none, and if there are more or fewer */
+/** The rows of a file in batches. @throws Error for a line that is none, and if there are more or fewer */
 async function* batchesOf(
   directory: string,
-  name: string,
+  file: string,
+  rule: z.ZodType,
   rows: number,
 ): AsyncGenerator<{ from: number; to: number; batch: unknown[] }> {
-  const file = fileOf(name);
-  const { rule } = partOf(name);
   let to = 0;
   let batch: unknown[] = [];
-  const damaged = (fault: string) => new DamagedExport(`${file}, line ${to}: ${fault}.`);
   for await (const line of linesOf(join(directory, file))) {
-    if (++to > rows) throw damaged(`the manifest counts ${rows} lines`);
-    let content: unknown;
-    try {
-      content = JSON.parse(line);
-    } catch {
-      throw damaged('not valid JSON');
-    }
-    const { data, error } = rule.safeParse(content);
-    if (error) throw damaged(faults(error));
+    const where = `${file}, line ${++to}`;
+    if (to > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
+    const { data, error } = rule.safeParse(parsed(line, where));
+    if (error) throw new Error(`${where}: ${faults(error)}.`);
     batch.push(data);
     if (batch.length < BATCH_SIZE && to < rows) continue;
     yield { from: to - batch.length + 1, to, batch };
     batch = [];
   }
-  if (to++ < rows) throw damaged(`the file ends here, but the manifest counts ${rows} lines`);
+  if (to < rows)
+    throw new Error(`${file}, line ${to + 1}: the file ends here, but the manifest counts ${rows} lines.`);
 }

@@ -121,10 +121,8 @@ async function listKeys(): Promise<Report> {
   ]);
   const table = formatTable(['ID', 'PLAN', 'USED TODAY', 'LAST USED', 'SECRET', 'NAME'], cells);
   const details = rows.flatMap((row) => {
-    const notes = notesOn(row);
-    return notes.length === 0
-      ? []
-      : ['', row.id, ...notes.flatMap((note) => wrap(note, 76)).map((line) => `  ${line}`)];
+    const notes = notesOn(row).flatMap((note) => wrap(note, 76));
+    return notes.length === 0 ? [] : ['', row.id, ...notes.map((line) => `  ${line}`)];
   });
   return { value: rows, lines: [...table, ...details] };
 }

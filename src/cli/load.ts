@@ -11,7 +11,7 @@ import { type AnyRecord, type Fields, newRules, parentField, referencesOf } from
 import { graphqlDialect, issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
-import { type Report, refused } from './command.ts';
+import { explained, type Report, refused } from './command.ts';
 import { type Row, rowsOf } from './load-rows.ts';
 
 export interface LoadOptions {
@@ -29,7 +29,7 @@ export interface LoadOptions {
 }
 
 /** Records that are checked and committed together. */
-const BATCH_SIZE = 250;
+const BATCH_SIZE = 100;
 /** Milliseconds between commits, in which a server beside can write. */
 const PAUSE = 2;
 const MAX_FAULTS = 50;
@@ -75,13 +75,13 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
 
 async function loadFile(store: Store, options: LoadOptions): Promise<Report> {
   const { record, dryRun } = options;
-  const { rows, parents } = await check(store, options);
-  const created = [...parents].map(([parent, names]) => amount(names, parent)).join(', ');
+  const { rows, missing } = await check(store, options);
+  const created = [...missing].map(([parent, { size }]) => amount(size, parent)).join(', ');
   const what = `${amount(rows, record)}${created && ` and ${created}`}`;
-  const named = Object.fromEntries([...parents].map(([{ plural }, names]) => [plural, names]));
-  const value = { kind: record.plural, records: rows, parents: named, loaded: !dryRun };
+  const parents = Object.fromEntries([...missing].map(([{ plural }, { size }]) => [plural, size]));
+  const value = { kind: record.plural, records: rows, parents, loaded: !dryRun };
   if (dryRun) return { value, lines: [`${what} can be loaded. Nothing was written.`] };
-  await write(store, options);
+  await write(store, options, missing);
   return { value, lines: [`Loaded ${what}.`] };
 }
 
@@ -110,37 +110,34 @@ class Faults {
   }
 }
 
-/** @returns the number of records to add, and of parents to create */
-async function check(
-  store: Store,
-  options: LoadOptions,
-): Promise<{ rows: number; parents: Map<AnyRecord, number> }> {
+/** The names of parents that are to be created. */
+type Missing = ReadonlyMap<AnyRecord, ReadonlySet<string>>;
+
+/** @returns the number of records to add, and the parents to create */
+async function check(store: Store, options: LoadOptions): Promise<{ rows: number; missing: Missing }> {
   const { record, createParents } = options;
   const faults = new Faults();
-  const names = new Names();
-  const missing = new Set<string>();
-  const parents = new Map<AnyRecord, number>();
+  const names = new Names(store);
+  const missing = new Map<AnyRecord, Set<string>>();
   const chosen = new Set<Id>();
   let rows = 0;
   for await (const batch of batchesOf(options, faults)) {
     rows += batch.length;
-    for (const { line, parents: named } of batch) {
-      for (const { column, parent, name } of named) {
-        const found = await names.find(store, parent, name);
-        if (found === 'several')
+    for (const { line, parents } of batch) {
+      for (const { column, parent, name } of parents) {
+        const found = await names.find(parent, name);
+        if (found.length > 1)
           faults.add(line, `${column}: several ${parent.plural} are called ${name}; use ids`);
-        else if (found === undefined && !createParents)
+        else if (found.length === 0 && createParents)
+          missing.set(parent, (missing.get(parent) ?? new Set()).add(name));
+        else if (found.length === 0)
           faults.add(line, `${column}: there is no ${parent.kind} called ${name}; --create-parents makes it`);
-        else if (found === undefined && !missing.has(`${parent.plural} ${name}`)) {
-          missing.add(`${parent.plural} ${name}`);
-          parents.set(parent, (parents.get(parent) ?? 0) + 1);
-        }
       }
     }
     await checkIds(store, record, batch, chosen, faults);
   }
   faults.refuse();
-  return { rows, parents };
+  return { rows, missing };
 }
 
 /** References by id must lead to a record, and chosen ids to none. */
@@ -171,10 +168,10 @@ async function checkIds(
   }
 }
 
-/** Adds the records in commits of some hundred. */
-async function write(store: Store, options: LoadOptions): Promise<void> {
+/** Adds the parents that are missing, then the records, a hundred in a commit. */
+async function write(store: Store, options: LoadOptions, missing: Missing): Promise<void> {
   const { record, from, onProgress } = options;
-  const names = new Names();
+  const names = new Names(store);
   let next = from;
   let loaded = 0;
   let signal: NodeJS.Signals | undefined;
@@ -182,84 +179,78 @@ async function write(store: Store, options: LoadOptions): Promise<void> {
     signal = received;
   };
   process.once('SIGINT', stop).once('SIGTERM', stop);
+  const commit = async (work: (tables: Tables) => Promise<void>) => {
+    if (signal) throw new Error(`stopped by ${signal}`);
+    await store.transaction(work);
+    await sleep(PAUSE);
+  };
   try {
+    for (const [parent, parentNames] of missing)
+      for (const some of inBatches([...parentNames]))
+        await commit(async (tables) => {
+          for (const name of some) await tables.table(parent).insert({ name } as never);
+        });
     for await (const batch of batchesOf(options, new Faults())) {
-      if (signal) throw new Error(`stopped by ${signal}`);
-      if (loaded > 0) await sleep(PAUSE);
-      const created = await store.transaction((tables) => add(tables, record, batch, names));
-      names.learn(created);
+      for (const { values, parents } of batch)
+        for (const { field, parent, name } of parents) [values[field]] = await names.find(parent, name);
+      await commit((tables) => add(tables, record, batch));
       loaded += batch.length;
       next = batch.at(-1)!.line + 1;
       onProgress(next, loaded);
     }
   } catch (error) {
-    const { message } = (error instanceof AppError ? (error.cause ?? error) : error) as Error;
-    throw refused(`${message}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
+    throw refused(`${explained(error)}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }
 }
 
-/** @returns the parents created: their ids by plural and name */
-async function add(
-  tables: Tables,
-  record: AnyRecord,
-  batch: readonly NewRecord[],
-  names: Names,
-): Promise<Map<string, Id>> {
-  const created = new Map<string, Id>();
-  for (const { line, values, parents } of batch) {
+async function add(tables: Tables, record: AnyRecord, batch: readonly NewRecord[]): Promise<void> {
+  for (const { line, values } of batch) {
     try {
-      for (const { field, parent, name } of parents) {
-        const key = `${parent.plural} ${name}`;
-        const found = created.get(key) ?? (await names.find(tables, parent, name));
-        if (found === 'several') throw new Error(`several ${parent.plural} are called ${name}`);
-        const id = found ?? (await tables.table(parent).insert({ name } as never)).id;
-        if (found === undefined) created.set(key, id);
-        values[field] = id;
-      }
       await tables.table(record).insert(values as never);
     } catch (error) {
       if (error instanceof AppError && error.status >= 500) throw error;
       throw new Error(`line ${line}: ${(error as Error).message}`, { cause: error });
     }
   }
-  return created;
 }
 
-/** Records by their names. Each name is looked up once. */
-class Names {
-  readonly #known = new Map<string, Id | 'several'>();
+function* inBatches<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < all.length; from += BATCH_SIZE) yield all.slice(from, from + BATCH_SIZE);
+}
 
-  /** The record of this name; undefined if there is none. */
-  async find(tables: Tables, parent: AnyRecord, name: string): Promise<Id | 'several' | undefined> {
+/** Records by their names. One that is found is looked up once. */
+class Names {
+  readonly #store: Store;
+  readonly #known = new Map<string, readonly Id[]>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The records of this name, at most two. */
+  async find(parent: AnyRecord, name: string): Promise<readonly Id[]> {
     const key = `${parent.plural} ${name}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const found = await lookUp(tables, parent, name);
-    if (found !== undefined) this.#known.set(key, found);
+    const found = this.#known.get(key) ?? (await this.#lookUp(parent, name));
+    if (found.length > 0) this.#known.set(key, found);
     return found;
   }
 
-  learn(created: ReadonlyMap<string, Id>): void {
-    for (const [key, id] of created) this.#known.set(key, id);
-  }
-}
-
-async function lookUp(tables: Tables, parent: AnyRecord, name: string): Promise<Id | 'several' | undefined> {
-  const prefix = folded(name);
-  const matching: Id[] = [];
-  for (let after: { id: Id; name: string } | undefined; ; ) {
-    const order = { field: 'name', descending: false, ...(after && { afterValue: folded(after.name) }) };
-    const { items, hasMore } = await tables
-      .table(parent)
-      .page({ name: { prefix } } as never, { limit: PAGE, after: after?.id, order });
-    const named = items as unknown as readonly { id: Id; name: string }[];
-    for (const item of named) if (item.name === name) matching.push(item.id);
-    if (matching.length > 1) return 'several';
-    after = named.at(-1);
-    // In the order of names, those that are longer come later.
-    if (!hasMore || !after || folded(after.name) !== prefix) return matching[0];
+  async #lookUp(parent: AnyRecord, name: string): Promise<readonly Id[]> {
+    const prefix = folded(name);
+    const matching: Id[] = [];
+    for (let after: { id: Id; name: string } | undefined; ; ) {
+      const order = { field: 'name', descending: false, ...(after && { afterValue: folded(after.name) }) };
+      const { items, hasMore } = await this.#store
+        .table(parent)
+        .page({ name: { prefix } } as never, { limit: PAGE, after: after?.id, order });
+      const named = items as unknown as readonly { id: Id; name: string }[];
+      for (const item of named) if (item.name === name && matching.length < 2) matching.push(item.id);
+      after = named.at(-1);
+      // In the order of names, those that are longer come later.
+      if (matching.length > 1 || !hasMore || !after || folded(after.name) !== prefix) return matching;
+    }
   }
 }
 

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiKey } from '../../src/access/api-keys.ts';
-import { checkExport, readExport, writeExport } from '../../src/cli/dump-files.ts';
+import { readExport, writeExport } from '../../src/cli/dump-files.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
@@ -65,12 +65,8 @@ async function exportTo(config: Config, directory = path()): Promise<string> {
   return directory;
 }
 async function importFrom(directory: string, config: Config): Promise<void> {
-  const manifest = await checkExport(directory, nothing);
   const target = await openDumpTarget(config, RECORDS);
-  await readExport(directory, manifest, target, nothing).catch(async (error) => {
-    await target.close();
-    throw error;
-  });
+  await readExport(directory, target, nothing).finally(() => target.close());
 }
 
 /** Fills a store with a bit of everything. @returns a key */
@@ -187,13 +183,12 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
   beforeAll(async () => {
     if (directory !== undefined) return;
     const source = embedded();
-    key = await fill(source, 1_300);
+    key = await fill(source, 1_010);
     directory = await exportTo(source);
   });
 
   it('that was killed is not served, and is begun again', { timeout: 120_000 }, async () => {
     const target = newStore();
-    const manifest = await checkExport(directory, nothing);
     for (const batches of name === 'sqlite' ? [1, 2, 3] : [2]) {
       const killed = await openDumpTarget(target, RECORDS);
       let left = batches;
@@ -201,7 +196,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
         if (left-- === 0) throw new Error('killed');
         await killed.addRecords(...args);
       };
-      await expect(readExport(directory, manifest, { ...killed, addRecords }, nothing)).rejects.toThrow(
+      await expect(readExport(directory, { ...killed, addRecords }, nothing)).rejects.toThrow(
         /jsonl, lines \d+ to \d+: killed/,
       );
       if (name === 'sqlite') expect(existsSync(target.DATA_FILE)).toBe(false);
@@ -213,10 +208,12 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     await importFrom(directory, target);
     const { replies, ids } = await seen(target, key);
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
-    expect(ids).toEqual(['3', '1301', '2']);
-    const { parts } = await checkExport(await exportTo(target), nothing);
-    expect(Object.fromEntries(parts.map((part) => [part.name, part.rows]))).toMatchObject({
-      ...{ categories: 2, pets: 1_301, orders: 4 },
+    expect(ids).toEqual(['3', '1011', '2']);
+    const { parts } = JSON.parse(readFileSync(join(await exportTo(target), 'manifest.json'), 'utf8'));
+    expect(
+      Object.fromEntries(parts.map((part: { name: string; rows: number }) => [part.name, part.rows])),
+    ).toMatchObject({
+      ...{ categories: 2, pets: 1_011, orders: 4 },
       ...{ usage: 1, usageHistory: expect.any(Number), documents: 2, webhooks: 1, keys: 2 },
     });
   });
@@ -284,13 +281,13 @@ describe('a damaged export', () => {
     [/^manifest\.json is not .*version/, edit('manifest.json', replaced('"version": 1', '"version": 2'))],
     [/^manifest\.json is not .*lastIds/, edit('manifest.json', replaced(/"pets": "\d+"/, '"pets": "-1"'))],
     [
-      /^manifest\.json: the part dogs is not known/,
+      /^manifest\.json is not .*parts/,
       (copy) => {
         renameSync(join(copy, 'usage.jsonl'), join(copy, 'dogs.jsonl'));
         edit('manifest.json', replaced('"name": "usage"', '"name": "dogs"'))(copy);
       },
     ],
-  ])('is refused before anything is written: %s', async (message, damage) => {
+  ])('is refused, and leaves nothing: %s', async (message, damage) => {
     const copy = path();
     cpSync(directory, copy, { recursive: true });
     damage(copy);
