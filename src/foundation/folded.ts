@@ -26,20 +26,3 @@ export function endOfPrefix(prefix: string): string | undefined {
   if (last === undefined) return undefined;
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }
-
-/**
- * Compares by code points, as databases compare UTF-8 bytes. JavaScript's own `<` compares UTF-16 code units, which
- * puts U+FFFD after U+10000.
- */
-export function compareCodePoints(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
-    if (x !== y) return rank(x) - rank(y);
-  }
-  return a.length - b.length;
-}
-
-/** Moves surrogates, which stand for code points above U+FFFF, after all other code units. */
-const rank = (unit: number): number =>
-  unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;

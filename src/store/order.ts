@@ -1,7 +1,7 @@
 import type { SortValue } from '../foundation/cursor.ts';
 import type { Field } from '../foundation/fields.ts';
 import { isFolded } from '../foundation/fields.ts';
-import { compareCodePoints, endOfPrefix, folded } from '../foundation/folded.ts';
+import { endOfPrefix, folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import { millisecondsOf } from '../foundation/instant.ts';
 import type { PageRequest } from './table.ts';
@@ -20,8 +20,11 @@ function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   return field.kind === 'instant' ? millisecondsOf(value as string) : value;
 }
 
-const compare = (a: SortKey, b: SortKey): number =>
-  typeof a === 'string' ? compareCodePoints(a, b as string) : a < b ? -1 : a > b ? 1 : 0;
+/** Texts compare as databases do, by their bytes in UTF-8: JavaScript's `<` puts U+FFFD after U+10000. */
+const compare = (a: SortKey, b: SortKey): number => {
+  if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
+  return a < b ? -1 : a > b ? 1 : 0;
+};
 
 /** One end of a range: at an id, at a value, or with both at that record among those with the same value. */
 export interface Bound {

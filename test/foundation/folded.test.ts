@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareCodePoints, endOfPrefix, folded } from '../../src/foundation/folded.ts';
+import { endOfPrefix, folded } from '../../src/foundation/folded.ts';
 import { anyCharacter, cases } from '../kit/cases.ts';
 
 /** Every code point that text can have; in short runs one in 16 of the large blocks without case or accents. */
@@ -54,17 +54,6 @@ describe('folded', () => {
 
   it('is the same for every normal form of a text', () => {
     fc.assert(fc.property(text, (name) => folded(name.normalize('NFD')) === folded(name.normalize('NFC'))));
-  });
-});
-
-describe('compareCodePoints', () => {
-  it('orders as UTF-8 does', () => {
-    expect(compareCodePoints('\uffff', '\u{10000}')).toBeLessThan(0);
-    fc.assert(
-      fc.property(text, text, (a, b) => {
-        expect(Math.sign(compareCodePoints(a, b))).toBe(Math.sign(byUtf8(a, b)));
-      }),
-    );
   });
 });
 
