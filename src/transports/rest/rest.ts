@@ -1,12 +1,15 @@
+import { distance } from 'fastest-levenshtein';
 import FindMyWay from 'find-my-way';
 import type { Access } from '../../access/access.ts';
 import type { UsageSubject } from '../../access/session.ts';
+import type { Config } from '../../config.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import { AppError, cut } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
+import { GRAPHQL_PATH, MCP_PATH } from '../../http/transport.ts';
 import type { Method, Route } from '../../rows/route.ts';
 import { type Lifecycle, refuseAfterSunset } from '../../rows/route.ts';
 import { ROUTE_COST } from '../route-operation.ts';
@@ -26,13 +29,14 @@ export class RestTransport implements Transport {
   readonly #access: Access;
   readonly #basePath: string;
   readonly #lifecycle: Lifecycle;
-  readonly #router = new Router();
+  readonly #router: Router;
 
   constructor(services: TransportServices) {
     const { access, config, routes } = services;
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
     this.#lifecycle = config;
+    this.#router = new Router(config);
     for (const row of routes) {
       const deprecation = deprecationHeaders(row, this.#lifecycle);
       this.#router.add(this.#basePath, new DocumentOperation(row, services, deprecation));
@@ -52,7 +56,7 @@ export class RestTransport implements Transport {
     const { method, path } = context;
     const session = context.session!;
     const match = this.#router.find(method, path);
-    if (!match) throw pathNotFound(path);
+    if (!match) throw pathNotFound(path, this.#router.near(path));
     const { operation } = match;
     if (!operation) {
       const { allow } = match;
@@ -71,14 +75,18 @@ export class RestTransport implements Transport {
   }
 }
 
-/** @param path unknown, or with broken percent-encoding */
-function pathNotFound(path: string): AppError {
+/**
+ * @param path unknown, or with broken percent-encoding
+ * @param near those that may be meant
+ */
+function pathNotFound(path: string, near: readonly string[]): AppError {
   try {
     decodeURIComponent(path);
   } catch {
     return new AppError('BAD_REQUEST', 'The path is not valid percent-encoded UTF-8.');
   }
-  return new AppError('NOT_FOUND', `There is no ${cut(path)}. All paths are listed at /docs.`);
+  const guess = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : '';
+  return new AppError('NOT_FOUND', `There is no ${cut(path)}.${guess} All paths are listed at /docs.`);
 }
 
 /** The headers that announce the end of an operation (RFC 9745, RFC 8594). */
@@ -110,10 +118,17 @@ const MAX_SEGMENT_LENGTH = 16_000;
 /** Finds operations by method and path. HEAD is routed like GET. */
 class Router {
   readonly #paths = FindMyWay({ maxParamLength: MAX_SEGMENT_LENGTH });
+  readonly #templates: Set<string>;
+
+  constructor({ MCP, METRICS }: Pick<Config, 'MCP' | 'METRICS'>) {
+    const switched = [...(MCP ? [MCP_PATH] : []), ...(METRICS ? ['/metrics'] : [])];
+    this.#templates = new Set([...OTHERS, ...switched]);
+  }
 
   /** @param basePath of all paths */
   add(basePath: string, operation: RestOperation): void {
     const { method, path } = operation.row;
+    this.#templates.add(basePath + path);
     this.#paths.on(method, basePath + path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
   }
 
@@ -128,4 +143,36 @@ class Router {
     );
     return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
   }
+
+  /** Paths that may be meant by one where nothing is, as OpenAPI writes them: at most two, the nearest first. */
+  near(path: string): readonly string[] {
+    if (path.length > MAX_GUESSED_LENGTH) return [];
+    const given = segmentsOf(path);
+    const ranked = [...this.#templates]
+      .map((template) => {
+        const known = segmentsOf(template);
+        const shared = given.filter((segment) => known.some((other) => isNear(segment, other))).length;
+        return { template, nearness: shared / Math.max(given.length, known.length) };
+      })
+      .sort((a, b) => b.nearness - a.nearness);
+    const least = Math.max(0.3, ranked[0]!.nearness * 0.7);
+    return ranked
+      .filter(({ nearness }) => nearness > least)
+      .slice(0, 2)
+      .map(({ template }) => template);
+  }
 }
+
+/** What else there always is that clients may mistype. */
+const OTHERS = [GRAPHQL_PATH, '/docs', '/openapi.json', '/health/ready'];
+
+/** Longer paths are not compared with those that there are. */
+const MAX_GUESSED_LENGTH = 100;
+
+const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
+
+/** Whether a segment is probably meant to be one of a template. */
+const isNear = (given: string, known: string): boolean =>
+  known.startsWith('{')
+    ? /^\d+$/.test(given)
+    : distance(given.toLowerCase(), known) <= Math.max(1, Math.floor(known.length / 3));

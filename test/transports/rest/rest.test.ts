@@ -112,7 +112,8 @@ describe('REST_BASE_PATH', () => {
     for (const path of ['/pets', '/api/v1', '/api/v1/', '/api/pets', '/api/v1/pets/']) {
       const refused = await send(kit.gateway, path);
       expectRefusal(refused, 'NOT_FOUND');
-      expect(refused.json.message).toBe(`There is no ${path}. All paths are listed at /docs.`);
+      expect(refused.json.message).toContain(`There is no ${path}. `);
+      expect(refused.json.message).toContain(path.includes('pets') ? 'mean /api/v1/pets' : ' /docs.');
     }
     expect((await send(kit.gateway, '/graphql?query={__typename}')).status).toBe(200);
   });
@@ -120,6 +121,26 @@ describe('REST_BASE_PATH', () => {
 
 describe('REST requests', () => {
   const kit = useGateway(sqlite);
+
+  it.each([
+    ['/pet', '/pets'],
+    ['/Pets/', '/pets'],
+    ['/pet/1', '/pets/{petId}'],
+    ['/v1/pets', '/pets or /pets/{petId}'],
+    ['/orders', '/store/orders'],
+    ['/category/7/pets', '/categories/{categoryId}/pets'],
+    ['/graphq', '/graphql'],
+    ['/wp-login.php', undefined],
+    [`/${'pets'.repeat(4_000)}`, undefined],
+  ])('answers %.20s with the paths near it and where all are listed', async (path, near) => {
+    const refused = await send(kit.gateway, path);
+    expectRefusal(refused, 'NOT_FOUND');
+    const guess = near ? ` Did you mean ${near}?` : '';
+    expect(refused.json.message).toMatch(/^There is no \/[^ ]+\. /);
+    expect(refused.json.message.replace(/^There is no [^ ]+/, '')).toBe(
+      `${guess} All paths are listed at /docs.`,
+    );
+  });
 
   it('accepts a merge patch with PATCH alone, and a body without a type or with that of its charset', async () => {
     const { O } = await makeWorld(kit);
