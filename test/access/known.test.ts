@@ -113,34 +113,6 @@ describe('requests already known to be refused', () => {
     const metrics = (await gateway.call('/metrics')).text;
     expect(metrics).toMatch(/petstore_limiter_decisions_total\{outcome="banned",plan="enterprise"\} \d+/);
   });
-
-  it('passes requests again as soon as the window has ended', async () => {
-    const { gateway, clock } = kit;
-    const key = await spentKey(gateway);
-    expect((await gateway.call('/pets', { key })).status).toBe(429);
-    clock.advance(MINUTE);
-    expect((await gateway.graphql('{ pet(id: 1) { id } }', undefined, { key })).status).toBe(200);
-  });
-
-  it('serves rateLimit 10 times per second on an exhausted budget', async () => {
-    const { gateway, clock } = kit;
-    const key = await spentKey(gateway);
-    const readRateLimit = async (times: number) => {
-      const statuses = [];
-      for (let i = 0; i < times; i++)
-        statuses.push((await gateway.graphql(RATE_LIMIT, undefined, { key })).status);
-      return statuses;
-    };
-    const ten = Array.from({ length: 10 }, () => 200);
-    expect(await readRateLimit(11)).toEqual([...ten, 429]);
-    expect(statusOf(await sendWithoutBody(gateway, '/graphql', key))).toBe(429);
-    clock.advance(SECOND);
-    expect(await readRateLimit(11)).toEqual([...ten, 429]);
-    // A query with a cost is refused for its cost, but takes one of the 10 reads.
-    clock.advance(SECOND);
-    expect((await gateway.graphql('{ pet(id: 1) { id } }', undefined, { key })).status).toBe(429);
-    expect(await readRateLimit(10)).toEqual([...ten.slice(1), 429]);
-  });
 });
 
 onAnyEngine('a clock set back', (kit) => {

@@ -37,14 +37,6 @@ onAnyEngine('the budget shared by REST and GraphQL', (kit) => {
     expect(statuses(replies)).toEqual({ 200: 60, 429: 20, 403: 120 });
   });
 
-  it('charges a query that costs 6 units like six requests', async () => {
-    const { gateway } = kit;
-    const key = await gateway.newKey('free');
-    const query = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { id } } } } }';
-    expect(numbers(await gateway.graphql(query, undefined, { key })).remaining).toBe(54);
-    expect(numbers(await gateway.call('/pets', { key })).remaining).toBe(53);
-  });
-
   it.each([
     [9_999, 1],
     [10_500, 2],
@@ -197,51 +189,38 @@ onAnyEngine('bans', (kit) => {
   });
 });
 
-describe('the rate-limit headers', () => {
-  describe('on operations that need a key', () => {
-    const kit = useGateway(sqlite);
+describe('pages without a key', () => {
+  const kit = useGateway(sqlite);
 
-    // Of REST's operations OpenAPI says so.
-    it.each<[string, number, Parameters<TestGateway['call']>]>([
-      ['an unknown path', 404, ['/nope']],
-      ['an unsupported method', 405, ['/pets', { method: 'DELETE' }]],
-      ['OPTIONS', 204, ['/pets', { method: 'OPTIONS' }]],
-      ['a GraphQL POST', 200, ['/graphql', { method: 'POST', body: { query: '{ __typename }' } }]],
-      ['a GraphQL GET', 200, ['/graphql?query={__typename}']],
-      ['an invalid GraphQL document', 400, ['/graphql', { method: 'POST', body: { query: '{' } }]],
-      [
-        'a GraphQL event stream',
-        200,
-        [
-          '/graphql',
-          {
-            method: 'POST',
-            body: { query: ONE_PET },
-            headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
-          },
-        ],
-      ],
-    ])('sends them for %s: %i', async (_name, status, call) => {
-      const reply = await kit.gateway.call(...call);
-      expect(reply.status, reply.text).toBe(status);
-      for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
-        expect(reply.headers[name], name).toMatch(/^\d+$/);
-      }
-      expect(reply.headers.ratelimit).toMatch(/^"\w+";r=\d+;t=\d+/);
-      expect(reply.headers['ratelimit-policy']).toMatch(/^"\w+";q=\d+;w=\d+/);
-    });
-  });
+  it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])(
+    'have no rate-limit headers: %s',
+    async (path) => {
+      const reply = await kit.gateway.call(path, { key: null });
+      expect(reply.status).toBe(200);
+      expect(reply.headers['x-ratelimit-limit']).toBeUndefined();
+    },
+  );
+});
 
-  describe('on pages without a key', () => {
-    const kit = useGateway(sqlite);
+describe('the message of a refusal', () => {
+  const kit = useGateway(sqlite);
 
-    it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])(
-      'sends none for %s',
-      async (path) => {
-        const reply = await kit.gateway.call(path, { key: null });
-        expect(reply.status).toBe(200);
-        expect(reply.headers['x-ratelimit-limit']).toBeUndefined();
-      },
+  it('names the window, what is left of it, and whether a retry can ever fit', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 3, perDay: 5 });
+    const spendAtOnce = async (units: number) => {
+      const pets = Array.from({ length: units }, (_, n) => `p${n}: pet(id: 1) { id }`);
+      return (await gateway.graphql(`{ ${pets.join(' ')} }`, undefined, { key })).json.errors?.[0].message;
+    };
+    expect(await spendAtOnce(4)).toMatch(/costs 4\. It can never fit; request less at once\.$/);
+    expect(await spendAtOnce(2)).toBeUndefined();
+    expect(await spendAtOnce(2)).toBe(
+      'The plan allows 3 requests per minute; 1 are left and this one costs 2. Retry in 60 s.',
+    );
+    gateway.clock.advance(MINUTE);
+    expect(await spendAtOnce(2)).toBeUndefined();
+    expect(await spendAtOnce(2)).toMatch(
+      /^The plan allows 5 requests per day; 1 are left .* Retry in 86340 s\.$/,
     );
   });
 });

@@ -17,19 +17,7 @@ import {
 } from '../kit/petstore.ts';
 
 /** Texts that a database would interpret if they reached a command unescaped. */
-const OPERATOR_TEXTS = [
-  '$name',
-  '$$ROOT',
-  '$$NOW',
-  '$where',
-  '$set',
-  'a.b.c',
-  '__proto__',
-  "'; drop table pets; --",
-  '%_\\',
-  '{"$gt": ""}',
-  'function () { return true }',
-];
+const OPERATOR_TEXTS = ['$name', '$$ROOT', '__proto__', "'; drop table pets; --", '{"$gt": ""}'];
 const OPERATORS = [{ $gt: '' }, { $ne: null }, { $where: 'true' }, ['$ne', 1], { $literal: 1 }];
 
 onEachEngine('database operators', (kit) => {
@@ -123,26 +111,6 @@ describe('attacks', () => {
     const body = `{"query":"query ($ids: [ID!]) { __typename }","variables":{"ids":${deep}}}`;
     const headers = { 'content-type': 'application/json' };
     expect((await send(kit.gateway, 'POST /graphql', { body, headers })).status).toBe(400);
-  });
-
-  it('responds 400 within 2 seconds to deep, wide and circular documents', async () => {
-    const bombs: Record<string, string> = {
-      depth: `{ pets { nodes ${'{ category { pets { nodes '.repeat(60)}{ id }${' } } }'.repeat(60)} } }`,
-      brackets: `{ pets(filter: {status: ${'['.repeat(300)}sold${']'.repeat(300)}}) { totalCount } }`,
-      fragments: `{ pets { nodes { ...F0 } } } ${Array.from({ length: 30 }, (_, i) => `fragment F${i} on Pet { ${`a${i}: category { pets { nodes { ...F${i + 1} } } } b${i}: category { pets { nodes { ...F${i + 1} } } }`} }`).join(' ')} fragment F30 on Pet { id }`,
-      cycle: '{ pets { nodes { ...A } } } fragment A on Pet { category { pets { nodes { ...A } } } }',
-      aliases: `{ ${Array.from({ length: 400 }, (_, i) => `a${i}: pets { totalCount }`).join(' ')} }`,
-      directives: `{ __typename ${'@skip(if: false) '.repeat(1_000)} }`,
-      tokens: `{ ${'__typename '.repeat(5_000)} }`,
-      text: `{ pet(id: "${'1'.repeat(50_000)}") { id } }`,
-    };
-    for (const [name, operation] of Object.entries(bombs)) {
-      const began = performance.now();
-      const sent = await query(kit.gateway, operation);
-      expect(sent.status, name).toBe(400);
-      expect(sent.json, name).not.toHaveProperty('data');
-      expect(performance.now() - began, name).toBeLessThan(2_000);
-    }
   });
 
   it('still serves requests after these attacks, and logged neither the key nor a payload', async () => {

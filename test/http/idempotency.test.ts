@@ -89,14 +89,6 @@ onAnyEngine('idempotent requests', (kit) => {
     expect(reused.headers['idempotency-replayed'], reused.about).toBeUndefined();
   });
 
-  it('makes a batch safe to retry, with each of its operations on its own', async () => {
-    const key = newKey();
-    const batch = ['A', 'B'].map((name) => ({ query: CREATE_CATEGORY, variables: { input: { name } } }));
-    const first = expectFirst(await post(kit, '/graphql', key, batch));
-    expect(first.json).toMatchObject(['A', 'B'].map((name) => ({ data: { createCategory: { name } } })));
-    expectReplay(await post(kit, '/graphql', key, batch), first);
-  });
-
   it('belongs to one operation and record', async () => {
     const { C, P, F } = await makeWorld(kit);
     const pet = { name: 'Tom', categoryId: Number(C) };

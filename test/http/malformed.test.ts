@@ -37,6 +37,12 @@ it.each([
   ['headers of more than 16 kB', `GET /pets HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
   ['what is not HTTP', 'pets please\r\n\r\n'],
   ['a request without Host', 'GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  // What could smuggle a second request through a proxy.
+  ...[
+    'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
+    'Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
+    'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
+  ].map((rest) => [rest.split('\r\n\r\n')[0]!, `POST /categories HTTP/1.1\r\nHost: x\r\n${rest}`]),
 ])('responds to %s with a request id that the log has', async (_what, request) => {
   const { requestId, error } = await refused(request);
   expect(requestId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);

@@ -77,24 +77,6 @@ onAnyEngine('subscription { events }', (kit) => {
     expect(resultsOf(client)).toEqual([{ data: { events: { type: 'category_created' } } }]);
   });
 
-  it('resumes after the id of an event, which REST accepts too', async () => {
-    const first = await subscribe('subscription { events { id data } }');
-    for (const name of ['A', 'B', 'C']) await create(name);
-    await first.until(3);
-    const [a] = resultsOf(first).map(({ data }) => data.events);
-    first.close();
-    const text = 'subscription ($after: ID) { events(after: $after) { data } }';
-    const second = await subscribe(text, { after: a.id });
-    await second.until(2);
-    await create('D');
-    await second.until(3);
-    expect(resultsOf(second).map(({ data }) => data.events.data.name)).toEqual(['B', 'C', 'D']);
-    const listed = await send(kit.gateway, `/events?after=${a.id}`);
-    expect(listed.json.map(({ data }: { data: object }) => data)).toEqual(
-      resultsOf(second).map(({ data }) => data.events.data),
-    );
-  });
-
   it('keeps ids beyond 2^53 exact', async () => {
     const client = await subscribe('subscription { events(types: [order_created]) { data order { id } } }');
     await kit.gateway.store.table(Order).insert({ id: '9223372036854775806', complete: true });
