@@ -219,19 +219,19 @@ export class Session {
     this.#count(units, 0);
   }
 
-  /** Counts units and refusals for what the request is about. It is itself counted once. */
-  #count(units: number, refused: number): void {
+  /** Counts units and refusals for what the request is about, and once the request itself. */
+  #count(units: number, refused: number, isRequest = units > 0): void {
     const { history } = this;
     const { id } = this.principal;
     const now = this.now();
-    if (units === 0 && refused === 0) {
+    if (units === 0 && refused === 0 && !isRequest) {
       history.touch(id, now);
       return;
     }
     if (typeof this.subject === 'function') this.subject = this.subject();
     const { transport, operations } = this.subject;
-    const requests = units > 0 && !this.#isCounted ? 1 : 0;
-    if (units > 0) this.#isCounted = true;
+    const requests = isRequest && !this.#isCounted ? 1 : 0;
+    if (isRequest) this.#isCounted = true;
     let rest = units;
     for (let i = 1; i < operations.length; i++) {
       const own = Math.min(rest, operations[i]!.units);
@@ -239,22 +239,12 @@ export class Session {
       if (own > 0)
         history.add(id, now, transport, operations[i]!.name, { requests: 0, units: own, refused: 0 });
     }
-    this.#countFirst(requests, rest, refused);
+    history.add(id, now, transport, operations[0]?.name ?? OTHER, { requests, units: rest, refused });
   }
 
   /** Counts a request that was paid for together with others, unless a charge of its own has counted it. */
   countRequest(): void {
-    if (this.#isCounted) return;
-    this.#isCounted = true;
-    this.#countFirst(1, 0, 0);
-  }
-
-  /** Counts for the first of the operations. */
-  #countFirst(requests: number, units: number, refused: number): void {
-    if (typeof this.subject === 'function') this.subject = this.subject();
-    const { transport, operations } = this.subject;
-    const name = operations.length === 0 ? OTHER : operations[0]!.name;
-    this.history.add(this.principal.id, this.now(), transport, name, { requests, units, refused });
+    if (!this.#isCounted) this.#count(0, 0, true);
   }
 
   /** The budget after the last charge. Costs no read. */

@@ -7,86 +7,71 @@ const HEADERS = {
     required: true,
     description: 'Identifies the request, also in the log. Yours is used if you send a safe one.',
     schema: { type: 'string', minLength: 1 },
-    example: '4b1ff3f5-8a31-4d7c-a4bd-2f6c1f0c9a53',
   },
   'X-RateLimit-Limit': {
     required: true,
     description:
       'Requests allowed in the window with the smaller remainder; on a 429, in the window that refused.',
     schema: { type: 'integer', minimum: 1 },
-    example: 60,
   },
   'X-RateLimit-Remaining': {
     required: true,
     description: 'Requests left in that window.',
     schema: { type: 'integer', minimum: 0 },
-    example: 59,
   },
   'X-RateLimit-Reset': {
     required: true,
     description: 'When that window resets, in Unix seconds.',
     schema: { type: 'integer', format: 'int64', minimum: 0 },
-    example: 1764000000,
   },
   'RateLimit-Policy': {
     required: true,
     description: 'The windows: quota `q` per `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', pattern: '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$' },
-    example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
     required: true,
     description: 'What is left of each window: `r` requests, reset in `t` seconds.',
     schema: { type: 'string', pattern: '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$' },
-    example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
   ETag: {
     description: 'The version of the representation.',
     schema: { type: 'string', pattern: '^"[!#-~]+"$' },
-    example: '"B2QfYrcXCLO9BBkpf_KrdmhGdimHb09TgPl4e4usttw"',
   },
   'Cache-Control': {
     description: 'The response is private and must be revalidated before reuse.',
     schema: { type: 'string' },
-    example: 'private, no-cache',
   },
   Vary: {
     description: 'The request headers that select the response.',
     schema: { type: 'string' },
-    example: 'Accept, X-API-Key, Authorization',
   },
   Link: {
     description:
       'Related resources (RFC 8288): the next page of a list, or the successor of a deprecated operation.',
     schema: { type: 'string', pattern: '^<[^>]*>; rel="[a-z-]+"(, <[^>]*>; rel="[a-z-]+")*$' },
-    example: '</pets?limit=20&after=20>; rel="next"',
   },
   Location: {
     required: true,
     description: 'The path of the new record.',
     schema: { type: 'string', pattern: '^/' },
-    example: '/pets/1',
   },
   'Retry-After': {
     description: 'Whole seconds until a retry can succeed.',
     schema: { type: 'integer', minimum: 1 },
-    example: 12,
   },
   'WWW-Authenticate': {
     required: true,
     description: 'How to authenticate (RFC 9110 section 11.6.1).',
     schema: { type: 'string' },
-    example: 'Bearer realm="petstore"',
   },
   Deprecation: {
     description: 'When the operation became deprecated: `@` and Unix seconds (RFC 9745).',
     schema: { type: 'string', pattern: '^@\\d+$' },
-    example: '@1782864000',
   },
   Sunset: {
     description: 'When the operation stops working (RFC 8594).',
     schema: { type: 'string', pattern: ' GMT$' },
-    example: 'Wed, 30 Jun 2027 00:00:00 GMT',
   },
   'Idempotency-Replayed': {
     description:

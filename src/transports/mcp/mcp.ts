@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallToolResult, Tool as Definition } from '@modelcontextprotocol/server';
+import { closest } from 'fastest-levenshtein';
 import { FAILURE_COST, type Session } from '../../access/session.ts';
 import { AppError, asAppError, cut, type ErrorCode, ReportedError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -208,7 +209,12 @@ async function loadProtocol(): Promise<Protocol> {
     server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
       const result = await call(name, given);
       if (result) return result;
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${cut(name)}`);
+      const near = closest(
+        cut(name),
+        listTools().map((tool) => tool.name),
+      );
+      const message = `Unknown tool: ${cut(name)}. Did you mean ${near}?`;
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
     });
     return server;
   }

@@ -2,7 +2,6 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import type { Config } from '../../config.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { coalesced } from '../../http/coalesced.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
@@ -38,9 +37,6 @@ const HTML_HEADERS: Headers = Object.entries({
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 }).flat();
-
-/** Minimum interval between scrapes in milliseconds: collecting metrics takes longer than most requests. */
-const METRICS_INTERVAL = 250;
 
 const METHODS = 'GET, HEAD, OPTIONS';
 
@@ -79,15 +75,13 @@ export class Pages implements Transport {
     const add = (path: string, page: Page, isFor?: Entry['isFor']) =>
       this.#entries.set(path, { page, isFor });
     add('/health/live', () => json({ status: 'live' }));
-    const ping = coalesced(() => store.ping(), 0);
     add('/health/ready', async () => {
-      await ping();
+      await store.ping();
       return json({ status: 'ready' });
     });
     if (metrics && config.METRICS) {
-      const text = coalesced(async () => Buffer.from(await metrics.text()), METRICS_INTERVAL);
       const { contentType } = metrics;
-      add('/metrics', async () => ({ status: 200, headers: [], body: await text(), contentType }));
+      add('/metrics', async () => ({ status: 200, headers: [], body: await metrics.text(), contentType }));
     }
     add('/openapi.json', textPage({ contentType: 'application/json', text: openApi(config, routes), keyOf }));
     if (introspection) {

@@ -255,9 +255,9 @@ describe('MCP over HTTP', () => {
     expect(sent.headers['x-ratelimit-limit'], sent.about).toBeDefined();
   });
 
-  it('refuses a tool that there is not', async () => {
+  it('names the tool that an unknown one is nearest to', async () => {
     const call = { jsonrpc: '2.0', id: 1, method: CALL, params: { name: 'listPet' } };
-    expect((await post(call)).json.error.message).toBe('Unknown tool: listPet');
+    expect((await post(call)).json.error.message).toBe('Unknown tool: listPet. Did you mean listPets?');
   });
 
   it.each<[string, string | object, number]>([
