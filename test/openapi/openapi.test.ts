@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { RESOURCES, ROUTES, STREAMS } from '../../src/domains/routes.ts';
@@ -12,7 +11,6 @@ import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
 import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/rows/route.ts';
 import type { Store } from '../../src/store/store.ts';
-import { cases } from '../kit/cases.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
 import { Description } from '../kit/openapi.ts';
 import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
@@ -159,18 +157,11 @@ describe('request body schemas', () => {
 
 describe('the Idempotency-Key parameter', () => {
   const { schema } = description.document.components.parameters['Idempotency-Key'];
-  const character = fc.constantFrom('a', '"', '\\', ' ', '!', '~', '[', ']', 'é', '\t');
 
   it('accepts exactly what the gateway accepts', () => {
-    fc.assert(
-      fc.property(fc.array(character, { maxLength: 6 }), fc.boolean(), (characters, quoted) => {
-        const text = characters.join('');
-        const key = quoted ? `"${text}"` : text;
-        expect(description.violations(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
-      }),
-      { numRuns: cases(150, 2_000) },
-    );
-    for (const key of ['x'.repeat(255), 'x'.repeat(256), `"${'\\"'.repeat(255)}"`, `"${'x'.repeat(256)}"`])
+    const short = String.raw`a "a" "" a"b "a"b" "a\"b" "a\b" "a\\" "a\" é a\ !`.split(' ');
+    const long = ['x'.repeat(255), 'x'.repeat(256), `"${'\\"'.repeat(255)}"`, `"${'x'.repeat(256)}"`];
+    for (const key of ['', 'a b', '"a b"', ...short, ...long])
       expect(description.violations(schema, key).length === 0, key).toBe(parseIdempotencyKey(key) !== null);
   });
 });

@@ -1,5 +1,4 @@
-import { OutgoingMessage } from 'node:http';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
@@ -89,44 +88,6 @@ onAnyEngine('subscription { events }', (kit) => {
         },
       },
     });
-  });
-
-  it('sends results larger than the write buffer in order, each once there is room for it', async () => {
-    // The buffer has 16 KiB with Node.js 20 and 64 KiB from 22 on.
-    const texts = Array.from({ length: 40 }, (_, i) => `t${i}: description`).join(' ');
-    const client = await subscribe(`subscription { events { category { name ${texts} } } }`);
-    const description = 'x'.repeat(2_000);
-    const names = ['A', 'B', 'C', 'D'];
-    const fields = names.map(
-      (name) => `${name}: createCategory(input: {name: "${name}", description: $d}) { id }`,
-    );
-    const { write } = OutgoingMessage.prototype;
-    const large: { hadRoom: boolean; hasRoom: boolean }[] = [];
-    const spy = vi.spyOn(OutgoingMessage.prototype, 'write').mockImplementation(function (
-      this: OutgoingMessage,
-      ...args: unknown[]
-    ) {
-      const hadRoom = !this.writableNeedDrain;
-      const hasRoom = write.apply(this, args as Parameters<typeof write>);
-      if ((args[0] as Uint8Array).length > 2 ** 16) {
-        large.push({ hadRoom, hasRoom });
-        // Nothing leaves the buffer during another request, in which the next result becomes ready.
-        this.socket!.cork();
-        void kit.gateway.call('/pets').finally(() => this.socket?.uncork());
-      }
-      return hasRoom;
-    });
-    try {
-      // In one transaction, so that all results are due at once.
-      dataOf(await query(kit.gateway, `mutation ($d: String) { ${fields.join(' ')} }`, { d: description }));
-      await client.until(names.length);
-    } finally {
-      spy.mockRestore();
-    }
-    expect(large).toEqual(names.map(() => ({ hadRoom: true, hasRoom: false })));
-    const categories = resultsOf(client).map(({ data }) => data.events.category);
-    expect(categories.map(({ name }) => name)).toEqual(names);
-    expect(categories.every(({ t39 }) => t39 === description)).toBe(true);
   });
 
   it('charges one unit to open, and the cost of 100 rows before every 100 events', async () => {
