@@ -4,7 +4,7 @@ import { CLIENT_DISCONNECTED, OpenStreams, SERVER_STOPPING } from '../../src/acc
 import type { Session } from '../../src/access/session.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { type EventStream, EventStreams } from '../../src/events/streams.ts';
-import { AppError, eventsGone, unavailable } from '../../src/foundation/errors.ts';
+import { unavailable } from '../../src/foundation/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
@@ -75,46 +75,12 @@ describe('an event stream', () => {
     expect(charges).toHaveLength(1);
     stream.close();
   });
-
-  it('reports internal errors that end it, and no other reasons', async () => {
-    const faults = [new Error('a fault'), new AppError('INTERNAL', 'A fault.'), unavailable()];
-    const others = [CLIENT_DISCONNECTED, SERVER_STOPPING, eventsGone()];
-    for (const reason of [...faults, ...others]) {
-      const stream = await open();
-      stream.ending.abort(reason);
-      stream.close();
-    }
-    (await open()).close();
-    expect(reported).toEqual(faults);
-  });
 });
 
 describe('the key check', () => {
   const INTERVAL = 500;
   beforeEach(() => vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
   afterEach(() => vi.useRealTimers());
-
-  it('validates each key every 500 ms and checks it for bans every 2 s while streams are open', async () => {
-    const all = [await open('a'), await open('b'), await open('a')];
-    await vi.advanceTimersByTimeAsync(INTERVAL - 1);
-    expect(checked).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
-    // Each stream by its own secret of the key; for bans a key is checked once.
-    expect(checked.toSorted()).toEqual(['a', 'a', 'b']);
-    expect(charges.toSorted()).toEqual([
-      ['a', 0],
-      ['b', 0],
-    ]);
-    await vi.advanceTimersByTimeAsync(3 * INTERVAL);
-    expect(checked).toHaveLength(12);
-    expect(charges).toHaveLength(2);
-    await vi.advanceTimersByTimeAsync(INTERVAL);
-    expect(charges).toHaveLength(4);
-    for (const stream of all) stream.close();
-    expect(vi.getTimerCount()).toBe(0);
-    (await open('c')).close();
-    expect(vi.getTimerCount()).toBe(0);
-  });
 
   it.each([unavailable(), new Error('a fault')])(
     'ends no stream when the check itself fails: %s',
