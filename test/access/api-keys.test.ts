@@ -191,15 +191,6 @@ describe('key lookups in the store', () => {
     await gateway.call('/pets', { key: newSecret().key });
     expect(reads).toBe(2);
   });
-
-  it('notices a typing error by the checksum, without a read', async () => {
-    for (let at = 'petstore_'.length; at < gateway.key.length; at++) {
-      const key =
-        gateway.key.slice(0, at) + (gateway.key[at] === 'x' ? 'y' : 'x') + gateway.key.slice(at + 1);
-      expect((await gateway.call('/pets', { key })).status).toBe(401);
-    }
-    expect(reads).toBe(0);
-  });
 });
 
 describe('new keys', () => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_DISCONNECTED, endReason, isFault, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, asAppError } from '../../foundation/errors.ts';
@@ -12,9 +11,6 @@ import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
 import type { Shape } from '../../rows/shape.ts';
 import { endOf, type ResultPage } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-
-/** Pages sent between two pauses of a millisecond, without which an export takes a processor for itself. */
-const PAGES_WITHOUT_PAUSE = 5;
 
 const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
 
@@ -46,8 +42,8 @@ async function* pagesOf(source: ExportSource, session: Session): AsyncGenerator<
     left -= page.nodes.length;
     if (!page.pageInfo.hasNextPage || left === 0) return;
     after = endOf(shape, page);
-    // Lets other requests in, and now and then other processes too.
-    await (count % PAGES_WITHOUT_PAUSE === 0 ? sleep(1) : ownTurn());
+    // Lets other requests in.
+    await ownTurn();
   }
 }
 

@@ -170,15 +170,6 @@ onEachEngine('exporting a list', (kit) => {
     );
   });
 
-  it.each([
-    ['*/*, application/x-ndjson', 'application/x-ndjson'],
-    ['application/json, application/x-ndjson', 'application/json'],
-    ['application/x-ndjson;q=0, */*', 'application/json'],
-  ])('is negotiated: %s gets %s', async (accept, type) => {
-    const reply = await send(kit.gateway, '/pets?limit=1', { headers: { accept } });
-    expect([reply.status, reply.headers['content-type']], reply.about).toEqual([200, type]);
-  });
-
   it.each(['/pets/1', '/events', '/store/inventory/1'])('is not acceptable for %s', async (path) => {
     expectRefusal(await send(kit.gateway, path, { headers: NDJSON }), 'NOT_ACCEPTABLE');
   });

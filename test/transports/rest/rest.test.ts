@@ -1,7 +1,7 @@
-import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../../src/domains/routes.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
+import { exchangeRaw } from '../../kit/raw.ts';
 
 const PATHS = [...new Set(ROUTES.map(({ path }) => path))];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
@@ -54,22 +54,9 @@ describe('REST paths and methods', () => {
   it('accepts a request target in absolute form (RFC 9112 section 3.2.2)', async () => {
     const { P } = await makeWorld(kit);
     const expected = await send(kit.gateway, `/pets/${P}`);
-    const text = await new Promise<string>((resolve, reject) => {
-      const { hostname, port } = new URL(kit.gateway.url);
-      const headers = { 'x-api-key': kit.gateway.key };
-      const clientRequest = request(
-        { hostname, port, path: `http://petstore.example/pets/${P}`, headers },
-        (response) => {
-          let body = '';
-          response.setEncoding('utf8').on('data', (chunk) => {
-            body += chunk;
-          });
-          response.on('end', () => resolve(body));
-        },
-      );
-      clientRequest.on('error', reject).end();
-    });
-    expect(text).toBe(expected.text);
+    const target = `GET http://petstore.example/pets/${P} HTTP/1.1\r\nHost: petstore.example`;
+    const sent = `${target}\r\nX-API-Key: ${kit.gateway.key}\r\nConnection: close\r\n\r\n`;
+    expect(await exchangeRaw(kit.gateway.url, sent)).toContain(`\r\n\r\n${expected.text}`);
   });
 
   it('responds 200 to HEAD with the headers of GET and no body', async () => {
