@@ -4,7 +4,7 @@ import { RECORDS } from '../domains/index.ts';
 import { openDumpSource, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type Options, type Report, reports, UsageError, using, withStore } from './command.ts';
-import { type Manifest, type OnProgress, readExport, writeExport } from './dump-files.ts';
+import { type Manifest, type OnProgress, readExport, readManifest, writeExport } from './dump-files.ts';
 import { load } from './load.ts';
 import { wrap } from './table.ts';
 
@@ -64,10 +64,11 @@ async function exportTo(directory: string): Promise<Report> {
 
 async function importFrom(directory: string): Promise<Report> {
   const config = readConfig(process.env);
-  const manifest = await using(
+  const manifest = await readManifest(directory);
+  await using(
     config,
     () => openDumpTarget(config, RECORDS),
-    (target) => readExport(directory, target, show),
+    (target) => readExport(directory, manifest, target, show),
   ).finally(redraw);
   return report('Imported', manifest);
 }

@@ -209,10 +209,10 @@ export async function writeExport(
  */
 export async function readExport(
   directory: string,
+  manifest: Manifest,
   target: DumpTarget,
   onProgress: OnProgress,
-): Promise<Manifest> {
-  const manifest = await readManifest(directory);
+): Promise<void> {
   await target.setLastIds(manifest.lastIds as LastIds);
   for (const { name, rows } of manifest.parts) {
     const { rule, add } = PARTS.find((part) => part.name === name)!;
@@ -227,10 +227,10 @@ export async function readExport(
     }
   }
   await target.finish();
-  return manifest;
 }
 
-async function readManifest(directory: string): Promise<Manifest> {
+/** @throws Error if the directory is not that of an export, or has other files than those that belong to it */
+export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST);
   if (!existsSync(file))
     throw new Error(`${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`);

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiKey } from '../../src/access/api-keys.ts';
-import { readExport, writeExport } from '../../src/cli/dump-files.ts';
+import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
@@ -65,8 +65,9 @@ async function exportTo(config: Config, directory = path()): Promise<string> {
   return directory;
 }
 async function importFrom(directory: string, config: Config): Promise<void> {
+  const manifest = await readManifest(directory);
   const target = await openDumpTarget(config, RECORDS);
-  await readExport(directory, target, nothing).finally(() => target.close());
+  await readExport(directory, manifest, target, nothing).finally(() => target.close());
 }
 
 /** Fills a store with a bit of everything. @returns a key */
@@ -189,6 +190,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
 
   it('that was killed is not served, and is begun again', { timeout: 120_000 }, async () => {
     const target = newStore();
+    const manifest = await readManifest(directory);
     for (const batches of name === 'sqlite' ? [1, 2, 3] : [2]) {
       const killed = await openDumpTarget(target, RECORDS);
       let left = batches;
@@ -196,7 +198,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
         if (left-- === 0) throw new Error('killed');
         await killed.addRecords(...args);
       };
-      await expect(readExport(directory, { ...killed, addRecords }, nothing)).rejects.toThrow(
+      await expect(readExport(directory, manifest, { ...killed, addRecords }, nothing)).rejects.toThrow(
         /jsonl, lines \d+ to \d+: killed/,
       );
       if (name === 'sqlite') expect(existsSync(target.DATA_FILE)).toBe(false);
@@ -209,10 +211,8 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     const { replies, ids } = await seen(target, key);
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
     expect(ids).toEqual(['3', '1011', '2']);
-    const { parts } = JSON.parse(readFileSync(join(await exportTo(target), 'manifest.json'), 'utf8'));
-    expect(
-      Object.fromEntries(parts.map((part: { name: string; rows: number }) => [part.name, part.rows])),
-    ).toMatchObject({
+    const { parts } = await readManifest(await exportTo(target));
+    expect(Object.fromEntries(parts.map((part) => [part.name, part.rows]))).toMatchObject({
       ...{ categories: 2, pets: 1_011, orders: 4 },
       ...{ usage: 1, usageHistory: expect.any(Number), documents: 2, webhooks: 1, keys: 2 },
     });
