@@ -117,14 +117,6 @@ describe('listen', () => {
   });
 });
 
-it('rejects a request header of more than 16384 bytes with a message', async () => {
-  const { port } = await open(echo);
-  const response = await text(
-    await connectAndSend(port, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
-  );
-  expect(response).toContain('The request headers exceed 16384 bytes.');
-});
-
 describe('malformed requests', () => {
   const POST = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab';
 
