@@ -194,7 +194,7 @@ export class Operations {
         })();
       },
       stringify: (result) => {
-        if (!plan.isCompiled || result.errors) return toJson(result);
+        if (!plan.isCompiled || result.errors || result.extensions) return toJson(result);
         plan.write ??= resultWriter(selected.selection);
         return jsonOf(plan.write, result);
       },

@@ -11,6 +11,7 @@ import { AppError, clipped, ERRORS, type ErrorCode, MAX_LISTED_ISSUES } from '..
 export interface PublicResult {
   data?: Record<string, unknown> | null;
   errors?: GraphQLFormattedError[];
+  extensions?: Record<string, unknown>;
   /** Seconds until a retry can succeed. Sent as Retry-After rather than in the body. */
   retryAfter?: number;
 }

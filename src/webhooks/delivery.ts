@@ -204,7 +204,11 @@ export class Delivery {
   /** Delivers from the place on, until an attempt fails. */
   async #follow(): Promise<void> {
     const { after, failing } = this.#webhook!.progress;
-    if (failing) await this.#pause(failing.nextAttemptAt - this.#services.clock.now());
+    // No longer than it can be, wherever the clock has been set since.
+    if (failing) {
+      const wait = failing.nextAttemptAt - this.#services.clock.now();
+      await this.#pause(Math.min(wait, WAITS.at(-1)! * (1 + JITTER)));
+    }
     if (this.#isInterrupted) return;
     const session = await this.#session();
     if (!session) return this.#disable('key');

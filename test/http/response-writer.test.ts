@@ -24,6 +24,7 @@ it('sends Cache-Control and Vary with every read, errors and 304 included, and n
       expect(headers['cache-control'], about).toBe('private, no-cache');
       const vary = headers.vary!.toLowerCase().split(/, */);
       expect(vary, about).toEqual(expect.arrayContaining(['accept', 'x-api-key', 'authorization']));
+      expect(vary.includes('x-ratelimit-extension'), about).toBe(line.startsWith('/graphql'));
     }
   }
   for (const line of ['POST /pets', 'PATCH /pets/$P', 'DELETE /pets/$F', 'OPTIONS /pets']) {

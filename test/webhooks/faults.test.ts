@@ -57,6 +57,23 @@ describe.each(engines)('webhooks with failing receivers ($name)', (engine: Engin
     expect(namesAt(slow)).toEqual(names);
   });
 
+  it('continues when the clock is set back, even while waiting to retry', async () => {
+    const [healthy, failing] = [await webhooks.receiver(), await webhooks.receiver()];
+    for (const { url } of [healthy, failing]) await webhooks.create(url);
+    failing.answer = (_request, response) =>
+      response.writeHead(failing.received.length === 1 ? 500 : 200).end();
+    await webhooks.write('A');
+    await failing.until(1);
+    kit.clock.setBack(30 * 86_400_000);
+    await webhooks.write('B');
+    await Promise.all([healthy.until(2), failing.until(3)]);
+    expect([namesAt(healthy), namesAt(failing)]).toEqual([
+      ['A', 'B'],
+      ['A', 'A', 'B'],
+    ]);
+    kit.clock.time = Date.now();
+  });
+
   /** A webhook with two events, whose first attempt waits for `finish`. */
   const withAttemptUnderWay = async () => {
     const receiver = await webhooks.receiver();

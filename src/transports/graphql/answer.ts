@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Session } from '../../access/session.ts';
+import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { MAX_TURN, ownTurn } from '../../foundation/turns.ts';
 import { idempotencyFor } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -112,5 +113,7 @@ export async function run(
     result = { errors: [...error.errors] };
   }
   if (result.errors) noteErrors(context, result.errors);
+  if (context.headers['x-ratelimit-extension'] === 'on')
+    result.extensions = { rateLimit: formatBudget(session.budget(session.units)) };
   return result;
 }

@@ -50,7 +50,7 @@ type GraphQLServices = Pick<TransportServices, 'operations' | 'documents' | 'str
 export class GraphQLTransport implements Transport {
   readonly name = 'graphql';
   readonly roots = [GRAPHQL_PATH];
-  readonly vary = 'Accept, X-API-Key, Authorization';
+  readonly vary = 'Accept, X-API-Key, Authorization, X-RateLimit-Extension';
   readonly errorResponse = graphqlErrorResponse;
   readonly #services: DocumentServices;
   readonly #streams: EventStreams;

@@ -10,6 +10,7 @@ import { openApiJson } from '../../openapi/document.ts';
 import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { operationsByTag } from './docs.ts';
+import { EXAMPLES } from './explorer/graphiql/examples.ts';
 import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
 import { textPage } from './text-page.ts';
 
@@ -84,6 +85,8 @@ export class Pages implements Transport {
       add('/metrics', async () => ({ status: 200, headers: [], body: await metrics.text(), contentType }));
     }
     add('/openapi.json', textPage({ contentType: 'application/json', text: openApi(config, routes), keyOf }));
+    // Asked for by browsers on pages without an icon link.
+    add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {
       const text = () => `${printSchema(lexicographicSortSchema(schema))}\n`;
       add('/schema.graphql', textPage({ contentType: 'text/plain; charset=utf-8', text }));
@@ -97,6 +100,7 @@ export class Pages implements Transport {
         ...(path === '/' && { keyOf }),
       });
       add(path, sameOrigin(page), isFor);
+      if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
     addPage({
       path: '/',
@@ -130,6 +134,7 @@ export class Pages implements Transport {
         template: 'graphiql',
         title: 'Petstore GraphiQL',
         description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
+        data: () => ({ example: EXAMPLES[0].query }),
         isFor: isNavigation,
       });
     this.#addGuides = () => {
@@ -190,6 +195,14 @@ const json = (value: unknown): HttpResponse => ({
 /** What links to the schema is text where there is none. */
 const withoutSchema = (html?: string): string | undefined =>
   html?.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
+
+/** Redirects to a page, keeping the query. */
+const redirectTo =
+  (path: string): Page =>
+  ({ query }) => ({
+    status: 308,
+    headers: ['Location', query === '' ? path : `${path}?${query}`],
+  });
 
 /** Keeps scripts of other origins from reading a page that its reader's key acts in. */
 const sameOrigin =

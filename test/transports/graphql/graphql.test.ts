@@ -158,6 +158,40 @@ describe('GraphQL over HTTP', () => {
     expect(dataOf(sent)).toEqual({ __typename: 'Query' });
   });
 
+  it('adds rateLimit to the extensions of results and errors with X-RateLimit-Extension: on', async () => {
+    const key = await kit.gateway.newKey('pro');
+    const headers = { 'x-ratelimit-extension': 'on' };
+    const pet = { query: '{ pet(id: 404404) { name } }' };
+    const post = (body: unknown, more: object = headers) =>
+      send(kit.gateway, 'POST /graphql', { key, body, headers: { ...more } });
+    const rateLimit = (cost: number, remaining: number) => ({
+      cost,
+      plan: 'pro',
+      minute: { limit: 300, remaining, resetAt: expect.any(String) },
+      day: { limit: 10_000, remaining: remaining + 9_700, resetAt: expect.any(String) },
+    });
+    expect((await post(pet)).json).toEqual({
+      data: { pet: null },
+      extensions: { rateLimit: rateLimit(1, 299) },
+    });
+    expect((await post(pet, { ...headers, accept: 'text/event-stream' })).text).toContain('"remaining":298');
+    const batch = await post([pet, pet]);
+    expect(batch.json[1].extensions.rateLimit).toEqual(rateLimit(2, 296));
+    const refused = await post({ query: '{' });
+    expect(refused.json).toEqual({
+      errors: [expect.anything()],
+      extensions: { rateLimit: rateLimit(1, 295) },
+    });
+    const failed = await post({ query: '{ events(after: "x") { nodes { id } } }' });
+    expect(failed.json).toEqual({
+      errors: [expect.anything()],
+      data: null,
+      extensions: { rateLimit: rateLimit(1, 294) },
+    });
+    expect((await post(pet, {})).json.extensions).toBeUndefined();
+    expect((await post(pet, { 'x-ratelimit-extension': 'off' })).json.extensions).toBeUndefined();
+  });
+
   it('ignores unknown properties and parameters of a request', async () => {
     const request = { query: '{ __typename }', operationName: '', x: 1, $schema: 'y' };
     expect(dataOf(await send(kit.gateway, 'POST /graphql', { body: request }))).toEqual({

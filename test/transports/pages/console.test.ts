@@ -34,7 +34,11 @@ withBrowser(
       const items = page.locator('.events li:visible');
       await expect.poll(() => items.count()).toBe(2);
       expect(await items.first().innerText()).toContain('category.created');
-      expect(await items.last().innerText()).toContain(`"id":${big}`);
+      await page.getByLabel('Type', { exact: true }).selectOption('order.created');
+      await expect.poll(() => items.allInnerTexts()).toEqual([expect.stringContaining(`"id":${big}`)]);
+      await page.getByLabel('Contains').fill('nothing like this');
+      await expect.poll(() => items.count()).toBe(0);
+      await page.getByLabel('Contains').fill('');
       await expectAccessible(tab, 'console');
       await page.getByRole('button', { name: 'Stop' }).click();
       await tab.see('Stopped after 2 events.', '.controls [role="status"]');
@@ -124,6 +128,14 @@ withBrowser(
       await page.clock.setSystemTime(Date.now() + 61_000);
       await again;
       await tab.leave('console-exhausted', REFUSED);
+    }, 60_000);
+
+    it('says how long a ban lasts', async () => {
+      const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
+      for (let i = 0; i < 23; i++) await kit.gateway.call('/pets', { key });
+      const tab = await kit.open('/console', { key });
+      await tab.see(/Banned for \d+ s more/, 'section[aria-label="Budget"] [role="status"]');
+      await tab.leave('console-banned', REFUSED);
     }, 60_000);
   },
   { WEBHOOK_ALLOW: '127.0.0.0/8' },

@@ -173,7 +173,7 @@ describe('pages', () => {
 
   it('responds 401 to other paths of the build without a key, as they were sent', async () => {
     const below = ['', '../docs.html', '../package.json', '%2e%2e/package.json', 'constructor'];
-    const others = ['/docs/../package.json', '/docs.html', '/docs/', '/favicon.svg.br'];
+    const others = ['/docs/../package.json', '/docs.html', '/favicon.svg.br'];
     for (const target of [...below.map((path) => `/explorer/${path}`), ...others]) {
       // Clients would normalise it.
       const answer = await exchangeRaw(kit.gateway.url, `GET ${target} HTTP/1.0\r\n\r\n`);
@@ -204,6 +204,18 @@ describe('pages', () => {
     for (const name of files.filter((file) => file.endsWith('.md')))
       expect(pages.get(`/guides/${name.slice(0, -3)}`), name).toMatch(/<h1[ >]/);
     expect([...pages.keys()]).toEqual(expect.arrayContaining([...PAGES, '/schema.graphql', '/openapi.json']));
+  });
+
+  it.each([
+    ['/docs/', '/docs'],
+    ['/graphql/?query=%7B__typename%7D', '/graphql?query=%7B__typename%7D'],
+  ])('redirects %s to %s', async (path, location) => {
+    for (const method of ['GET', 'HEAD']) {
+      const response = await send(kit.gateway, `${method} ${path}`, { key: null });
+      expect([response.status, response.headers.location, response.text]).toEqual([308, location, '']);
+    }
+    expect((await send(kit.gateway, `POST ${path}`, { key: null, body: '{}' })).status).toBe(401);
+    expect((await send(kit.gateway, `POST ${path}`, { body: '{}' })).status).toBe(404);
   });
 
   it.each(['/docs', '/openapi.json', '/health/live'])(

@@ -3,7 +3,7 @@ import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
 import { type ThemeChoice, theme } from './theme.ts';
-import { number } from './words.ts';
+import { duration, number } from './words.ts';
 
 /** How often the budget is checked, in milliseconds. */
 const CHECK_INTERVAL = 3_000;
@@ -12,11 +12,15 @@ const CHECK_INTERVAL = 3_000;
 export function initHeader(): void {
   const input = element<HTMLInputElement>('key');
   const status = element('key-status');
+  const reset = element('key-reset').appendChild(new Text());
   const show = () => {
     const { state } = apiKey;
     const text = describe(state);
     // Set only when it differs, because screen readers announce it.
     if (status.textContent !== text) status.textContent = text;
+    const wait = state.kind === 'accepted' ? millisecondsUntilReset(state.budget) : 0;
+    // Its text alone changes every second, which those who watch the page for elements do not notice.
+    reset.data = wait > 0 ? `Resets in ${duration(wait)}.` : '';
     const isEmpty = state.kind === 'accepted' && secondsUntilLeft(state.budget, Date.now()) > 0;
     status.dataset.kind = isEmpty ? 'empty' : state.kind;
     input.setAttribute('aria-invalid', String(state.kind === 'refused'));
@@ -58,6 +62,13 @@ function describe(state: KeyState): string {
     case 'accepted':
       return `${state.budget.plan ? `${capitalised(state.budget.plan)}: ` : ''}${left(state.budget)}`;
   }
+}
+
+/** Until there is more of what is used up, or else of this minute; 0 if nothing is used. */
+function millisecondsUntilReset(budget: Budget): number {
+  const now = Date.now();
+  const { remaining, limit, resetAt } = windowAt(budget.minute, now);
+  return secondsUntilLeft(budget, now) * 1_000 || (remaining < limit ? resetAt - now : 0);
 }
 
 /** What is left in both windows: `59 of 60 left this minute, 998 of 1,000 today`. */

@@ -5,7 +5,12 @@ import { type Budget, budgetIn, messageOf, UNREACHABLE } from './server.ts';
 export type KeyState =
   | { kind: 'missing' | 'checking' }
   | { kind: 'accepted'; budget: Budget }
-  | { kind: 'refused'; message: string };
+  | {
+      kind: 'refused';
+      message: string;
+      /** Milliseconds since 1970, for a key under a temporary ban. */
+      bannedUntil?: number;
+    };
 
 /** In session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
 const STORAGE_NAME = 'petstore.key';
@@ -79,7 +84,9 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   if (!response) return { kind: 'refused', message: UNREACHABLE };
   const text = await response.text();
   const message = messageOf(text, response);
-  if (response.status === 403 && response.headers.has('retry-after')) return { kind: 'refused', message };
+  const seconds = response.headers.get('retry-after');
+  if (response.status === 403 && seconds !== null)
+    return { kind: 'refused', message, bannedUntil: Date.now() + Number(seconds) * 1000 };
   // A key bound to documents of which this is none, or that asked too often, is valid too.
   const plan = response.ok ? JSON.parse(text).plan : known.kind === 'accepted' && known.budget.plan;
   const budget = budgetIn(response.headers, plan || undefined);

@@ -15,10 +15,12 @@ interface ShownEvent {
   data: string;
 }
 
-/** The events of `GET /events/stream` as they come. */
+/** The events of `GET /events/stream` as they come, with filters and a stop button. */
 export function Events() {
   const [events, setEvents] = useState<readonly ShownEvent[]>([]);
   const [status, setStatus] = useState('');
+  const [type, setType] = useState('');
+  const [text, setText] = useState('');
   const [isListening, setListening] = useState(false);
   const aborter = useRef<AbortController>(undefined);
   useEffect(() => () => aborter.current?.abort(), []);
@@ -48,18 +50,32 @@ export function Events() {
     setListening(false);
   }
 
+  const isShown = (event: ShownEvent) =>
+    (type === '' || event.type === type) && event.data.toLowerCase().includes(text.toLowerCase());
   return (
     <>
       <p class="controls">
         <Button onClick={() => (isListening ? aborter.current?.abort() : listen())}>
           {isListening ? 'Stop' : 'Listen'}
         </Button>
+        <select aria-label="Type" onChange={({ currentTarget }) => setType(currentTarget.value)}>
+          <option value="">All types</option>
+          {[...new Set(events.map(({ type }) => type))].map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <input
+          type="search"
+          aria-label="Contains"
+          placeholder="Contains …"
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
         <span role="status">{status}</span>
       </p>
       <Note>Listening costs 1 unit, and 1 for every 100 events.</Note>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard */}
       <ol class="events" tabIndex={0} aria-label="Events, newest first">
-        {events.map((event) => (
+        {events.filter(isShown).map((event) => (
           <li key={event.data}>
             <time dateTime={event.time}>{moment(event.time)}</time>
             <strong>{event.type}</strong>

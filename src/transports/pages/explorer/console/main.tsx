@@ -29,7 +29,10 @@ interface KeyFacts {
 
 function Console() {
   const state = useKeyState();
-  element('hint').hidden = state.kind === 'accepted';
+  const isBanned = state.kind === 'refused' && state.bannedUntil !== undefined;
+  const isKnown = state.kind === 'accepted' || isBanned;
+  element('hint').hidden = isKnown;
+  if (isBanned) return <Section title="Budget">{<Banned until={state.bannedUntil!} />}</Section>;
   if (state.kind !== 'accepted') return null;
   // What could not be paid for is loaded when there is something left again.
   const isEmpty = secondsUntilLeft(state.budget, Date.now()) > 0;
@@ -57,6 +60,13 @@ function Console() {
     </>
   );
 }
+
+const Banned = ({ until }: { until: number }) => (
+  <p role="status" class="bad">
+    Banned for {number(Math.max(0, Math.ceil((until - Date.now()) / 1000)))} s more: too many retries came
+    before <code>Retry-After</code> had passed.
+  </p>
+);
 
 /** How much of both windows is left. */
 function Gauges({ budget }: { budget: Budget }) {

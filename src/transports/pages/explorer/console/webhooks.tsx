@@ -24,6 +24,13 @@ interface WebhookAttempt {
   error?: string;
 }
 
+const DISABLED: Record<string, string> = {
+  failing: 'it failed for 72 hours',
+  gone: 'the receiver answered 410',
+  events_expired: 'events it had not received are no longer kept',
+  key: 'its key has expired, was revoked or no longer permits it',
+};
+
 const outcome = ({ status, error }: WebhookAttempt): string =>
   error === undefined ? `was answered ${status}` : `failed: ${error.replaceAll('_', ' ')}`;
 
@@ -121,7 +128,7 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
   };
   const pause = () => change({ enabled: !enabled }, enabled ? 'Paused; its position is kept.' : 'Resumed.');
   let state = 'Delivering';
-  if (!enabled) state = `Paused${disabledReason ? `: ${disabledReason.replaceAll('_', ' ')}` : ''}`;
+  if (!enabled) state = `Paused${disabledReason ? `: ${DISABLED[disabledReason] ?? disabledReason}` : ''}`;
   else if (failing)
     state = `Failing since ${moment(failing.since)}, ${failing.attempts} attempts, next ${moment(failing.nextAttemptAt)}`;
   return (

@@ -19,7 +19,8 @@ const EXAMPLES_PLUGIN: GraphiQLPlugin = {
   content: Examples,
 };
 /** Builds an operation by ticking fields. */
-const BUILD_PLUGIN: GraphiQLPlugin = { ...explorerPlugin({ showAttribution: false }), title: 'Build' };
+const { content: Explorer, ...explorer } = explorerPlugin({ showAttribution: false });
+const BUILD_PLUGIN: GraphiQLPlugin = { ...explorer, title: 'Build', content: Build };
 const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, HISTORY_PLUGIN];
 
 /** Wide enough for a panel beside the editors. */
@@ -58,6 +59,7 @@ export function App() {
           <Footer />
           <Watch />
           <OpenFromAddress />
+          <ShowResponse />
         </GraphiQL.Footer>
       </GraphiQL>
     </>
@@ -76,7 +78,7 @@ async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string 
 
 /** Tracks the operation under the cursor. */
 function Watch() {
-  const { queryEditor, variableEditor } = useEditors();
+  const { queryEditor, variableEditor, schema } = useEditors();
   useEffect(() => {
     if (!queryEditor || !variableEditor) return;
     element('loading').hidden = true;
@@ -84,7 +86,7 @@ function Watch() {
       const model = queryEditor.getModel();
       const position = queryEditor.getPosition();
       const offset = model && position ? model.getOffsetAt(position) : 0;
-      cost.update({ query: queryEditor.getValue(), variables: variableEditor.getValue(), offset });
+      cost.update({ query: queryEditor.getValue(), variables: variableEditor.getValue(), offset, schema });
     };
     look();
     const watched = [
@@ -97,7 +99,7 @@ function Watch() {
       for (const subscription of watched) subscription.dispose();
       unsubscribe();
     };
-  }, [queryEditor, variableEditor]);
+  }, [queryEditor, variableEditor, schema]);
   return null;
 }
 
@@ -144,6 +146,31 @@ function Examples() {
       </ul>
     </section>
   );
+}
+
+/** The panel that builds operations, from its top: it would begin where the operation's first field is. */
+function Build() {
+  const top = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const panel = top.current?.closest('.graphiql-plugin');
+    const timer = setTimeout(() => panel?.scrollTo(0, 0), 100);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div ref={top}>
+      <Explorer />
+    </div>
+  );
+}
+
+/** Brings the response into view when an operation runs in a window where it is below the fold. */
+function ShowResponse() {
+  const isFetching = useGraphiQL(({ isFetching }) => isFetching);
+  useEffect(() => {
+    if (isFetching && !isWide)
+      document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'start' });
+  }, [isFetching]);
+  return null;
 }
 
 /** Opens the operation of a link, from the other pages or shared, with `?query=` and `&variables=`. */

@@ -1,10 +1,19 @@
-import { print, separateOperations } from 'graphql';
+import {
+  type DocumentNode,
+  type GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  parse,
+  print,
+  separateOperations,
+  validate,
+} from 'graphql';
 import { parse as parseJsonc } from 'jsonc-parser';
 import { Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted } from '../words.ts';
-import { bodyOf, headersFor, operationAt, parsed } from './request.ts';
+import { bodyOf, headersFor, operationAt } from './request.ts';
 
 /** How long typing must pause before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
@@ -19,6 +28,8 @@ export interface Quote {
 
 /** The last run. */
 export interface Run {
+  /** Units charged, if the server says so. */
+  units?: number | undefined;
   status: number;
   /** Until the whole answer was here. */
   milliseconds: number;
@@ -32,6 +43,7 @@ interface Written {
   variables: string;
   /** The position of the cursor. */
   offset: number;
+  schema: GraphQLSchema | null | undefined;
 }
 
 export interface CostState {
@@ -44,7 +56,7 @@ export interface CostState {
 }
 
 const none = (text: string): Quote => ({ kind: 'none', text });
-const INCOMPLETE = 'Write a whole operation to see its cost.';
+const NO_KEY = none('Enter an API key to see costs.');
 
 /** The cost of the operation under the cursor, and of the last run. */
 class Cost extends Observable<CostState> {
@@ -52,21 +64,21 @@ class Cost extends Observable<CostState> {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
-    super({ quote: none(INCOMPLETE), run: undefined, events: undefined, body: undefined });
+    super({ quote: NO_KEY, run: undefined, events: undefined, body: undefined });
   }
 
   /**
-   * Requests the cost of the operation under the cursor once typing pauses, or from the server why it cannot run. Never
-   * requests the same operation twice in a row.
+   * Requests the cost of the operation under the cursor once typing pauses. Never requests the same operation
+   * twice in a row, nor one that cannot run.
    */
   update(written: Written): void {
-    const body = bodyOfOne(written);
+    const { body, problem } = bodyOfOne(written);
     const { state } = apiKey;
     if (body === undefined || state.kind !== 'accepted') {
       clearTimeout(this.#timer);
       this.#requested = undefined;
-      const reason = state.kind === 'refused' ? state.message : 'Enter an API key to see costs.';
-      this.set({ quote: none(body === undefined ? INCOMPLETE : reason), body });
+      const reason = problem ?? (state.kind === 'refused' ? state.message : undefined);
+      this.set({ quote: reason === undefined ? NO_KEY : none(reason), body });
       return;
     }
     const requested = `${apiKey.value} ${body}`;
@@ -114,14 +126,34 @@ async function quoteOf(body: string): Promise<{ quote: Quote; retryAfter?: numbe
   }
 }
 
-/** The body of a request with the operation under the cursor; undefined while there is none that can be read. */
-function bodyOfOne({ query, variables, offset }: Written): string | undefined {
-  const document = parsed(query);
-  const operation = document && operationAt(document, offset);
-  if (!operation) return undefined;
+/** The body of a request with the operation under the cursor, or why it cannot run. */
+function bodyOfOne({ query, variables, offset, schema }: Written): { body?: string; problem?: string } {
+  if (query.replaceAll(/#.*$/gm, '').trim() === '') return { problem: 'Write an operation to see its cost.' };
+  let document: DocumentNode;
+  try {
+    document = parse(query);
+  } catch (error) {
+    const { message, locations: [place] = [] } = error as GraphQLError;
+    if (message.includes('<EOF>')) return { problem: 'The operation is incomplete.' };
+    const where = place && ` in line ${place.line}, column ${place.column}`;
+    return { problem: `${message.replace(/\.$/, '')}${where ?? ''}.` };
+  }
+  const operation = operationAt(document, offset);
+  if (!operation) return { problem: 'There are only fragments, no operation.' };
+  const error = schema ? validate(schema, document)[0] : undefined;
+  if (error) return { problem: error.message };
+  const faults: unknown[] = [];
+  const options = { allowTrailingComma: true, allowEmptyContent: true };
+  const given = parseJsonc(variables, faults as never, options);
+  if (faults.length > 0) return { problem: 'The variables are not valid JSON.' };
+  const absent = operation.variableDefinitions?.find(
+    ({ variable, type, defaultValue }) =>
+      type.kind === Kind.NON_NULL_TYPE && !defaultValue && (given?.[variable.name.value] ?? null) === null,
+  );
+  if (absent) return { problem: `The variable $${absent.variable.name.value} has no value yet.` };
   const name = operation.name?.value;
   const own = separateOperations(document)[name ?? '']!;
-  return bodyOf(print(own), parseJsonc(variables, [], { allowTrailingComma: true }), name);
+  return { body: bodyOf(print(own), given, name) };
 }
 
 export const cost = new Cost();

@@ -53,6 +53,18 @@ export const EXAMPLES: readonly [Example, ...Example[]] = [
     variables: '{\n  "input": { "petId": "1", "quantity": 2 }\n}\n',
   },
   {
+    title: 'One pet',
+    about: 'A lookup by id: what GET /pets/1 answers.',
+    query: formatted('query Pet { pet(id: 1) { id name status categoryId } }'),
+  },
+  {
+    title: 'Rate limit',
+    about: 'The limits of your key and what is left. Free.',
+    query: formatted(`query RateLimit {
+      rateLimit { plan minute { limit remaining resetAt } day { limit remaining resetAt } }
+    }`),
+  },
+  {
     title: 'Ordering and finding',
     about: 'Pets whose name begins with "re", regardless of case and accents, from Z to A.',
     query: formatted(`query FindPets {

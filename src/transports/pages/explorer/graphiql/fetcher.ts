@@ -44,19 +44,26 @@ async function post(body: string, headers: Record<string, string>): Promise<neve
     const response = await apiKey.fetch('/graphql', { method: 'POST', headers, body });
     const text = await response.text();
     const milliseconds = Math.round(performance.now() - began);
-    cost.set({ run: { status: response.status, milliseconds, size: new Blob([text]).size } });
-    return resultOf(text, response) as never;
+    const { result, units } = resultOf(text, response);
+    cost.set({ run: { units, status: response.status, milliseconds, size: new Blob([text]).size } });
+    return result as never;
   } catch (error) {
     return failed((error as Error).message) as never;
   }
 }
 
-/** @param text the body of a response, which is no JSON if it is a proxy's */
-function resultOf(text: string, response: Response): unknown {
+/** What is shown of an answer: without the extension that was asked for, which says what the run cost. */
+function resultOf(text: string, response: Response): { result: object; units?: number } {
   try {
-    return parseExactly(text);
+    const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit?: { cost: number } } };
+    const { rateLimit, ...others } = extensions ?? {};
+    const hasOthers = Object.keys(others).length > 0;
+    return {
+      result: hasOthers ? { ...result, extensions: others } : result,
+      ...(rateLimit && { units: rateLimit.cost }),
+    };
   } catch {
-    return failed(messageOf(text, response));
+    return { result: failed(messageOf(text, response)) };
   }
 }
 

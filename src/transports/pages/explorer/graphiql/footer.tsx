@@ -5,7 +5,7 @@ import { counted, number } from '../words.ts';
 import { cost } from './cost.ts';
 
 export const useEditors = () =>
-  useGraphiQL(({ queryEditor, variableEditor }) => ({ queryEditor, variableEditor }));
+  useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
 
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
@@ -27,7 +27,8 @@ export function Footer() {
         {events !== undefined && <span>Listening: {counted(events, 'event')} so far</span>}
         {run && events === undefined && (
           <span role="status">
-            Last run: {run.status}, {number(run.milliseconds)} ms, {sizeOf(run.size)}
+            {run.units !== undefined && `The last run cost ${counted(run.units, 'unit')}. `}
+            {run.status}, {number(run.milliseconds)} ms, {sizeOf(run.size)}
           </span>
         )}
       </section>

@@ -3,6 +3,8 @@ import { type DocumentNode, Kind, type OperationDefinitionNode, parse } from 'gr
 /** The headers of GraphiQL's requests. */
 export const headersFor = (own: Record<string, unknown> = {}): Record<string, string> => ({
   'Content-Type': 'application/json',
+  // Requests the cost of the run in the response.
+  'X-RateLimit-Extension': 'on',
   ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)])),
 });
 

@@ -5,26 +5,60 @@ import indented from 'json-stringify-pretty-compact';
 import { copy, element } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { messageOf } from '../server.ts';
-import { counted } from '../words.ts';
+import { messageOf, windowAt } from '../server.ts';
+import { counted, number } from '../words.ts';
 
 /** What a Free key has each minute. */
 const FREE_UNITS = 60;
+/** Between two lines of the answer, in milliseconds. */
+const LINE_TIME = 70;
 /** Longer objects take a line for each field. */
 const maxLength = 90;
 
-/** Says what of a Free key's minute is left after so many requests of a kind, each of one unit. */
-function spend(kind: 'graphql' | 'rest', requests: number): void {
-  element(`${kind}-bar`).style.setProperty('--share', String(1 - requests / FREE_UNITS));
-  element(`${kind}-text`).textContent = `${counted(requests, 'request')}, ${counted(requests, 'unit')}`;
+/** A line of JSON with its values marked. */
+function lineOf(text: string): HTMLElement {
+  const line = document.createElement('span');
+  line.className = 'line';
+  for (const [i, part] of `${text}\n`.split(/("(?:[^"\\]|\\.)*":?|\b\d+\b)/).entries()) {
+    if (i % 2 === 0 || part.endsWith(':')) line.append(part);
+    else line.appendChild(document.createElement('b')).textContent = part;
+  }
+  return line;
 }
 
-/** Shows an answer, and what it takes over GraphQL and over REST. */
-function show(answer: string): void {
-  element('answer').firstElementChild!.textContent = answer;
-  spend('graphql', 1);
-  // REST takes a request for each list and for the stock of each pet.
-  spend('rest', answer.match(/"(?:nodes|inventory)":/g)?.length ?? 0);
+const budgetOf = (kind: string) => ({ bar: element(`${kind}-bar`), text: element(`${kind}-text`) });
+/** Found once: the play goes on for a moment while the browser leaves the page. */
+const BUDGETS = { graphql: budgetOf('graphql'), rest: budgetOf('rest') };
+
+/** What is left of a Free key's minute after so many requests of a kind, each of one unit. */
+function spend(kind: 'graphql' | 'rest', requests: number): void {
+  const { bar, text } = BUDGETS[kind];
+  bar.style.setProperty('--share', String(1 - requests / FREE_UNITS));
+  text.textContent = `${counted(requests, 'request')}, ${counted(requests, 'unit')}`;
+}
+
+let playing = 0;
+
+/** Fills in the answer line by line, while the budgets shrink by what it takes over GraphQL and over REST. */
+async function play(text: string): Promise<void> {
+  const current = ++playing;
+  const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  const lines = text.split('\n');
+  const shown = lines.map(lineOf);
+  element('answer').firstElementChild!.replaceChildren(...shown);
+  let requests = 0;
+  spend('graphql', 0);
+  spend('rest', 0);
+  if (!isStill) for (const line of shown) line.classList.add('coming');
+  for (const [i, line] of shown.entries()) {
+    if (!isStill) await new Promise((resolve) => setTimeout(resolve, LINE_TIME));
+    if (current !== playing) return;
+    line.classList.remove('coming');
+    spend('graphql', 1);
+    // REST takes a request for each list and for the stock of each pet.
+    requests += lines[i]!.match(/"(?:nodes|inventory)":/g)?.length ?? 0;
+    spend('rest', requests);
+  }
 }
 
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
@@ -42,6 +76,7 @@ element('run').addEventListener('click', async () => {
   const said = element('ran');
   if (apiKey.value === '') {
     said.textContent = 'This is the sample data. Enter an API key above to run it.';
+    void play(element('answer').textContent!.trim());
     return;
   }
   said.textContent = 'Running …';
@@ -55,12 +90,16 @@ element('run').addEventListener('click', async () => {
     const text = await response.text();
     const milliseconds = Math.round(performance.now() - began);
     if (!response.ok) throw new Error(messageOf(text, response));
-    said.textContent = `Answered in ${milliseconds} ms.`;
-    show(indented(JSON.parse(text), { maxLength }));
+    const { state } = apiKey;
+    const left =
+      state.kind === 'accepted' &&
+      `: ${number(windowAt(state.budget.minute, Date.now()).remaining)} units left this minute`;
+    said.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
+    void play(indented(JSON.parse(text), { maxLength }));
   } catch (error) {
     said.textContent = (error as Error).message;
   }
 });
 
 initHeader();
-show(element('answer').textContent!);
+void play(element('answer').textContent!);
