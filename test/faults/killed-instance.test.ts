@@ -121,19 +121,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
     },
   );
 
-  it('know a ban that the killed one told', async () => {
-    // Both by the same clock.
-    const [{ url, child }, other] = await Promise.all([start(), start()]);
-    const free = await survivor.newKey('free');
-    let status = 0;
-    for (let i = 0; i < 300 && status !== 403; i++)
-      status = await send(url, 'GET', '/pets/1', undefined, { 'x-api-key': free });
-    child.kill('SIGKILL');
-    expect(status).toBe(403);
-    const reply = await fetch(`${other.url}/pets/1`, { headers: { 'x-api-key': free } });
-    expect([reply.status, (await reply.json()).code]).toEqual([403, 'API_KEY_BANNED']);
-  });
-
   it('leave no record without its parent while they create, move and delete, and one of them is killed', {
     timeout: 60_000 + ROUNDS * 30_000,
   }, async () => {

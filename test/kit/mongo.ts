@@ -84,7 +84,7 @@ async function findServer(workers: number): Promise<TestServer | null> {
   // It does one thing at a time, so that workers would wait for each other. Who follows events from the oldest one has
   // to pass those of all tests that it still has.
   if (secantus) {
-    const start = () => startSecantus(secantus, { oplogEntries: 4_000 });
+    const start = () => startSecantus(secantus, { oplogEntries: 2_000 });
     return together(await Promise.all(Array.from({ length: workers }, start)));
   }
   const server = await startMemoryServer();
