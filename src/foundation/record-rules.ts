@@ -58,7 +58,12 @@ export function checkRecord(record: Declared, filtered: readonly string[], saysT
     fail('', `${RESERVED.has(kind) ? kind : plural} is a name of the gateway itself; choose another.`);
 
   if (fields.every(([, { view }]) => view !== undefined)) fail('', 'needs at least one field of its own.');
-  for (const [name, { reference, view, presence }] of fields) {
+  for (const [name, { reference, view, presence, maxItems, opaque }] of fields) {
+    if (maxItems !== undefined || opaque)
+      fail(
+        name,
+        'is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.',
+      );
     if (view !== undefined && presence === 'required')
       fail(name, `belongs to ${view}, so new records need a default for it.`);
     if (reference && !/.Id$/.test(name))

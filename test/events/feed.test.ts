@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { EventFeed } from '../../src/events/feed.ts';
 import type { EventReader, FeedEvent } from '../../src/events/reader.ts';
-import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
+import { eventsGone } from '../../src/foundation/errors.ts';
 import type { EventFollower, EventStore, Following } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
@@ -324,23 +324,6 @@ it('lets others in while it searches a long log, and stops when it is failed', a
   reader.close();
 });
 
-it('lets others in between the pages that a fast reader takes', async () => {
-  const after = await position();
-  await write(...numbered(500));
-  const reader = await feed.open({ after });
-  let turns = 0;
-  let isReading = true;
-  const count = (): void => {
-    turns++;
-    if (isReading) setImmediate(count);
-  };
-  setImmediate(count);
-  expect(await read(reader, 500)).toEqual(numbered(500));
-  isReading = false;
-  expect(turns).toBeGreaterThanOrEqual(4);
-  reader.close();
-});
-
 it('lets a filtered reader meet a feed that drops what the filter leaves out', async () => {
   const { id } = await store.table(Category).insert({ name: 'Old' });
   const other = await feed.open({});
@@ -369,17 +352,6 @@ it('fails each open reader once, whether or not it is taking events', async () =
   idle.fail(new Error('A second one'));
   await expect(idle.take()).rejects.toMatchObject({ code: 'GONE' });
   expect(failures).toHaveLength(2);
-});
-
-it('follows the log again after an attempt to follow it has failed', async () => {
-  const { followEvents } = log;
-  log.followEvents = () => Promise.reject(unavailable());
-  await expect(feed.open({})).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  log.followEvents = followEvents;
-  const reader = await feed.open({});
-  await write('Heard');
-  expect(await read(reader, 1)).toEqual(['Heard']);
-  reader.close();
 });
 
 it('reports the lag of the store while there are readers, otherwise 0', async () => {

@@ -6,6 +6,7 @@ import {
   computed,
   defaulting,
   integer,
+  list,
   name,
   reference,
   text,
@@ -38,6 +39,10 @@ const REFUSED: [parts: object, message: string][] = [
   [
     { fields: { label, count: viewedBy('stock', count) } },
     'Thing.count: belongs to stock, so new records need a default for it.',
+  ],
+  [
+    { fields: { label, tags: list(label, 3, 'Names', ['Rex']) } },
+    'Thing.tags: is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.',
   ],
   [{ fields: { toString: label } }, 'Thing.toString: a field is called like name or petId.'],
   [{ fields: { nodeId: label } }, 'Thing.nodeId: interfaces use this name themselves; choose another.'],
