@@ -196,6 +196,8 @@ describe('the added domain', () => {
     expect(await call('PUT', path, { id, ...replaced })).toMatchObject({ status: 200, json: replaced });
     const listed = await call('GET', `/appointments?petId=${petId}&vet=dr&status=missed&sort=-vet`);
     expect(listed.json).toEqual([{ id, ...replaced }]);
+    const at = await call('GET', `/appointments?petId=${petId}&time=2026-12-02T10:30:00%2B01:00`);
+    expect(at.json).toEqual(listed.json);
     const refused = await call('GET', '/appointments?vet=A&sort=time');
     expect(refused.json.message).toBe('sort: must be vet or -vet together with `vet`.');
     const changes = { vet: 'Dr. Moreau', time: AT, status: 'booked' };
