@@ -74,7 +74,7 @@ export class HttpServer extends Server {
     this.maxHeadersCount = 0;
     this.setTimeout(limits.idle);
     this.on('connection', (socket) => {
-      this.#connections.set(socket, { taken: 0, since: 0 });
+      this.#connections.set(socket, { taken: 0, since: performance.now() });
       socket.once('close', () => this.#connections.delete(socket));
     });
     this.on('request', (request, response) => {

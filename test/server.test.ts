@@ -76,11 +76,15 @@ describe('slow clients', () => {
     const { server, port } = await open((_request, response) => response.end(Buffer.alloc(LARGE)), {
       unread: 300,
     });
+    // Whenever it comes between two of the server's looks.
+    await sleep(150);
+    const began = performance.now();
     const socket = await connectAndSend(port, GET);
     socket.on('error', () => {});
     // It reads nothing until it is disconnected. Sending further requests does not help.
     const sending = setInterval(() => socket.write(GET), 50);
     await expect.poll(() => connectionsTo(server), { timeout: 10_000 }).toBe(0);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(300);
     clearInterval(sending);
     let received = 0;
     socket.on('data', (chunk) => {
