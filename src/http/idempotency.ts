@@ -28,19 +28,10 @@ export function checkIdempotencyKey(header: unknown): void {
     throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
 }
 
-/**
- * The idempotency of the nth operation of a request. Over REST the header applies to POST and PATCH, since
- * PUT and DELETE are idempotent anyway; over GraphQL it applies to every mutation.
- */
-export function idempotencyFor(context: RequestContext, index: number): Idempotency | undefined {
-  const { method, headers } = context;
-  if (method !== 'POST' && method !== 'PATCH') return undefined;
-  const key = parseIdempotencyKey(headers['idempotency-key']);
-  return key === null ? undefined : idempotencyWith(context, key, index);
-}
-
-/** The idempotency of the nth operation of a request that has this key. */
-export function idempotencyWith(context: RequestContext, key: string, index: number): Idempotency {
+/** The idempotency of the nth operation of a request that was given this key; undefined if it is none. */
+export function idempotencyOf(context: RequestContext, given: unknown, index = 0): Idempotency | undefined {
+  const key = parseIdempotencyKey(given);
+  if (key === null) return undefined;
   return {
     key: index === 0 ? key : `${key} ${index}.0`,
     onReplay: () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Session } from '../../access/session.ts';
 import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { MAX_TURN, ownTurn } from '../../foundation/turns.ts';
-import { idempotencyFor } from '../../http/idempotency.ts';
+import { idempotencyOf } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import { etagOf } from '../../http/response.ts';
@@ -104,7 +104,7 @@ export async function run(
         cost: operation.cost,
         requestId,
         client: response,
-        idempotency: headers['idempotency-key'] === undefined ? undefined : idempotencyFor(context, index),
+        idempotency: idempotencyOf(context, headers['idempotency-key'], index),
       }),
     );
     result = errors ? { errors, data } : { data };

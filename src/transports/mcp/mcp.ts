@@ -42,7 +42,7 @@ export class McpTransport implements Transport {
   readonly roots = [MCP_PATH, '/.well-known'];
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #options: TransportServices;
-  #protocol: Promise<Protocol> | undefined;
+  #sdk: Promise<Sdk> | undefined;
 
   constructor(options: TransportServices) {
     this.#options = options;
@@ -58,9 +58,9 @@ export class McpTransport implements Transport {
     await this.#loaded();
   }
 
-  #loaded(): Promise<Protocol> {
-    this.#protocol ??= loadProtocol();
-    return this.#protocol;
+  #loaded(): Promise<Sdk> {
+    this.#sdk ??= import('@modelcontextprotocol/server');
+    return this.#sdk;
   }
 
   admit(context: RequestContext): MaybePromise<void> {
@@ -102,8 +102,7 @@ export class McpTransport implements Transport {
     const { method: called } = (message ?? {}) as { method?: unknown };
     if (called !== 'tools/call') await session.chargeFree();
     context.operation = FREE.find((free) => free === called);
-    const protocol = await this.#loaded();
-    const response = await protocol.answer(headers, message, {
+    const response = await answer(await this.#loaded(), headers, message, {
       listTools: () =>
         [...this.#tools.values()]
           .filter((tool) => tool.isOffered(session))
@@ -182,62 +181,52 @@ const INSTRUCTIONS =
 interface Handlers {
   listTools(): Definition[];
   /** @returns undefined if there is no such tool */
-  call(name: string, given: Readonly<Record<string, unknown>>): Promise<CallToolResult | undefined>;
+  call(name: string, given: Arguments): Promise<CallToolResult | undefined>;
 }
 
-/** The protocol's half of an exchange: versions, headers, envelopes and faults. */
-interface Protocol {
-  /**
-   * Answers one message as JSON; one of an earlier revision without a session.
-   *
-   * @param headers of the HTTP request, which has a body of JSON
-   * @param message its body, parsed
-   */
-  answer(headers: IncomingHttpHeaders, message: unknown, handlers: Handlers): Promise<Response>;
+/** The official SDK, which knows the protocol's half of an exchange: versions, headers, envelopes and faults. */
+type Sdk = typeof import('@modelcontextprotocol/server');
+
+/**
+ * Answers one message as JSON; one of an earlier revision without a session.
+ *
+ * @param headers of the HTTP request, which has a body of JSON
+ * @param message its body, parsed
+ */
+async function answer(
+  sdk: Sdk,
+  headers: IncomingHttpHeaders,
+  message: unknown,
+  handlers: Handlers,
+): Promise<Response> {
+  const request = requestWith(headers);
+  const server = serverFor(sdk, handlers);
+  if (!(await sdk.isLegacyRequest(request, message)))
+    // Changes of the tools are not announced, so nothing would be sent to a subscription.
+    return sdk
+      .createMcpHandler(() => server, { legacy: 'reject', maxSubscriptions: 0 })
+      .fetch(request, { parsedBody: message });
+  // The SDK's default for earlier revisions answers with a stream of events, and takes batches.
+  if (Array.isArray(message)) return Response.json(NO_BATCHES, { status: 400 });
+  const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  await server.connect(transport);
+  const response = await transport.handleRequest(request, { parsedBody: message });
+  await server.close();
+  return response;
 }
 
-/** Loads the official SDK. */
-async function loadProtocol(): Promise<Protocol> {
-  const { createMcpHandler, isLegacyRequest, ProtocolError, ProtocolErrorCode, Server, ...others } =
-    await import('@modelcontextprotocol/server');
-  const { WebStandardStreamableHTTPServerTransport: EarlierTransport } = others;
-
-  /** Each exchange has a server of its own, which knows whose call it is. */
-  function serverFor({ listTools, call }: Handlers) {
-    const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-    server.setRequestHandler('tools/list', () => ({ tools: listTools() }));
-    server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
-      const result = await call(name, given);
-      if (result) return result;
-      const near = closest(
-        cut(name),
-        listTools().map((tool) => tool.name),
-      );
-      const message = `Unknown tool: ${cut(name)}. Did you mean ${near}?`;
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
-    });
-    return server;
-  }
-
-  return {
-    async answer(given, message, handlers) {
-      const request = requestWith(given);
-      if (!(await isLegacyRequest(request, message)))
-        // Changes of the tools are not announced, so nothing would be sent to a subscription.
-        return createMcpHandler(() => serverFor(handlers), { legacy: 'reject', maxSubscriptions: 0 }).fetch(
-          request,
-          { parsedBody: message },
-        );
-      // The SDK's default for earlier revisions answers with a stream of events, and takes batches.
-      if (Array.isArray(message)) return Response.json(NO_BATCHES, { status: 400 });
-      const transport = new EarlierTransport({ enableJsonResponse: true });
-      const server = serverFor(handlers);
-      await server.connect(transport);
-      const response = await transport.handleRequest(request, { parsedBody: message });
-      await server.close();
-      return response;
-    },
-  };
+/** Each exchange has a server of its own, which knows whose call it is. */
+function serverFor({ Server, ProtocolError, ProtocolErrorCode }: Sdk, { listTools, call }: Handlers) {
+  const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  server.setRequestHandler('tools/list', () => ({ tools: listTools() }));
+  server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
+    const result = await call(name, given);
+    if (result) return result;
+    const names = listTools().map((tool) => tool.name);
+    const message = `Unknown tool: ${cut(name)}. Did you mean ${closest(cut(name), names)}?`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+  });
+  return server;
 }
 
 const NO_BATCHES = { jsonrpc: '2.0', error: { code: -32600, message: 'Send one message, not a batch.' } };

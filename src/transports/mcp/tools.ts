@@ -5,7 +5,7 @@ import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
-import { IDEMPOTENCY_KEY_ISSUE, idempotencyWith, parseIdempotencyKey } from '../../http/idempotency.ts';
+import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../kit/context.ts';
 import { toJson } from '../../kit/json.ts';
@@ -124,14 +124,14 @@ class RouteTool implements Tool {
     const route = this.#route;
     session.subject = { transport: 'mcp', operations: this.#operation.charges };
     refuseAfterSunset(route, this.#lifecycle, session.now());
-    const { variables, issues, idempotencyKey } = readArguments(route, given);
+    const { variables, issues } = readArguments(route, given);
     if (issues.length > 0) throw validationFailed(issues);
     const call = () =>
       newContext(session, {
         cost: ROUTE_COST,
         requestId: context.requestId,
         client: context.response,
-        idempotency: idempotencyKey ? idempotencyWith(context, idempotencyKey, 0) : undefined,
+        idempotency: idempotencyOf(context, given.idempotencyKey),
       });
     return this.#write(variables, await this.#operation.run(context, session, variables, call));
   }
@@ -152,14 +152,14 @@ class RouteTool implements Tool {
 }
 
 /** Reads arguments, which are flat, into the variables of a document, and collects the issues with them. */
-function readArguments(route: Route, given: Arguments): Input & { idempotencyKey?: string | null } {
+function readArguments(route: Route, given: Arguments): Input {
   const { method, pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
   const others: Record<string, unknown> = { ...given };
-  let idempotencyKey: string | null | undefined;
   if (method !== 'GET') {
-    if (given.idempotencyKey != null) idempotencyKey = parseIdempotencyKey(given.idempotencyKey);
-    if (idempotencyKey === null) issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
+    const { idempotencyKey: key } = given;
+    if (key != null && parseIdempotencyKey(key) === null)
+      issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
     delete others.idempotencyKey;
   }
   if (pathParameter !== undefined) delete others[pathParameter];
@@ -171,7 +171,7 @@ function readArguments(route: Route, given: Arguments): Input & { idempotencyKey
     readPathParameter(route, id === undefined ? undefined : text, variables, issues);
   }
   if (body) readFields(route, withIntegerIds(shape!, others), [], variables, issues);
-  return { variables, issues, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+  return { variables, issues };
 }
 
 /** Arguments for query parameters, as texts. */

@@ -1,7 +1,7 @@
 import type { Session, UsageSubject } from '../../access/session.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { idempotencyFor } from '../../http/idempotency.ts';
+import { idempotencyOf } from '../../http/idempotency.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
@@ -10,7 +10,14 @@ import { type Context, newContext } from '../../kit/context.ts';
 import type { PublicResult } from '../../operations/result.ts';
 import { limit } from '../../rows/parameter.ts';
 import { writeList, writeRecord } from '../../rows/representation.ts';
-import { isExportable, NDJSON, type Route, repeatableFields } from '../../rows/route.ts';
+import {
+  acceptsIdempotencyKey,
+  isExportable,
+  type Method,
+  NDJSON,
+  type Route,
+  repeatableFields,
+} from '../../rows/route.ts';
 import { idFieldOf } from '../../rows/shape.ts';
 import { readInput, readObject } from '../input.ts';
 import {
@@ -95,11 +102,13 @@ export class DocumentOperation implements RestOperation {
 }
 
 function callOf(context: RequestContext, session: Session): Context {
-  const { requestId, headers, isRead } = context;
+  const { requestId, method, headers, isRead } = context;
   const call: Parameters<typeof newContext>[1] = { cost: ROUTE_COST, requestId };
   const precondition = isRead ? undefined : preconditionOf(headers);
   if (precondition) call.precondition = precondition;
-  if (headers['idempotency-key'] !== undefined) call.idempotency = idempotencyFor(context, 0);
+  const { 'idempotency-key': key } = headers;
+  if (key !== undefined && acceptsIdempotencyKey(method as Method))
+    call.idempotency = idempotencyOf(context, key);
   return newContext(session, call);
 }
 
