@@ -8,7 +8,8 @@ import { formatDate } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
-import type { DumpSource, DumpTarget, LastIds, RecordRow, UsageRow } from '../store/dump.ts';
+import type { DumpSource, DumpTarget, LastIds, UsageRow } from '../store/dump.ts';
+import type { Stored } from '../store/engine.ts';
 import {
   type ApiKey,
   PLAN_NAMES,
@@ -49,18 +50,18 @@ const part = <T>(part: Part<T>) => part as unknown as Part<unknown>;
 
 /** The rows of a kind of record are the records themselves. */
 const recordPart = (record: AnyRecord) =>
-  part<RecordRow>({
+  part<Stored>({
     name: record.plural,
     rule: newRules(
       { id: record.id, ...record.fields },
       graphqlDialect,
       false,
-    ) as unknown as z.ZodType<RecordRow>,
+    ) as unknown as z.ZodType<Stored>,
     async *read(store) {
       for (let after: string | undefined; ; ) {
         const { items } = await store.table(record).page({}, { limit: BATCH_SIZE, after });
         if (items.length === 0) return;
-        yield items as unknown as readonly RecordRow[];
+        yield items as unknown as readonly Stored[];
         after = items.at(-1)!.id as string;
       }
     },

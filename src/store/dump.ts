@@ -1,12 +1,10 @@
 import type { Id } from '../foundation/id.ts';
 import type { AnyRecord } from '../foundation/record.ts';
+import type { Stored } from './engine.ts';
 import type { Store, UsageState } from './store.ts';
 
 /** The last id that was assigned to each kind of record, by its plural. */
 export type LastIds = Readonly<Record<string, Id>>;
-
-/** A record as it is stored, with its id. */
-export type RecordRow = Readonly<Record<string, unknown>> & { id: Id };
 
 /** The state of a key's windows and bans. */
 export type UsageRow = UsageState & { apiKeyId: string };
@@ -24,7 +22,7 @@ export interface DumpTarget {
   /** Called first. */
   setLastIds(lastIds: LastIds): Promise<void>;
   /** Adds records as they are: their ids are theirs, no rule is checked again, and nothing is logged. */
-  addRecords(record: AnyRecord, rows: readonly RecordRow[]): Promise<void>;
+  addRecords(record: AnyRecord, rows: readonly Stored[]): Promise<void>;
   addUsage(rows: readonly UsageRow[]): Promise<void>;
   /** Makes it the store that is served. */
   finish(): Promise<void>;

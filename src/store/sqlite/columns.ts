@@ -110,7 +110,7 @@ export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
 ]);
 
 /** The statement that inserts a record, and its parameters. */
-export function insertionOf(record: AnyRecord) {
+export const insertionOf = memoized((record: AnyRecord) => {
   const columns = allColumnsOf(record);
   const names = ['id', ...columns.map(({ name }) => name)];
   const sql = `insert into "${record.plural}" (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
@@ -119,4 +119,4 @@ export function insertionOf(record: AnyRecord) {
     ...columns.map(({ field, stored }) => stored(values[field])),
   ];
   return { sql, params };
-}
+});

@@ -58,21 +58,17 @@ export class SqliteConnection {
       );
   }
 
-  /** The first row as an array of columns. */
-  get(sql: string, params: Value[]): unknown[] | undefined {
+  /** The first column of the first row; undefined if there is no row. */
+  value(sql: string, params: Value[] = []): unknown {
     try {
-      return this.#statement(sql).get(params) as unknown[] | undefined;
+      const row = this.#statement(sql).get(params) as unknown[] | undefined;
+      return row?.[0];
     } catch (error) {
       throw translated(error);
     }
   }
 
-  /** The only column of the only row. */
-  value(sql: string, params: Value[] = []): unknown {
-    return this.get(sql, params)?.[0];
-  }
-
-  /** The only column of the only row, which is JSON; undefined if there is no row. */
+  /** The same column, which is JSON. */
   json<T>(sql: string, params: Value[] = []): T | undefined {
     const text = this.value(sql, params);
     return text === undefined ? undefined : (JSON.parse(text as string) as T);

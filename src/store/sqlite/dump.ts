@@ -26,13 +26,11 @@ export async function openSqliteSource(file: string, records: readonly AnyRecord
     original.close();
   }
   const store = openSqliteStore({ file: copy, records, role: 'server' });
-  const db = new SqliteConnection(copy, { busyTimeout: BUSY_TIMEOUT });
   return {
     store,
     lastIds: async () =>
-      Object.fromEntries(records.map((record) => [record.plural, lastAssigned(db, record)])),
+      Object.fromEntries(records.map((record) => [record.plural, lastAssigned(store.db, record)])),
     async close() {
-      db.close();
       await store.close();
       removeFile(copy);
     },
@@ -54,13 +52,11 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   const filling = `${file}.import`;
   removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
-  const db = new SqliteConnection(filling, { busyTimeout: BUSY_TIMEOUT });
+  const { db } = store;
   let isOpen = true;
   const close = async () => {
-    if (!isOpen) return;
+    if (isOpen) await store.close();
     isOpen = false;
-    db.close();
-    await store.close();
   };
   return {
     store,

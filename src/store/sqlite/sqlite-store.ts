@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { AppError, unavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction, Reads, Rows } from '../engine.ts';
+import type { Engine, EngineTransaction, Reads } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { OnMigrated, Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
@@ -10,7 +10,7 @@ import { eventLog } from './event-log.ts';
 import { type Gate, objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
-import { SqliteTable } from './table.ts';
+import { SqliteRows, type TableState, tableState } from './table.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 
@@ -35,6 +35,12 @@ export interface SqliteOptions {
   migrations?: readonly string[];
 }
 
+/** The embedded store and its connection. */
+export interface SqliteStore extends Store {
+  /** For what the port has not: nothing else may be under way. */
+  readonly db: SqliteConnection;
+}
+
 /** Records to cache by id, for each table. */
 const CACHE_SIZE = 10_000;
 /** How often it is looked whether a tool has written, in milliseconds. Every write looks too. */
@@ -45,27 +51,38 @@ const CATCH_UP_INTERVAL = 200;
  *
  * @throws Error if another server has the file, if it is not one of ours, or if it cannot be opened
  */
-export const openSqliteStore = (options: SqliteOptions): Store =>
-  storeOver(openEngine(options), options.records);
-
-function openEngine(options: SqliteOptions): Engine {
-  const { role, records, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSizes = {} } = options;
+export function openSqliteStore(options: SqliteOptions): SqliteStore {
   const { db, release } = open(options);
+  return { ...storeOver(engineOver(db, release, options), options.records), db };
+}
+
+/** @param release gives the file up */
+function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
+  const { role, records, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSizes = {} } = options;
   const writer = new Writer(db);
   const events = eventLog(db, writer, now);
   const context = { db, writer, append: events.append };
   /** What is read alone is committed: it waits for the end of a transaction that is open. */
   const committed: Gate = () => (writer.isOpen ? writer.closed() : undefined);
-  const tables: SqliteTable[] = [];
+  const tables: TableState[] = [];
   const reads: Reads[] = [];
   for (const record of records) {
-    const table = new SqliteTable(context, record, cacheSizes[record.plural] ?? CACHE_SIZE);
+    const table = tableState(context, record, cacheSizes[record.plural] ?? CACHE_SIZE);
     tables[record.index] = table;
-    // Cached records spare what is read again and again all of this.
-    reads[record.index] = gated(committed, table, (id) =>
-      writer.isOpen ? undefined : (table.cached(id) as never),
-    );
+    reads[record.index] = new SqliteRows(context, table, committed);
   }
+  /** The transaction of the work that is running. All of it throws once that has ended, by taking too long. */
+  const transactionNow = (): EngineTransaction => {
+    const { turn } = writer;
+    const within: Gate = () => {
+      if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
+      return undefined;
+    };
+    return {
+      rows: ({ index }) => new SqliteRows(context, tables[index]!, within),
+      objects: (kind) => objectsOf(db, kind, now, within),
+    };
+  };
   const usage = usageLedger(db, writer);
   const catchUp = () => {
     try {
@@ -83,7 +100,7 @@ function openEngine(options: SqliteOptions): Engine {
     reads: ({ index }) => reads[index]!,
     objects: (kind) => objectsOf(db, kind, now, committed),
     now: async () => now(),
-    transaction: (work, several) => writer.write(() => work(transactionOf(db, writer, tables, now)), several),
+    transaction: (work, several) => writer.write(() => work(transactionNow()), several),
     ...events.store,
     ...usage.store,
     async ping() {
@@ -145,50 +162,6 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     release?.();
     throw openingError(options.file, error);
   }
-}
-
-/** A table as the port has it: asynchronous, and behind a gate. */
-interface Gated {
-  table: SqliteTable;
-  gate: Gate;
-}
-
-const READS = ['byIds', 'pages', 'counts'] as const;
-const WRITES = ['exists', 'lock', 'nextId', 'insert', 'replace', 'delete'] as const;
-
-const GATED = Object.fromEntries(
-  [...READS, ...WRITES].map((method) => [
-    method,
-    async function (this: Gated, ...values: unknown[]) {
-      const waiting = this.gate();
-      if (waiting) await waiting;
-      return (this.table[method] as (...values: unknown[]) => unknown).apply(this.table, values);
-    },
-  ]),
-);
-
-const gated = (gate: Gate, table: SqliteTable, cached: Rows['cached']): Rows =>
-  Object.assign(Object.create(GATED), { gate, table, cached });
-
-/** The transaction of the work that is running. All of it throws UNAVAILABLE once that has ended, by taking too long. */
-function transactionOf(
-  db: SqliteConnection,
-  writer: Writer,
-  tables: readonly SqliteTable[],
-  now: () => number,
-): EngineTransaction {
-  const { turn } = writer;
-  const use = (): undefined => {
-    if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
-  };
-  return {
-    rows({ index }) {
-      const table = tables[index]!;
-      return gated(use, table, (id) => table.cached(id));
-    },
-
-    objects: (kind) => objectsOf(db, kind, now, use),
-  };
 }
 
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */

@@ -3,13 +3,14 @@ import { lruCache } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Lists, Stored, Values } from '../engine.ts';
+import type { Lists, Rows, Stored, Values } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { allColumnsOf, type Column, columnsOf, insertionOf } from './columns.ts';
 import { allOf, conditionsOf } from './conditions.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
+import type { Gate } from './objects.ts';
 import { countMatching, idList, type RowForm, readPages } from './pages.ts';
 import type { Writer } from './writer.ts';
 
@@ -28,164 +29,186 @@ export interface TableContext {
   append(event: Pick<StoredEvent, 'type' | 'record'>): void;
 }
 
-/**
- * The records of one kind in the embedded engine. Every query returns a single JSON text, which crosses the native
- * boundary several times faster than rows of columns.
- *
- * Records are cached by id, and pages that are asked for again until the next write. Cached records are returned
- * without copying and therefore frozen.
- */
-export class SqliteTable {
-  readonly #db: SqliteConnection;
-  readonly #record: AnyRecord;
-  readonly #context: TableContext;
-  readonly #insertion: ReturnType<typeof insertionOf>;
-  readonly #columns: readonly Column[];
-  readonly #form: RowForm<Stored>;
-  readonly #cache: LRUCache<Id, Stored>;
+/** What is kept in memory of the records of one kind. */
+export interface TableState {
+  record: AnyRecord;
+  /** How rows are read. */
+  form: RowForm<Stored>;
+  /** Records by id. They are handed out without copying and therefore frozen. */
+  cache: LRUCache<Id, Stored>;
   /**
    * Pages read since the last write to the table, by query: none at first, since an export asks for each page once.
    * Bounded by their number of records.
    */
-  readonly #pages: LRUCache<string, Page<Stored>[]>;
+  pages: LRUCache<string, Page<Stored>[]>;
   /** Assigns an id. */
-  readonly nextId: () => Id;
+  nextId(): Id;
+}
 
-  /** @param cacheSize number of records to cache by id */
-  constructor(context: TableContext, record: AnyRecord, cacheSize: number) {
-    const { db, writer } = context;
-    this.#db = db;
-    this.#record = record;
+/** @param cacheSize number of records to cache by id */
+export function tableState({ db, writer }: TableContext, record: AnyRecord, cacheSize: number): TableState {
+  const columns = columnsOf(record);
+  const cache = lruCache<Stored>(cacheSize);
+  const pages = new LRUCache<string, Page<Stored>[]>({
+    maxSize: cacheSize,
+    sizeCalculation: (pages) => pages.reduce((size, { items }) => size + items.length, 1),
+  });
+  writer.follow({
+    refresh() {
+      cache.clear();
+      pages.clear();
+    },
+  });
+  const form = {
+    columns: ['id', ...columns.map(({ name }) => name)].join(', '),
+    json: `json_array(cast(id as text), ${columns.map(jsonOf).join(', ')})`,
+    decode: (row: readonly unknown[]) => decode(columns, row),
+  };
+  return { record, form, cache, pages, nextId: idsOf(db, writer, record) };
+}
+
+/** A record from the columns of its row. Absent values are left out. */
+function decode(columns: readonly Column[], row: readonly unknown[]): Stored {
+  const record: Record<string, unknown> & { id: Id } = { id: row[0] as Id };
+  for (let i = 0; i < columns.length; i++) {
+    const value = row[i + 1];
+    if (value === null) continue;
+    const { field, read } = columns[i]!;
+    record[field] = read ? read(value) : value;
+  }
+  return record;
+}
+
+/**
+ * The records of one kind in the embedded engine. Every query returns a single JSON text, which crosses the native
+ * boundary several times faster than rows of columns.
+ */
+export class SqliteRows implements Rows {
+  readonly #context: TableContext;
+  readonly #state: TableState;
+  readonly #record: AnyRecord;
+  readonly #gate: Gate;
+
+  constructor(context: TableContext, state: TableState, gate: Gate) {
     this.#context = context;
-    this.nextId = idsOf(db, writer, record);
-    this.#insertion = insertionOf(record);
-    this.#columns = columnsOf(record);
-    this.#form = {
-      columns: ['id', ...this.#columns.map(({ name }) => name)].join(', '),
-      json: `json_array(cast(id as text), ${this.#columns.map(jsonOf).join(', ')})`,
-      decode: this.#decode,
-    };
-    this.#cache = lruCache<Stored>(cacheSize);
-    this.#pages = new LRUCache<string, Page<Stored>[]>({
-      maxSize: cacheSize,
-      sizeCalculation: (pages) => pages.reduce((size, { items }) => size + items.length, 1),
-    });
-    writer.follow({
-      refresh: () => {
-        this.#cache.clear();
-        this.#pages.clear();
-      },
-    });
+    this.#state = state;
+    this.#record = state.record;
+    this.#gate = gate;
   }
 
   cached(id: Id): Stored | undefined {
-    return this.#cache.get(id);
+    return this.#gate() ? undefined : this.#state.cache.get(id);
   }
 
-  find(id: Id): Stored | null {
-    const known = this.#cache.get(id);
+  #find(id: Id): Stored | null {
+    const known = this.#state.cache.get(id);
     if (known) return known;
-    const row = this.#db.json<readonly unknown[]>(
-      `select ${this.#form.json} from "${this.#record.plural}" where id = ?`,
+    const { json, decode } = this.#state.form;
+    const row = this.#context.db.json<readonly unknown[]>(
+      `select ${json} from "${this.#record.plural}" where id = ?`,
       [BigInt(id)],
     );
-    return row ? this.#keep(this.#decode(row)) : null;
+    return row ? this.#keep(decode(row)) : null;
   }
 
-  byIds(ids: readonly Id[]): (Stored | null)[] {
-    if (ids.length === 1) return [this.find(ids[0]!)];
+  async byIds(ids: readonly Id[]): Promise<(Stored | null)[]> {
+    await this.#gate();
+    if (ids.length === 1) return [this.#find(ids[0]!)];
+    const { cache, form } = this.#state;
     const records = new Map<Id, Stored>();
     const missing: Id[] = [];
     for (const id of ids) {
-      const known = this.#cache.get(id);
+      const known = cache.get(id);
       if (known) records.set(id, known);
       else missing.push(id);
     }
     if (missing.length > 0) {
-      const rows = this.#db.json<(readonly unknown[])[]>(
-        `select json_group_array(${this.#form.json}) from "${this.#record.plural}" where id in (select value from json_each(?))`,
+      const rows = this.#context.db.json<(readonly unknown[])[]>(
+        `select json_group_array(${form.json}) from "${this.#record.plural}" where id in (select value from json_each(?))`,
         [idList(missing)],
       )!;
       for (const row of rows) {
-        const record = this.#keep(this.#decode(row));
+        const record = this.#keep(form.decode(row));
         records.set(record.id, record);
       }
     }
     return ids.map((id) => records.get(id) ?? null);
   }
 
-  counts(lists: Lists, meter?: Meter): number[] {
-    return countMatching(this.#db, this.#record, lists, meter);
+  async counts(lists: Lists, meter?: Meter): Promise<number[]> {
+    await this.#gate();
+    return countMatching(this.#context.db, this.#record, lists, meter);
   }
 
-  pages(lists: Lists, request: PageRequest): Page<Stored>[] {
+  async pages(lists: Lists, request: PageRequest): Promise<Page<Stored>[]> {
+    await this.#gate();
+    const { pages, form } = this.#state;
     const query = JSON.stringify([lists, request]);
     const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
-    const known = key && this.#pages.get(key);
+    const known = key && pages.get(key);
     if (known && known.length > 0) return known;
-    const pages = readPages(this.#db, this.#record, lists, request, this.#form);
-    if (key) this.#pages.set(key, known ? pages : []);
-    return pages;
+    const found = readPages(this.#context.db, this.#record, lists, request, form);
+    if (key) pages.set(key, known ? found : []);
+    return found;
   }
 
-  exists(values: Values, except: Id = NO_ID): boolean {
+  async exists(values: Values, except: Id = NO_ID): Promise<boolean> {
+    await this.#gate();
     const { sql, params } = allOf(conditionsOf(this.#record, { filter: values }).equal);
     const conditions = ['id <> ?', ...sql].join(' and ');
     const query = `select 1 from "${this.#record.plural}" where ${conditions} limit 1`;
-    return this.#db.value(query, [BigInt(except), ...params]) !== undefined;
+    return this.#context.db.value(query, [BigInt(except), ...params]) !== undefined;
   }
 
   /** Nobody else writes before a transaction has ended. */
-  lock(id: Id): boolean {
-    return this.find(id) !== null;
+  async lock(id: Id): Promise<boolean> {
+    await this.#gate();
+    return this.#find(id) !== null;
   }
 
-  insert(record: Stored): void {
-    this.#db.run(this.#insertion.sql, this.#insertion.params(record));
+  async nextId(): Promise<Id> {
+    await this.#gate();
+    return this.#state.nextId();
+  }
+
+  async insert(record: Stored): Promise<void> {
+    await this.#gate();
+    const { sql, params } = insertionOf(this.#record);
+    this.#context.db.run(sql, params(record));
     this.#changed(undefined, record);
   }
 
-  replace(before: Stored, after: Stored): void {
+  async replace(before: Stored, after: Stored): Promise<void> {
+    await this.#gate();
     // SQLite rewrites the indexes of every column in the statement, so what stays the same is left out.
     const written = allColumnsOf(this.#record).filter(
       ({ field, stored }) => stored(after[field]) !== stored(before[field]),
     );
-    this.#db.run(
+    this.#context.db.run(
       `update "${this.#record.plural}" set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
       [...written.map(({ field, stored }) => stored(after[field])), BigInt(after.id)],
     );
     this.#changed(before, after);
   }
 
-  delete(record: Stored): void {
-    this.#db.run(`delete from "${this.#record.plural}" where id = ?`, [BigInt(record.id)]);
+  async delete(record: Stored): Promise<void> {
+    await this.#gate();
+    this.#context.db.run(`delete from "${this.#record.plural}" where id = ?`, [BigInt(record.id)]);
     this.#changed(record, undefined);
   }
 
   #changed(before: Stored | undefined, after: Stored | undefined): void {
     this.#context.append(eventOf(this.#record, before, after));
-    this.#pages.clear();
+    this.#state.pages.clear();
     if (after) this.#keep(after);
-    else this.#cache.delete(before!.id);
+    else this.#state.cache.delete(before!.id);
   }
 
   /** Caches a record. */
   #keep(record: Stored): Stored {
-    this.#cache.set(record.id, Object.freeze(record));
+    this.#state.cache.set(record.id, Object.freeze(record));
     return record;
   }
-
-  /** Absent values are left out. */
-  readonly #decode = (row: readonly unknown[]): Stored => {
-    const record: Record<string, unknown> & { id: Id } = { id: row[0] as Id };
-    for (let i = 0; i < this.#columns.length; i++) {
-      const value = row[i + 1];
-      if (value === null) continue;
-      const { field, read } = this.#columns[i]!;
-      record[field] = read ? read(value) : value;
-    }
-    return record;
-  };
 }
 
 /** No record has it. */
