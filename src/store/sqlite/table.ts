@@ -143,7 +143,7 @@ export class SqliteRows implements Rows {
   async pages(lists: Lists, request: PageRequest): Promise<Page<Stored>[]> {
     await this.#gate();
     const { pages, form } = this.#state;
-    const query = JSON.stringify([lists, request]);
+    const query = JSON.stringify([lists.filter, lists.below, request]);
     const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && pages.get(key);
     if (known && known.length > 0) return known;
