@@ -7,26 +7,19 @@ import {
   getNullableType,
   isInputObjectType,
   isListType,
+  isScalarType,
   Kind,
-  type ValueNode,
 } from 'graphql';
-import { AppError, type Issue } from '../foundation/errors.ts';
+import type { Issue } from '../foundation/errors.ts';
 import { ID_RULE, MAX_INT64, parseId } from '../foundation/id.ts';
 
-/** graphql-js prefixes the messages of scalars but keeps their extensions. */
-const invalid = (message: string, node?: ValueNode) =>
-  new GraphQLError(message, {
-    ...(node && { nodes: node }),
-    extensions: new AppError('VALIDATION_FAILED', message).extensions,
-  });
-
-const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : parseId(value));
-
 /**
- * A scalar whose values are text.
+ * A scalar whose values are text. Literals are checked where they are used, by `textIssues`, so that the fault names the
+ * argument or field as over REST.
  *
  * @param rule for messages
- * @param read the text of a value or of the literal of a string or an integer; null if it breaks the rule
+ * @param read the text of a value; null if it breaks the rule
+ * @param isValid whether a text that was read satisfies the rule
  */
 export function textScalar(
   config: Pick<
@@ -35,34 +28,38 @@ export function textScalar(
   >,
   rule: string,
   read: (value: unknown) => string | null,
+  isValid = (text: unknown) => read(text) !== null,
 ): GraphQLScalarType<string, string> {
-  const parse = (value: unknown, node?: ValueNode): string => {
-    const text = read(value);
-    if (text === null) throw invalid(rule, node);
-    return text;
-  };
   return new GraphQLScalarType<string, string>({
     ...config,
+    extensions: { ...config.extensions, refusal: (text: unknown) => (isValid(text) ? undefined : rule) },
     serialize: (value) => value as string,
-    parseValue: (value) => parse(value),
-    parseLiteral: (node) =>
-      parse(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : null, node),
+    parseValue(value) {
+      const text = read(value);
+      // graphql-js prefixes the messages of other errors.
+      if (text === null) throw new GraphQLError(rule);
+      return text;
+    },
+    parseLiteral(node) {
+      if (node.kind === Kind.STRING || node.kind === Kind.INT || node.kind === Kind.FLOAT)
+        return read(node.value) ?? node.value;
+      throw new Error(rule);
+    },
   });
 }
 
 /**
  * The standard ID scalar. Apart from `nodeId` and event ids, all ids are int64, but GraphQL has only one ID
- * type. So the scalar accepts any text, and `idIssues`, which is asked where an id is used, refuses anything but
- * an int64 before execution.
+ * type. So the scalar reads any text, and where it is no opaque id it must be an int64.
  */
 export const IdScalar = textScalar(
   {
     name: 'ID',
     description: `An int64 id from 1 to ${MAX_INT64}, as a string of decimal digits; integers are accepted as input. Node ids and event ids are opaque text.`,
-    extensions: { accepts: (value: unknown) => textOf(value) !== null },
   },
   ID_RULE,
-  textOf,
+  (value) => (typeof value === 'string' ? value : parseId(value)),
+  (text) => parseId(text) !== null,
 );
 
 /**
@@ -84,18 +81,21 @@ export const OPAQUE = { opaque: true };
 /** Whether ids in an argument are opaque text. */
 export const isOpaque = ({ extensions }: GraphQLArgument): boolean => extensions.opaque === true;
 
+type Refusal = (text: unknown) => string | undefined;
+
 /** The path of an issue: fields of an input object are named as over REST, anything else after its variable. */
 export const issuePath = (variable: string, path: readonly (string | number)[]): string =>
   (typeof path[0] === 'string' ? path : [variable, ...path]).join('.');
 
-/** Finds malformed ids in the coerced value of an argument that is not opaque. */
-export function idIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
+/** Finds malformed ids, date-times and dates in the coerced value of an argument that is not opaque. */
+export function textIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
   const issues: Issue[] = [];
   const look = (type: GraphQLInputType, value: unknown, path: readonly (string | number)[]): void => {
     if (value == null) return;
     const given = getNullableType(type);
-    if (given === IdScalar) {
-      if (parseId(value) === null) issues.push({ path: issuePath(name, path), message: ID_RULE });
+    if (isScalarType(given)) {
+      const message = (given.extensions.refusal as Refusal | undefined)?.(value);
+      if (message !== undefined) issues.push({ path: issuePath(name, path), message });
     } else if (isListType(given)) {
       (value as unknown[]).forEach((item, index) => {
         look(given.ofType, item, [...path, index]);

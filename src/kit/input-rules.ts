@@ -1,14 +1,13 @@
-import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
-import { type Issue, unknownNames } from '../foundation/errors.ts';
+import { type Issue, unknownNames, validationFailed } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
 /** What inputs were parsed to before their operation runs. */
 const parsed = new WeakMap<object, object>();
 
 /**
- * Parses an input by its rules. Inputs are parsed once: the validation plugin hands resolvers the parsed values.
+ * Parses an input by its rules.
  *
  * @param into filled with the issues, if there are any
  * @param path of an issue with the input as a whole
@@ -33,29 +32,23 @@ export function parseInput(
 /** Whether this is what an input was parsed to. */
 export const isParsed = (value: object): boolean => parsed.has(value);
 
-/** Lets resolvers have a parsed input as it is. @param input it may also be given as */
+/** Keeps what an input was parsed to for its resolver. @param input it may also be given as */
 export function rememberParsed(data: object, input = data): object {
   parsed.set(input, data);
   return data;
 }
 
-/**
- * Options of an input type whose values must satisfy these rules, which is checked before anything runs. Resolvers
- * are given what the rules made of them.
- */
-export const checkedBy = (rules: z.ZodObject) => ({
-  extensions: { rules },
-  validate: {
-    '~standard': {
-      ...(rules['~standard'] as StandardSchemaV1<object>['~standard']),
-      validate(input: unknown) {
-        const value = parsed.get(input as object);
-        return value ? { value } : rules['~standard'].validate(input);
-      },
-    },
-  } as StandardSchemaV1<object>,
-});
+/** What an input was parsed to, or is now. @throws VALIDATION_FAILED if it breaks a rule */
+export function parsedInput(rules: z.ZodObject, input: object): object {
+  const issues: Issue[] = [];
+  const data = parsed.get(input) ?? parseInput(rules, input, issues);
+  if (!data) throw validationFailed(issues);
+  return data;
+}
 
-/** The rules of an input type that are checked before anything runs; undefined if it has none. */
+/**
+ * The rules that an input type declares in its extensions. They are checked before anything runs, and resolvers are
+ * given what they make of a value.
+ */
 export const inputRulesOf = (type: GraphQLInputType): z.ZodObject | undefined =>
   getNamedType(type).extensions.rules as z.ZodObject | undefined;

@@ -1,20 +1,16 @@
 import {
-  type ArgumentNode,
   type DocumentNode,
   GraphQLError,
   type GraphQLFormattedError,
   type GraphQLSchema,
   Kind,
   NoSchemaIntrospectionCustomRule,
-  type ObjectFieldNode,
   type OperationDefinitionNode,
   parse,
   print,
   specifiedRules,
   type ValidationRule,
-  type VariableDefinitionNode,
   validate,
-  visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { MAX_LISTED_ISSUES } from '../foundation/errors.ts';
@@ -89,7 +85,7 @@ export class Documents {
     if (aborted) throw new OperationRefused([publicError(aborted, 'QUERY_TOO_COMPLEX')]);
     if (errors.length > 0) {
       const named = errors.slice(0, MAX_LISTED_ISSUES);
-      throw new OperationRefused(named.map((error) => this.#format(ast, error)));
+      throw new OperationRefused(named.map((error) => this.#format(error)));
     }
     const operations = new Map<string, Operation>();
     const document = { text, ast, operations };
@@ -106,8 +102,8 @@ export class Documents {
     return document;
   }
 
-  #format(ast: DocumentNode, error: GraphQLError): GraphQLFormattedError {
-    const formatted = validationError(ast, error);
+  #format(error: GraphQLError): GraphQLFormattedError {
+    const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
     if (this.#hideSuggestions) return formatted;
     return { ...formatted, message: namingValues(this.#schema, formatted.message) };
   }
@@ -129,24 +125,3 @@ export class Documents {
 
 /** Whether graphql-js gave up: because of the number of tokens or errors, or of what it would have to compare. */
 const isGivingUp = ({ message }: GraphQLError): boolean => /(?:Parsing|Validation) aborted/.test(message);
-
-/** Formats an error. If a scalar refused a value, the message names the argument or field, as domain rules do. */
-function validationError(ast: DocumentNode, error: GraphQLError): GraphQLFormattedError {
-  const formatted = publicError(error, 'GRAPHQL_VALIDATION_FAILED');
-  if (formatted.extensions?.code !== 'VALIDATION_FAILED') return formatted;
-  let path = 'value';
-  const look = (node: ArgumentNode | ObjectFieldNode | VariableDefinitionNode) => {
-    const isDefinition = node.kind === Kind.VARIABLE_DEFINITION;
-    const value = isDefinition ? node.defaultValue : node.value;
-    const values = value?.kind === Kind.LIST ? value.values : [value];
-    if (error.nodes?.some((faulty) => values.includes(faulty as never)))
-      path = (isDefinition ? node.variable : node).name.value;
-  };
-  visit(ast, { Argument: look, ObjectField: look, VariableDefinition: look });
-  const fields = [{ path, message: error.message }];
-  return {
-    ...formatted,
-    message: `${path}: ${error.message}.`,
-    extensions: { ...formatted.extensions, fields },
-  };
-}

@@ -39,21 +39,12 @@ const fingerprint = (operation: string, input: object): string =>
   createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
 
 /**
- * Writes a value so that only equal values yield equal text. Plain JSON would write a bigint, its digits and NaN alike.
- * Digests of it are kept for a day, so later versions must write the same.
+ * Writes a value as JSON with its names in order, and integers beyond 2^53 as their digits. Digests of it are kept for a
+ * day, so later versions must write the same.
  */
-function canonicalText(value: unknown): string {
-  if (typeof value === 'bigint' || Number.isNaN(value)) return `["number","${value}"]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  if (Array.isArray(value)) {
-    let text = '["list"';
-    for (const item of value) text += `,${canonicalText(item)}`;
-    return `${text}]`;
-  }
-  let text = '["object"';
-  for (const name of Object.keys(value).sort()) {
-    const part = (value as Record<string, unknown>)[name];
-    if (part !== undefined) text += `,[${JSON.stringify(name)},${canonicalText(part)}]`;
-  }
-  return `${text}]`;
-}
+const canonicalText = (value: unknown): string =>
+  JSON.stringify(value, (_, part) => {
+    if (typeof part === 'bigint') return String(part);
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });

@@ -22,8 +22,8 @@ export interface Needs {
    * records of its type.
    */
   readonly scopes: ReadonlySet<string>;
-  /** Variables whose ids are int64. */
-  readonly ids: ReadonlySet<string>;
+  /** Variables whose texts are no opaque ids. */
+  readonly texts: ReadonlySet<string>;
   /** Variables that must not be null where they are used, though one with a default may be given as null. */
   readonly neverNull: ReadonlySet<string>;
 }
@@ -31,7 +31,7 @@ export interface Needs {
 /** @param operation of a valid document */
 export function needsOf(schema: GraphQLSchema, { document, node: { name } }: Operation): Needs {
   const scopes = new Set<string>();
-  const ids = new Set<string>();
+  const texts = new Set<string>();
   const neverNull = new Set<string>();
   const info = new TypeInfo(schema);
   const requireRead = (type: GraphQLNamedType | undefined): void => {
@@ -53,11 +53,11 @@ export function needsOf(schema: GraphQLSchema, { document, node: { name } }: Ope
       FragmentDefinition: condition,
       Variable(variable) {
         if (isNonNullType(info.getInputType())) neverNull.add(variable.name.value);
-        if (!isOpaque(info.getArgument()!)) ids.add(variable.name.value);
+        if (!isOpaque(info.getArgument()!)) texts.add(variable.name.value);
       },
     }),
   );
   // What includes another is enough.
   for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
-  return { scopes, ids, neverNull };
+  return { scopes, texts, neverNull };
 }

@@ -18,7 +18,7 @@ import {
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
-import { idIssues, isOpaque, ruleOf } from '../kit/arguments.ts';
+import { isOpaque, ruleOf, textIssues } from '../kit/arguments.ts';
 import { inputRulesOf, isParsed, parseInput, rememberParsed } from '../kit/input-rules.ts';
 import { isSchemaField } from './introspection.ts';
 import { OperationRefused, publicError, tooComplex } from './result.ts';
@@ -244,7 +244,7 @@ function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): re
   if (value == null) return issues;
   const rules = inputRulesOf(argument.type);
   if (!rules)
-    return isOpaque(argument) ? issues : [...issues, ...idIssues(argument.type, value, argument.name)];
+    return isOpaque(argument) ? issues : [...issues, ...textIssues(argument.type, value, argument.name)];
   if (isParsed(value as object)) return issues;
   const found: Issue[] = [...issues];
   const data = parseInput(rules, value, found, argument.name);

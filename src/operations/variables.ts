@@ -10,7 +10,7 @@ import {
   valueFromAST,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
-import { idIssues, issuePath } from '../kit/arguments.ts';
+import { issuePath, textIssues } from '../kit/arguments.ts';
 import { inputRulesOf, parseInput } from '../kit/input-rules.ts';
 import type { Needs } from './needs.ts';
 import { namingValues } from './result.ts';
@@ -28,12 +28,12 @@ export type Variables = Readonly<Record<string, unknown>>;
 export function coerceVariables(
   schema: GraphQLSchema,
   { variableDefinitions }: OperationDefinitionNode,
-  needs: () => Pick<Needs, 'ids' | 'neverNull'>,
+  needs: () => Pick<Needs, 'texts' | 'neverNull'>,
   inputs: Variables,
   { suggest }: { suggest: boolean },
 ): Variables {
   if (variableDefinitions!.length === 0) return NO_VARIABLES;
-  const { ids, neverNull } = needs();
+  const { texts, neverNull } = needs();
   const issues: Issue[] = [];
   // No prototype: compiled code would mistake inherited properties for variables.
   const coerced: Record<string, unknown> = Object.create(null);
@@ -56,7 +56,7 @@ export function coerceVariables(
     }
     const value = coerced[name];
     if (value === null && neverNull.has(name)) issues.push({ path: name, message: 'must not be null' });
-    if (value != null && !rules && ids.has(name)) issues.push(...idIssues(type, value, name));
+    if (value != null && !rules && texts.has(name)) issues.push(...textIssues(type, value, name));
   }
   if (issues.length > 0) throw validationFailed(issues);
   return coerced;

@@ -35,7 +35,7 @@ describe('compilation', () => {
   function uses(...requests: readonly Use[]): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const plans = new Plans(schema, (error) => reported.push(error));
-    const needs = () => ({ ids: new Set<string>(), neverNull: new Set<string>() });
+    const needs = () => ({ texts: new Set<string>(), neverNull: new Set<string>() });
     return requests.map(([query, given = {}]) => {
       const [operation] = documents.get(query).operations.values();
       const variables = coerceVariables(schema, operation!.node, needs, given, { suggest: true });
