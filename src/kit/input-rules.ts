@@ -4,7 +4,7 @@ import { type Issue, unknownNames, validationFailed } from '../foundation/errors
 import { issuesOf } from '../foundation/validation.ts';
 
 /** What inputs were parsed to before their operation runs. */
-const parsed = new WeakMap<object, object>();
+const parsed = new WeakSet<object>();
 
 /**
  * Parses an input by its rules.
@@ -32,16 +32,17 @@ export function parseInput(
 /** Whether this is what an input was parsed to. */
 export const isParsed = (value: object): boolean => parsed.has(value);
 
-/** Keeps what an input was parsed to for its resolver. @param input it may also be given as */
-export function rememberParsed(data: object, input = data): object {
-  parsed.set(input, data);
+/** Marks what an input was parsed to. */
+export function rememberParsed<T extends object>(data: T): T {
+  parsed.add(data);
   return data;
 }
 
-/** What an input was parsed to, or is now. @throws VALIDATION_FAILED if it breaks a rule */
+/** What the rules make of an input, unless it is that already. @throws VALIDATION_FAILED if it breaks one */
 export function parsedInput(rules: z.ZodObject, input: object): object {
+  if (isParsed(input)) return input;
   const issues: Issue[] = [];
-  const data = parsed.get(input) ?? parseInput(rules, input, issues);
+  const data = parseInput(rules, input, issues);
   if (!data) throw validationFailed(issues);
   return data;
 }

@@ -14,10 +14,10 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
+import { scopesOf } from './document-scopes.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
 import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
-import { needsOf } from './needs.ts';
 import { type Plan, Plans, resultWriter } from './plan.ts';
 import { type Price, Prices } from './price.ts';
 import {
@@ -101,7 +101,7 @@ export class Operations {
   readonly #prices: Prices;
   readonly #plans: Plans;
   readonly #receivers: Receivers | undefined;
-  readonly #needsOf = memoized((operation: Operation) => needsOf(this.#schema, operation));
+  readonly #scopesOf = memoized((operation: Operation) => scopesOf(this.#schema, operation));
 
   /**
    * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
@@ -127,9 +127,8 @@ export class Operations {
     const operation = this.#operation(request);
     const { document, node } = operation;
     try {
-      const needs = () => this.#needsOf(operation);
-      const given = request.variables ?? {};
-      const variables = coerceVariables(this.#schema, node, needs, given, { suggest: this.#suggest });
+      const suggest = this.#suggest;
+      const variables = coerceVariables(this.#schema, node, request.variables ?? {}, { suggest });
       const plan = this.#plans.planOf(operation, variables);
       if (plan.parts.length > 1) requireAlone(plan.selected.selection);
       const price = this.#priceOf(plan, variables);
@@ -171,7 +170,7 @@ export class Operations {
       charges: price.fields,
       mutations: node.operation === 'mutation' ? countWrites(selected.selection) : 0,
       rootFields: plan.rootFields,
-      scopes: () => this.#needsOf(operation).scopes,
+      scopes: () => this.#scopesOf(operation),
       execute: (context) => {
         if (schemaData) return { data: schemaData };
         const code = this.#plans.codeFor(plan, variables);

@@ -19,7 +19,7 @@ import {
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
 import { isOpaque, ruleOf, textIssues } from '../kit/arguments.ts';
-import { inputRulesOf, isParsed, parseInput, rememberParsed } from '../kit/input-rules.ts';
+import { inputRulesOf, isParsed, parseInput } from '../kit/input-rules.ts';
 import { isSchemaField } from './introspection.ts';
 import { OperationRefused, publicError, tooComplex } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
@@ -221,8 +221,16 @@ class Walk {
     let given = this.#arguments.get(node);
     if (given) return given;
     const issues: Issue[] = [];
-    given = getArgumentValues(definition, node, this.#variables);
-    for (const argument of definition.args) issues.push(...issuesOf(argument, given));
+    try {
+      given = getArgumentValues(definition, node, this.#variables);
+      for (const argument of definition.args) issues.push(...issuesOf(argument, given));
+    } catch (error) {
+      if (!(error instanceof GraphQLError)) throw error;
+      // Validation permits variables that may be null but have a default.
+      const path = node.arguments!.find(({ value }) => error.nodes?.includes(value))?.name.value ?? '';
+      issues.push({ path, message: 'must not be null' });
+      given = NO_ARGUMENTS;
+    }
     this.#arguments.set(node, given);
     // An argument of a list is checked by the list's rule and as an id.
     const faults = [...new Map(issues.map((issue) => [issue.path, issue])).values()];
@@ -247,8 +255,7 @@ function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): re
     return isOpaque(argument) ? issues : [...issues, ...textIssues(argument.type, value, argument.name)];
   if (isParsed(value as object)) return issues;
   const found: Issue[] = [...issues];
-  const data = parseInput(rules, value, found, argument.name);
-  if (data) rememberParsed(data, value as object);
+  parseInput(rules, value, found, argument.name);
   return found;
 }
 

@@ -10,30 +10,27 @@ import {
   valueFromAST,
 } from 'graphql';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
-import { issuePath, textIssues } from '../kit/arguments.ts';
+import { issuePath } from '../kit/arguments.ts';
 import { inputRulesOf, parseInput } from '../kit/input-rules.ts';
-import type { Needs } from './needs.ts';
 import { namingValues } from './result.ts';
 
 /** Coerced variable values. */
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * Coerces the variables of an operation before it runs, with the same messages as over REST.
+ * Coerces the variables of an operation before it runs, with the same messages as over REST. What only their use tells,
+ * such as whether an id is opaque, is checked with the arguments.
  *
- * @param needs how they are used
  * @param options `suggest: false` hides the schema
  * @throws VALIDATION_FAILED listing the first issues
  */
 export function coerceVariables(
   schema: GraphQLSchema,
   { variableDefinitions }: OperationDefinitionNode,
-  needs: () => Pick<Needs, 'texts' | 'neverNull'>,
   inputs: Variables,
   { suggest }: { suggest: boolean },
 ): Variables {
   if (variableDefinitions!.length === 0) return NO_VARIABLES;
-  const { texts, neverNull } = needs();
   const issues: Issue[] = [];
   // No prototype: compiled code would mistake inherited properties for variables.
   const coerced: Record<string, unknown> = Object.create(null);
@@ -54,9 +51,6 @@ export function coerceVariables(
           ? parseInput(rules, given, issues, name)
           : coerceValue(type, given, name, issues, suggest ? schema : undefined);
     }
-    const value = coerced[name];
-    if (value === null && neverNull.has(name)) issues.push({ path: name, message: 'must not be null' });
-    if (value != null && !rules && texts.has(name)) issues.push(...textIssues(type, value, name));
   }
   if (issues.length > 0) throw validationFailed(issues);
   return coerced;

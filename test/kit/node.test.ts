@@ -121,12 +121,12 @@ onAnyEngine('nodeId', (kit) => {
     for (const [text, name, variables] of [
       ['{ pet(id: "x") { id } }', 'id'],
       ['{ orders(filter: {petId: "x"}) { totalCount } }', 'petId'],
-      ['query ($i: ID! = "x") { pet(id: $i) { id } }', 'i'],
-      ['query ($i: ID!) { pet(id: $i) { id } }', 'i', { i: 'x' }],
-      ['query ($i: ID!) { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'i', { i: 'x' }],
-      ['query ($i: ID! = "x") { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'i'],
+      ['query ($i: ID! = "x") { pet(id: $i) { id } }', 'id'],
+      ['query ($i: ID!) { pet(id: $i) { id } }', 'id', { i: 'x' }],
+      ['query ($i: ID!) { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'id', { i: 'x' }],
+      ['query ($i: ID! = "x") { pet(id: $i) { id } node(nodeId: $i) { nodeId } }', 'id'],
       ['query ($f: OrderFilter) { orders(filter: $f) { totalCount } }', 'petId', { f: { petId: '01' } }],
-      ['query ($i: ID) { orders(filter: {petId: $i}) { totalCount } }', 'i', { i: 'x' }],
+      ['query ($i: ID) { orders(filter: {petId: $i}) { totalCount } }', 'petId', { i: 'x' }],
       ['query ($i: ID!) { node(nodeId: $i) { nodeId } }', 'i', { i: true }],
     ] as const) {
       const sent = await run(text, variables);
@@ -142,6 +142,6 @@ onAnyEngine('nodeId', (kit) => {
         body: { query: text, operationName, variables: { i: 'x' } },
       });
     expect((await send('A')).json).toEqual({ data: { node: null } });
-    expect((await send('B')).json.errors[0].message).toBe(`i: ${ID_RULE}.`);
+    expect((await send('B')).json.errors[0].message).toBe(`id: ${ID_RULE}.`);
   });
 });

@@ -35,10 +35,9 @@ describe('compilation', () => {
   function uses(...requests: readonly Use[]): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const plans = new Plans(schema, (error) => reported.push(error));
-    const needs = () => ({ texts: new Set<string>(), neverNull: new Set<string>() });
     return requests.map(([query, given = {}]) => {
       const [operation] = documents.get(query).operations.values();
-      const variables = coerceVariables(schema, operation!.node, needs, given, { suggest: true });
+      const variables = coerceVariables(schema, operation!.node, given, { suggest: true });
       return plans.codeFor(plans.planOf(operation!, variables), variables) !== null;
     });
   }
