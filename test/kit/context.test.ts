@@ -3,7 +3,6 @@ import type { Session } from '../../src/access/session.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { allowanceOf } from '../../src/foundation/meter.ts';
 import { newContext } from '../../src/kit/context.ts';
 import { withCalls } from '../../src/observability/instrumented-store.ts';
 import { sqlite, useGateway } from './petstore.ts';
@@ -47,20 +46,6 @@ it('stops reading once the client has disconnected', async () => {
 describe('reading', () => {
   const contextOf = (cost: number) =>
     newContext({ store: kit.gateway.store, now: kit.clock.now } as Session, { cost } as never);
-
-  it('draws on what the operation has paid for', async () => {
-    const { store } = kit.gateway;
-    const { id } = await store.table(Category).insert({ name: 'C', description: '😀'.repeat(2_000) });
-    const { loaders, meter } = contextOf(1);
-    for (let n = 0; n < 3; n++) await loaders.page(Category, {}, { limit: 10 });
-    expect([meter.left('entries'), meter.left('records')]).toEqual([97, allowanceOf('records', 1) - 3]);
-    await loaders.pagesByParent(Pet, 'categoryId', {}, { limit: 10 })(id);
-    expect(meter.left('entries')).toBe(97);
-    meter.draw('entries', 97);
-    await expect((async () => loaders.page(Category, {}, { limit: 1 }))()).rejects.toThrow(
-      'more than 100 entries',
-    );
-  });
 
   it('hands out the entries of lists of large operations in turns', async () => {
     expect(contextOf(10).loaders.entries([1, 2])).toEqual([1, 2]);

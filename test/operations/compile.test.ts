@@ -50,6 +50,13 @@ describe('compilation', () => {
     expect(uses(yes, yes, no, no, yes, no)).toEqual([false, true, false, true, true, true]);
   });
 
+  it('forgets what was not used for the longest time beyond 10,000 fields', () => {
+    const text = (n: number) => [`{ pet(id: ${n}) { ${fields(98)} } }`] as const;
+    const others = (count: number) => Array.from({ length: count }, (_, n) => text(n + 2));
+    expect(uses(text(1), ...others(99), text(1)).at(-1)).toBe(true);
+    expect(uses(text(1), ...others(100), text(1)).at(-1)).toBe(false);
+  });
+
   it('compiles operations of up to 300 fields and no larger ones', () => {
     const text = (more: string) =>
       [

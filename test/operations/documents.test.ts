@@ -1,39 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { Documents } from '../../src/operations/documents.ts';
 import { Operations } from '../../src/operations/operations.ts';
 import { OperationRefused } from '../../src/operations/result.ts';
 import { schema } from '../../src/schema.ts';
-import { cases } from '../kit/cases.ts';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-const heap = (): number => {
-  collectGarbage();
-  return process.memoryUsage().heapUsed / 1e6;
-};
-
-/** About 60 fields under unique aliases. Fragments and a condition give each document several plans. */
-const document = (n: number): string => `query Q($deep: Boolean = true) {
-  pets(first: 5) { nodes { ...Names${n} category @include(if: $deep) { ...Category${n} } } }
-}
-fragment Names${n} on Pet { ${Array.from({ length: 40 }, (_, i) => `p${n}_${i}: id`).join(' ')} }
-fragment Category${n} on Category { ${Array.from({ length: 20 }, (_, i) => `c${n}_${i}: id`).join(' ')} }`;
-
-it('limits heap growth over hundreds of different documents', () => {
-  const operations = new Operations(schema, () => {});
-  const prepare = (n: number) => {
-    for (const deep of [true, false, true, true])
-      operations.prepare({ query: document(n), variables: { deep } });
-  };
-  for (let n = 0; n < 100; n++) prepare(n);
-  const before = heap();
-  for (let n = 100; n < cases(350, 4_000); n++) prepare(n);
-  // Without limits, a document keeps 85 kB.
-  expect(heap() - before).toBeLessThan(cases(15, 60));
-}, 120_000);
 
 describe('documents', () => {
   const refusalOf = (text: string, variables = {}) => {
