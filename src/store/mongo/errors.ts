@@ -1,12 +1,20 @@
-import { MongoError, MongoInvalidArgumentError, MongoParseError, MongoServerError } from 'mongodb';
+import {
+  MongoError,
+  MongoErrorLabel,
+  MongoInvalidArgumentError,
+  MongoParseError,
+  MongoServerError,
+} from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
 /** A concurrent write changed what this attempt had read. Nothing was written, and another attempt may succeed. */
-export class WriteConflict extends Error {
-  constructor(options?: ErrorOptions) {
-    super('Lost to a concurrent write.', options);
-  }
-}
+export const writeConflict = (cause?: unknown): MongoServerError =>
+  new MongoServerError({
+    message: 'Lost to a concurrent write.',
+    code: 112,
+    errorLabels: [MongoErrorLabel.TransientTransactionError],
+    ...(cause !== undefined && { cause }),
+  });
 
 /** Server errors that a later attempt has too: the request is wrong, or not permitted. */
 const LASTING_CODES = new Set<unknown>([
@@ -36,8 +44,7 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** Translates an error for the port: UNAVAILABLE if the database is unreachable, otherwise unchanged. */
-export const portError = (error: unknown): unknown =>
-  isUnavailable(error) || error instanceof WriteConflict ? unavailable(error) : error;
+export const portError = (error: unknown): unknown => (isUnavailable(error) ? unavailable(error) : error);
 
 const hasCode =
   (code: number) =>
@@ -63,13 +70,6 @@ export const isTimeExpired = hasCode(50);
 /** Whether the log no longer has the events after a position. */
 export const isHistoryLost = hasCode(286);
 
-const hasLabel =
-  (label: string) =>
-  (error: unknown): boolean =>
-    error instanceof MongoError && error.hasErrorLabel(label);
-
 /** Whether a transaction failed that may succeed if it is retried. */
-export const isTransient = hasLabel('TransientTransactionError');
-
-/** Whether it is unknown if a transaction was committed. */
-export const isCommitUnknown = hasLabel('UnknownTransactionCommitResult');
+export const isTransient = (error: unknown): boolean =>
+  error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);

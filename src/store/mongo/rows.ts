@@ -8,7 +8,7 @@ import { eventOf } from '../events.ts';
 import { codecOf, type DocumentCodec, type RecordDocument } from './codec.ts';
 import { type CollectionDefinition, exists, type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
-import { isTransient, WriteConflict } from './errors.ts';
+import { isTransient, writeConflict } from './errors.ts';
 import type { Ids } from './ids.ts';
 import { RecordReads } from './reads.ts';
 import type { Attempt } from './transactions.ts';
@@ -122,7 +122,7 @@ export class MongoRows extends RecordReads implements Rows {
     const { matchedCount } = await this.#attempt.send(() =>
       this.#collection.replaceOne(filter, document, this.#attempt.options),
     );
-    if (matchedCount === 0) throw new WriteConflict();
+    if (matchedCount === 0) throw writeConflict();
   }
 
   async delete(record: Stored): Promise<void> {
@@ -131,7 +131,7 @@ export class MongoRows extends RecordReads implements Rows {
       const { deletedCount } = await this.#attempt.send(() =>
         this.#collection.deleteOne(filter, this.#attempt.options),
       );
-      if (deletedCount === 0) throw new WriteConflict();
+      if (deletedCount === 0) throw writeConflict();
     };
     this.#attempt.created.delete(this.#name(record.id));
     if (holdersOf(this.#record).length === 0) return await remove();

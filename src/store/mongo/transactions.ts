@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Binary, ClientSession } from 'mongodb';
+import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import { inTurn, type Send } from './batching.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { CallOptions, Database } from './database.ts';
-import { isCommitUnknown, isDuplicateKey, isTransient, WriteConflict } from './errors.ts';
+import { isDuplicateKey, writeConflict } from './errors.ts';
 
-/** An instance that has transactions open, or had when it died. */
+/** An instance that makes transactions, or did until it died. */
 interface InstanceDocument {
   _id: string;
   /** Its last sign of life by the server's clock. */
@@ -21,7 +20,7 @@ export const sessionsCollection: CollectionDefinition = {
   indexes: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
 };
 
-/** How often an instance with open transactions gives a sign of life, in milliseconds. */
+/** How often an instance gives a sign of life, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
 /** How long after the last one it counts as dead, in milliseconds. */
 const DEAD_AFTER = 2_500;
@@ -36,28 +35,15 @@ const LOOK_INTERVAL = 500;
 function createSessions({ client, db, options }: Database) {
   const instances = db.collection<InstanceDocument>(sessionsCollection.name);
   const _id = randomUUID();
-  /** Published sessions, by id. */
-  const published = new Map<string, Binary>();
-  let [open, wasUsed] = [0, false];
+  const idle: ClientSession[] = [];
+  const published = new Set<ClientSession>();
+  let timer: NodeJS.Timeout | undefined;
 
-  const publish = () =>
-    instances.updateOne(
-      { _id },
-      { $set: { sessions: [...published.values()] }, $currentDate: { seenAt: true } },
-      { ...options, upsert: true },
-    );
-
-  async function retire(): Promise<void> {
-    if (published.size === 0) return;
-    published.clear();
-    await instances.deleteOne({ _id }, options);
-  }
-
-  const timer = setInterval(() => {
-    const isUsed = open > 0 || wasUsed;
-    wasUsed = false;
-    (isUsed ? publish() : retire()).catch(() => {});
-  }, SIGN_INTERVAL).unref();
+  const sign = () => {
+    const sessions = [...published].map(({ id }) => id!.id);
+    const update = { $set: { sessions }, $currentDate: { seenAt: true } } as const;
+    return instances.updateOne({ _id }, update, { ...options, upsert: true });
+  };
 
   async function endDead(): Promise<void> {
     const isDead = { $lt: [{ $toLong: '$seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }] };
@@ -69,44 +55,35 @@ function createSessions({ client, db, options }: Database) {
   }
 
   return {
-    /** Starts a session for a transaction, to be ended by `end`. */
-    async start(): Promise<ClientSession> {
-      const session = client.startSession();
-      open += 1;
-      wasUsed = true;
+    /** Lends a session to work that may have to wait for what a dead instance has locked. */
+    async lend<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
+      const session = idle.pop() ?? client.startSession({ causalConsistency: false });
+      // Without the command the server ends them itself, after a minute.
+      const looking = setInterval(() => void endDead().catch(() => {}), LOOK_INTERVAL);
       try {
-        const { id } = session.id!;
-        const name = id.toString('hex');
-        if (!published.has(name)) {
-          published.set(name, id);
-          await publish();
-        }
-        return session;
-      } catch (error) {
-        await this.end(session);
-        throw error;
+        return await work(session);
+      } finally {
+        clearInterval(looking);
+        idle.push(session);
       }
     },
 
-    async end(session: ClientSession): Promise<void> {
-      open -= 1;
-      await session.endSession();
-    },
-
-    /** Does work that may have to wait for what a dead instance has locked. */
-    async whileEndingDead<T>(work: () => Promise<T>): Promise<T> {
-      // Without the privilege the server ends them itself, after a minute.
-      const looking = setInterval(() => void endDead().catch(() => {}), LOOK_INTERVAL);
+    /** Publishes a session before a transaction of it begins. */
+    async publish(session: ClientSession): Promise<void> {
+      if (published.has(session)) return;
+      published.add(session);
       try {
-        return await work();
-      } finally {
-        clearInterval(looking);
+        await sign();
+        timer ??= setInterval(() => void sign().catch(() => {}), SIGN_INTERVAL).unref();
+      } catch (error) {
+        published.delete(session);
+        throw error;
       }
     },
 
     async close(): Promise<void> {
       clearInterval(timer);
-      await retire().catch(() => {});
+      if (timer) await instances.deleteOne({ _id }, options).catch(() => {});
     },
   };
 }
@@ -131,87 +108,64 @@ export interface Attempt extends Access {
   readonly created: Set<string>;
 }
 
-const FIRST_PAUSE = 2;
-const MAX_PAUSE = 100;
-
 export type Transactions = ReturnType<typeof createTransactions>;
 
 /** Runs work atomically, and again while it loses to concurrent writes, until the call times out. */
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
+  const settings: TransactionOptions = {
+    readConcern: { level: 'snapshot' },
+    writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
+    readPreference: 'primary',
+    maxCommitTimeMS: timeoutMs,
+  };
 
-  async function attemptTo<T>(work: (attempt: Attempt) => Promise<T>, began: number): Promise<T> {
-    let session: ClientSession | undefined;
+  async function attemptTo<T>(
+    work: (attempt: Attempt) => Promise<T>,
+    session: ClientSession,
+    elapsed: number,
+  ): Promise<T> {
     const attempt = {
-      options,
+      options: options as CallOptions,
       send: ((command) => command()) as Send,
-      elapsed: performance.now() - began,
+      elapsed,
       created: new Set<string>(),
       async begin() {
-        if (session) return;
-        session = await sessions.start();
-        session.startTransaction({
-          readConcern: { level: 'snapshot' },
-          writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
-          readPreference: 'primary',
-          maxCommitTimeMS: timeoutMs,
-        });
+        if (attempt.options.session) return;
+        await sessions.publish(session);
         attempt.options = { ...options, session };
         // MongoDB runs one command of a transaction at a time.
         attempt.send = inTurn();
       },
     };
     try {
-      const result = await work(attempt);
-      if (session) await commit(session, began);
-      return result;
+      return await work(attempt);
     } catch (error) {
-      // Reads may be left behind that were not awaited.
-      await attempt.send(async () => {
-        if (session?.inTransaction()) await session.abortTransaction().catch(() => {});
-      });
-      throw error;
+      // Another attempt finds what was there first.
+      throw isDuplicateKey(error) ? writeConflict(error) : error;
     } finally {
-      if (session) await sessions.end(session);
+      // Reads may be left behind that were not awaited.
+      await attempt.send(async () => {});
     }
   }
 
-  async function commit(session: ClientSession, began: number): Promise<void> {
-    if (performance.now() - began > timeoutMs) throw unavailable();
-    for (;;) {
-      try {
-        return await session.commitTransaction();
-      } catch (error) {
-        if (!isCommitUnknown(error) || performance.now() - began > timeoutMs) throw error;
-      }
-    }
-  }
-
-  async function retried<T>(work: (attempt: Attempt) => Promise<T>): Promise<T> {
+  const run = <T>(work: (attempt: Attempt) => Promise<T>): Promise<T> => {
     const began = performance.now();
-    for (let lost = 0; ; lost += 1) {
-      try {
-        return await attemptTo(work, began);
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-        const pause = Math.random() * Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** lost);
-        if (performance.now() - began + pause > timeoutMs) throw unavailable(error);
-        await sleep(pause);
-      }
-    }
-  }
-
-  const run = <T>(work: (attempt: Attempt) => Promise<T>): Promise<T> =>
-    sessions.whileEndingDead(() => retried(work));
-
-  return {
-    run,
-
-    close: (): Promise<void> => sessions.close(),
+    const elapsed = (): number => {
+      const time = performance.now() - began;
+      // Nothing is begun or committed once the caller has been told that it failed.
+      if (time > timeoutMs) throw unavailable();
+      return time;
+    };
+    const attempt = async (session: ClientSession) => {
+      const result = await attemptTo(work, session, elapsed());
+      elapsed();
+      return result;
+    };
+    return sessions.lend((session) => session.withTransaction(() => attempt(session), settings));
   };
+
+  return { run, close: sessions.close };
 }
 
-/** Whether work has lost to a concurrent write and nothing of it was written. */
-const isConflict = (error: unknown): boolean =>
-  error instanceof WriteConflict || isDuplicateKey(error) || (isTransient(error) && !isCommitUnknown(error));

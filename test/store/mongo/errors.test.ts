@@ -8,7 +8,7 @@ import {
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { notFound } from '../../../src/foundation/errors.ts';
-import { isDuplicateKey, portError, WriteConflict } from '../../../src/store/mongo/errors.ts';
+import { isDuplicateKey, portError, writeConflict } from '../../../src/store/mongo/errors.ts';
 
 const serverError = (code: number, errorLabels: string[] = []) =>
   new MongoServerError({ message: 'no', code, errorLabels });
@@ -33,7 +33,7 @@ describe('portError', () => {
       'a write concern error',
       new MongoWriteConcernError({ ok: 1, writeConcernError: { code: 64, errmsg: 'late' } }),
     ],
-    ['a lost write conflict', new WriteConflict()],
+    ['a lost write conflict', writeConflict()],
   ])('turns into UNAVAILABLE with its cause: %s', (_, error) => {
     expect(portError(error)).toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1, cause: error });
   });
