@@ -12,6 +12,8 @@ export interface MongoOptions {
   timeoutMs?: number;
   /** Connections to keep open, unless the connection string says otherwise. */
   minPoolSize?: number;
+  /** Whether the database is to be filled by an import, which may be unfinished. */
+  isImport?: boolean;
 }
 
 /** Options for every driver call. */

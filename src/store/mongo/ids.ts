@@ -37,24 +37,14 @@ export type Ids = ReturnType<typeof createIds>;
 export function createIds({ db, options, timeoutMs }: Database) {
   const counters = db.collection<CounterDocument>(countersCollection.name);
 
-  /** @returns the last id of a block; null if too few are left */
-  async function take(_id: string, size: bigint): Promise<Key | null> {
+  const assign = gather<void, Key | null>(async (_id, callers) => {
+    const size = BigInt(callers.length);
     const counter = await counters.findOneAndUpdate(
       { _id, value: { $lte: MAX_INT64 - size } },
       { $inc: { value: size } },
-      { ...options, returnDocument: 'after', projection: { value: 1 } },
+      { ...options, returnDocument: 'after' },
     );
-    return counter?.value ?? null;
-  }
-
-  const assign = gather<void, Key | null>(async (name, callers) => {
-    const size = BigInt(callers.length);
-    const last = await take(name, size);
-    if (last !== null) return callers.map((_, i) => last - size + BigInt(i + 1));
-    // Near the end of the sequence there may be too few ids for all of them.
-    const ids: (Key | null)[] = [];
-    for (const _ of callers) ids.push(await take(name, 1n));
-    return ids;
+    return callers.map((_, i) => counter && counter.value - size + BigInt(i + 1));
   }, timeoutMs);
 
   /** The last of the consecutive ids in use that start with this one; undefined if this one is free. */

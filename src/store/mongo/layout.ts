@@ -1,4 +1,4 @@
-import type { AnyBulkWriteOperation, CreateIndexesOptions, Document } from 'mongodb';
+import type { AnyBulkWriteOperation, CreateIndexesOptions, Db, Document } from 'mongodb';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { codecOf, collectionOf, foldedFieldsOf, type RecordDocument } from './codec.ts';
@@ -24,12 +24,14 @@ interface LayoutDocument {
   filled?: Record<string, string[]>;
 }
 
+export const UNFINISHED = { _id: 'unfinished' } as const;
+
 /** Has a document while an import is unfinished. */
-export const importsOf = ({ db }: Database) => db.collection<{ _id: 'unfinished' }>('imports');
+export const importsOf = (db: Db) => db.collection<{ _id: 'unfinished' }>('imports');
 
 /** @throws Error if the database has an unfinished import */
-export async function refuseUnfinishedImport(database: Database): Promise<void> {
-  if (await importsOf(database).findOne({ _id: 'unfinished' }, database.options))
+export async function refuseUnfinishedImport({ db, options }: Database): Promise<void> {
+  if (await importsOf(db).findOne(UNFINISHED, options))
     throw new Error('It has an unfinished import. Begin it again: petstore data import DIR.');
 }
 

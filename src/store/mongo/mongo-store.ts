@@ -33,7 +33,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   const { records } = settings;
   const database: Database = connectTo(settings, async (hello) => {
     await prepareLayout(database, records, hello);
-    await refuseUnfinishedImport(database);
+    if (!settings.isImport) await refuseUnfinishedImport(database);
     await prepareIds(database, records);
   });
   try {

@@ -168,4 +168,3 @@ export function createTransactions(database: Database) {
 
   return { run, close: sessions.close };
 }
-

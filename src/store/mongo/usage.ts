@@ -1,4 +1,3 @@
-import type { Filter } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import type { Charge, ChargeResult, LimiterStore, UsageState } from '../store.ts';
 import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
@@ -75,36 +74,29 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
     const deadline = performance.now() + timeoutMs;
     do {
       const document = await usage.findOne({ _id: id }, options);
-      const before = document ? toUsage(document) : undefined;
-      let state = before ?? initialUsage();
+      const before = document ? toUsage(document) : initialUsage();
+      let state = before;
       const results = charges.map((charge) => {
         const result = chargeUsage(state, charge);
         state = result.usage;
         return result;
       });
-      if (await write(id, before, state, charges)) return results;
+      if (state === before) return results;
+      const next = { ...state, forgetAt: forgottenAt(state, charges.at(-1)!.now) };
+      if (await write(id, document && before, next)) return results;
     } while (performance.now() < deadline);
     throw unavailable(new Error(`The usage of ${id} changes too fast.`));
   }
 
   /** @returns false if the state is not the one before any more */
   async function write(
-    id: string,
-    before: UsageState | undefined,
-    after: UsageState,
-    charges: readonly Charge[],
+    _id: string,
+    before: UsageState | null,
+    next: Omit<UsageDocument, '_id'>,
   ): Promise<boolean> {
-    const forgetAt = forgottenAt(after, charges.at(-1)!.now);
-    if (before) {
-      const changes = changesOf(before, after);
-      if (Object.keys(changes).length === 0) return true;
-      const unchanged: Filter<UsageDocument> = { _id: id, ...before };
-      const update = { $set: changes, $max: { forgetAt } };
-      return (await usage.updateOne(unchanged, update, options)).matchedCount > 0;
-    }
-    if (!charges.some(({ cost }) => cost > 0)) return true;
+    if (before) return (await usage.replaceOne({ _id, ...before }, next, options)).matchedCount > 0;
     try {
-      await usage.insertOne({ _id: id, ...after, forgetAt }, options);
+      await usage.insertOne({ _id, ...next }, options);
       return true;
     } catch (error) {
       if (isDuplicateKey(error)) return false;
@@ -135,11 +127,3 @@ function forgottenAt({ dayStart, refusedUntil, bannedUntil }: UsageState, now: n
 
 /** The state in a usage document. */
 export const toUsage = ({ _id, forgetAt, ...state }: UsageDocument): UsageState => plain(state) as UsageState;
-
-/** The fields to set to get from one state to the other. */
-function changesOf(before: UsageState, after: UsageState): Partial<UsageState> {
-  const names = Object.keys(before) as (keyof UsageState)[];
-  const differs = (name: keyof UsageState) =>
-    name === 'strikes' ? before.strikes.join() !== after.strikes.join() : before[name] !== after[name];
-  return Object.fromEntries(names.filter(differs).map((name) => [name, after[name]]));
-}
