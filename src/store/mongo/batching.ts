@@ -1,9 +1,6 @@
 import DataLoader from 'dataloader';
 import { unavailable } from '../../foundation/errors.ts';
 
-/** How long to wait for a command, in milliseconds. */
-const DEFAULT_TIMEOUT = 10_000;
-
 /** A call that waits for its result. */
 interface Call<A, R> {
   one: A;
@@ -37,7 +34,7 @@ export function batch<A, R>(
  */
 export function gather<A, R>(
   run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
-  timeoutMs = DEFAULT_TIMEOUT,
+  timeoutMs: number,
 ): (name: string, one: A) => Promise<R> {
   const waiting = new Map<string, Call<A, R>[]>();
 

@@ -6,7 +6,7 @@ import { tooManyToCount } from '../conflicts.ts';
 import type { Lists, Reads, Stored, Values } from '../engine.ts';
 import { indexFor } from '../indexes.ts';
 import type { Page, PageRequest } from '../table.ts';
-import { batch, inTurn, type Send } from './batching.ts';
+import { batch } from './batching.ts';
 import { codecOf, type DocumentCodec, indexKey, type RecordDocument } from './codec.ts';
 import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
@@ -18,8 +18,6 @@ import type { Access } from './transactions.ts';
 const COUNT_TIMEOUT = 1_000;
 /** Records that a count may be of. */
 const MAX_COUNTED = 400_000;
-/** Maximum ids per command. */
-const MAX_IDS = 1_000;
 
 /** Reads of the records of one kind. Each is one command that is answered from an index. */
 export class RecordReads implements Reads {
@@ -32,7 +30,6 @@ export class RecordReads implements Reads {
     const records = await this.#recordsOf([...new Set(all.flat())]);
     return all.map(() => records);
   });
-  readonly #turns = new WeakMap<Meter, Send>();
 
   /** @param access the transaction to read in; by default, each read is on its own */
   constructor(
@@ -70,14 +67,12 @@ export class RecordReads implements Reads {
    */
   readonly counts = async ({ filter, below }: Lists, meter?: Meter): Promise<number[]> => {
     const conditions = this.#conditionsOf(filter);
-    return await this.#turnOf(meter)(async () => {
-      const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
-      const counted = await this.#count(conditions, below, most + 1);
-      const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
-      if (examined > MAX_COUNTED) throw tooManyToCount();
-      meter?.draw('counted', examined);
-      return (below?.parents ?? [true]).map((group) => counted.get(String(group)) ?? 0);
-    });
+    const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
+    const counted = await this.#count(conditions, below, most + 1);
+    const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
+    if (examined > MAX_COUNTED) throw tooManyToCount();
+    meter?.draw('counted', examined);
+    return (below?.parents ?? [true]).map((group) => counted.get(String(group)) ?? 0);
   };
 
   #conditionsOf(filter: Values): ListConditions {
@@ -94,15 +89,11 @@ export class RecordReads implements Reads {
 
   async #recordsOf(ids: readonly Id[]): Promise<ReadonlyMap<Id, Stored>> {
     const { projection, toRecord } = this.#codec;
-    const records = new Map<Id, Stored>();
-    for (let i = 0; i < ids.length; i += MAX_IDS) {
-      const keys = ids.slice(i, i + MAX_IDS).map(toKey);
-      const _id = keys.length === 1 ? keys[0]! : { $in: keys };
-      const options = { ...this.#access.options, projection, batchSize: keys.length + 1 };
-      const documents = await this.#access.send(() => this.#collection.find({ _id }, options).toArray());
-      for (const document of documents) records.set(toId(document._id), toRecord(document));
-    }
-    return records;
+    const keys = ids.map(toKey);
+    const _id = keys.length === 1 ? keys[0]! : { $in: keys };
+    const options = { ...this.#access.options, projection, batchSize: keys.length + 1 };
+    const documents = await this.#access.send(() => this.#collection.find({ _id }, options).toArray());
+    return new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
   }
 
   #readPage(conditions: ListConditions, request: PageRequest): Promise<Page<Stored>> {
@@ -149,14 +140,6 @@ export class RecordReads implements Reads {
     };
     const byId = new Map(await Promise.all(wanted.map(async (id) => [id, await pageOf(id)] as const)));
     return ids.map((id) => byId.get(id)!);
-  }
-
-  /** Counts for one request one after the other, so that each is bounded by what those before it have left. */
-  #turnOf(meter: Meter | undefined): Send {
-    if (!meter) return (count) => count();
-    const turn = this.#turns.get(meter) ?? inTurn();
-    this.#turns.set(meter, turn);
-    return turn;
   }
 
   /** How many there are, by parent if there are any. */

@@ -6,7 +6,7 @@ import { beingReferred } from '../conflicts.ts';
 import type { Rows, Stored, Values } from '../engine.ts';
 import { eventOf } from '../events.ts';
 import { codecOf, type DocumentCodec, type RecordDocument } from './codec.ts';
-import { type CollectionDefinition, exists, type Key, toId, toKey } from './collection.ts';
+import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTransient, writeConflict } from './errors.ts';
 import type { Ids } from './ids.ts';
@@ -96,14 +96,14 @@ export class MongoRows extends RecordReads implements Rows {
 
   async exists(values: Values, except?: Id): Promise<boolean> {
     const filter = { ...this.#codec.stored(values), ...(except && { _id: { $ne: toKey(except) } }) };
-    return await this.#attempt.send(() => exists(this.#collection, filter as never, this.#attempt.options));
+    const options = { ...this.#attempt.options, projection: { _id: 1 } } as const;
+    return (await this.#attempt.send(() => this.#collection.findOne(filter as never, options))) !== null;
   }
 
   /** Who locks it alone deletes it next ({@link delete}), which conflicts with all others from the begin on. */
   async lock(id: Id, how: 'shared' | 'alone' = 'shared'): Promise<boolean> {
     await this.#attempt.begin();
     if (how === 'alone') return true;
-    if (this.#attempt.created.has(this.#name(id))) return true;
     return await this.#locks.share(this.#record.plural, toKey(id), this.#attempt);
   }
 
@@ -113,7 +113,6 @@ export class MongoRows extends RecordReads implements Rows {
     const { type } = eventOf(this.#record, undefined, record);
     const document = this.#codec.toDocument(record, type) as OptionalUnlessRequiredId<RecordDocument>;
     await this.#attempt.send(() => this.#collection.insertOne(document, this.#attempt.options));
-    this.#attempt.created.add(this.#name(record.id));
   }
 
   async replace(before: Stored, after: Stored): Promise<void> {
@@ -133,7 +132,6 @@ export class MongoRows extends RecordReads implements Rows {
       );
       if (deletedCount === 0) throw writeConflict();
     };
-    this.#attempt.created.delete(this.#name(record.id));
     if (holdersOf(this.#record).length === 0) return await remove();
     try {
       await this.#locks.remove(this.#record.plural, toKey(record.id), this.#attempt);
@@ -143,6 +141,4 @@ export class MongoRows extends RecordReads implements Rows {
       throw isHeldUp ? beingReferred(this.#record, record.id) : error;
     }
   }
-
-  #name = (id: Id): string => `${this.#record.plural}/${id}`;
 }

@@ -104,11 +104,7 @@ export interface Attempt extends Access {
    * its document needs none.
    */
   begin(): Promise<void>;
-  /** Keys of records that it has created (`pets/7`), which nobody else can see. */
-  readonly created: Set<string>;
 }
-
-export type Transactions = ReturnType<typeof createTransactions>;
 
 /** Runs work atomically, and again while it loses to concurrent writes, until the call times out. */
 export function createTransactions(database: Database) {
@@ -130,7 +126,6 @@ export function createTransactions(database: Database) {
       options: options as CallOptions,
       send: ((command) => command()) as Send,
       elapsed,
-      created: new Set<string>(),
       async begin() {
         if (attempt.options.session) return;
         await sessions.publish(session);

@@ -2,7 +2,7 @@ import { unavailable } from '../../foundation/errors.ts';
 import type { Charge, ChargeResult, LimiterStore, UsageState } from '../store.ts';
 import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
 import { gather } from './batching.ts';
-import { type CollectionDefinition, plain } from './collection.ts';
+import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
 
@@ -125,5 +125,9 @@ function forgottenAt({ dayStart, refusedUntil, bannedUntil }: UsageState, now: n
   return new Date(Math.ceil((counts + RETENTION) / DAY) * DAY);
 }
 
-/** The state in a usage document. */
-export const toUsage = ({ _id, forgetAt, ...state }: UsageDocument): UsageState => plain(state) as UsageState;
+/** The state in a usage document, whose counts are int64 once they are large. */
+export const toUsage = ({ _id, forgetAt, minuteUsed, dayUsed, ...state }: UsageDocument): UsageState => ({
+  ...state,
+  minuteUsed: Number(minuteUsed),
+  dayUsed: Number(dayUsed),
+});
