@@ -38,6 +38,7 @@ function createSessions({ client, db, options }: Database) {
   const idle: ClientSession[] = [];
   const published = new Set<ClientSession>();
   let timer: NodeJS.Timeout | undefined;
+  let lookedAt = 0;
 
   const sign = () => {
     const sessions = [...published].map(({ id }) => id!.id);
@@ -46,6 +47,9 @@ function createSessions({ client, db, options }: Database) {
   };
 
   async function endDead(): Promise<void> {
+    // Once for all that wait.
+    if (performance.now() < lookedAt + LOOK_INTERVAL / 2) return;
+    lookedAt = performance.now();
     const isDead = { $lt: [{ $toLong: '$seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }] };
     const dead = await instances.find({ _id: { $ne: _id }, $expr: isDead }, options).toArray();
     if (dead.length === 0) return;
