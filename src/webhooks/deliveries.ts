@@ -97,11 +97,12 @@ export class Deliveries implements Receivers {
     const [sent] = await this.#attempt(webhook, { id, body });
     const attempt = { ...sent, time };
     const { webhookWrites } = this.services.store;
-    // Whoever delivers it reads it again.
     await webhookWrites.changeWebhook(webhook.apiKeyId, webhook.id, ({ settings, progress }) => ({
       settings,
       progress: { ...progress, attempts: listed([attempt], progress.attempts) },
     }));
+    // Who delivers it could not save how its next attempt ends, and would make that again at once.
+    this.changed(webhook.id);
     return attempt;
   }
 

@@ -276,6 +276,19 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     expect(failing.received[1]!.headers['webhook-id']).toBe(failing.received[0]!.headers['webhook-id']);
   });
 
+  it('waits after a failure that follows a test, too', async () => {
+    const receiver = await webhooks.receiver();
+    const { id } = (await webhooks.create(receiver.url)).json;
+    await webhooks.write('A');
+    await receiver.until(1);
+    await webhooks.send(`POST /webhooks/${id}/test`);
+    receiver.answer = (_request, response) => response.writeHead(503, { 'retry-after': '60' }).end();
+    await webhooks.write('B');
+    await webhooks.until(id, ({ failing }) => failing !== undefined);
+    const types = receiver.received.map(({ event }) => event.type);
+    expect(types).toEqual(['category.created', 'webhook.test', 'category.created']);
+  });
+
   it('is disabled at once by 410, and after 72 hours of failures', async () => {
     const [gone, failing] = [await webhooks.receiver(), await webhooks.receiver()];
     gone.answer = (_request, response) => response.writeHead(410).end();
