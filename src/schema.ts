@@ -25,7 +25,6 @@ import { IdScalar } from './kit/arguments.ts';
 import { builder } from './kit/builder.ts';
 import { Connection } from './kit/connection.ts';
 import type { Context } from './kit/context.ts';
-import { inputRulesOf, parsedInput } from './kit/input-rules.ts';
 import { withScopes } from './kit/scopes.ts';
 
 /** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
@@ -57,13 +56,7 @@ function withIdScalar<T extends GraphQLType>(type: T): T {
 }
 
 function adaptResolver(type: string, field: GraphQLField<unknown, Context>): void {
-  const { name, args, resolve = defaultFieldResolver } = field;
-  const input = args.find((argument) => inputRulesOf(argument.type));
-  if (input) {
-    const rules = inputRulesOf(input.type)!;
-    field.resolve = (source, given, ...rest) =>
-      resolve(source, { ...given, [input.name]: parsedInput(rules, given[input.name]) }, ...rest);
-  }
+  const { name, resolve = defaultFieldResolver } = field;
   // Compiled code awaits the results of resolvers but not properties.
   if (type === 'PageInfo')
     field.resolve = (source, args, context, info) => defaultFieldResolver(source, args, context, info);

@@ -1,10 +1,14 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
+import ValidationPlugin from '@pothos/plugin-validation';
 import { GraphQLScalarType } from 'graphql';
+import type { z } from 'zod';
+import { validationFailed } from '../foundation/errors.ts';
 import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { issuesOf } from '../foundation/validation.ts';
 import { IdScalar, textScalar, withRule } from './arguments.ts';
 import { connectionRule } from './connection.ts';
 import type { Context } from './context.ts';
@@ -48,7 +52,8 @@ const CURSOR = { maxLength: 19 };
 
 /**
  * The Pothos builder to which every domain adds its types. Importing it has no side effects and reads no
- * environment.
+ * environment. Inputs are checked with their domain's rules by the validation plugin (`checkedBy`), and failures become
+ * VALIDATION_FAILED.
  */
 export const builder = new SchemaBuilder<{
   Context: Context;
@@ -64,7 +69,7 @@ export const builder = new SchemaBuilder<{
   DefaultNodeNullability: false;
 }>({
   defaultFieldNullability: false,
-  plugins: [RelayPlugin],
+  plugins: [RelayPlugin, ValidationPlugin],
   relay: {
     nodeQueryOptions: false,
     nodesQueryOptions: false,
@@ -91,6 +96,17 @@ export const builder = new SchemaBuilder<{
     afterArgOptions: { description: 'Only items after this cursor.' },
     beforeArgOptions: { description: 'Only items before this cursor.' },
   },
+  validation: {
+    // All rules are those of zod.
+    validationError: ({ issues }) =>
+      validationFailed(issuesOf(issues as z.core.$ZodIssue[]).map(withoutArgument)),
+  },
+});
+
+/** Drops the argument name, so that REST and GraphQL report the same path. */
+const withoutArgument = (issue: { path: string; message: string }) => ({
+  ...issue,
+  path: issue.path.replace(/^input\./, ''),
 });
 
 builder.addScalarType('ID', IdScalar);

@@ -1,6 +1,7 @@
+import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
-import { type Issue, unknownNames, validationFailed } from '../foundation/errors.ts';
+import { type Issue, unknownNames } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
 /** What inputs were parsed to before their operation runs. */
@@ -38,18 +39,21 @@ export function rememberParsed<T extends object>(data: T): T {
   return data;
 }
 
-/** What the rules make of an input, unless it is that already. @throws VALIDATION_FAILED if it breaks one */
-export function parsedInput(rules: z.ZodObject, input: object): object {
-  if (isParsed(input)) return input;
-  const issues: Issue[] = [];
-  const data = parseInput(rules, input, issues);
-  if (!data) throw validationFailed(issues);
-  return data;
-}
-
 /**
- * The rules that an input type declares in its extensions. They are checked before anything runs, and resolvers are
- * given what they make of a value.
+ * Options of an input type whose values must satisfy these rules, which is checked before anything runs. The validation
+ * plugin gives resolvers what the rules make of a value, and parses it unless it was parsed before.
  */
+export const checkedBy = (rules: z.ZodObject) => ({
+  extensions: { rules },
+  validate: {
+    '~standard': {
+      ...(rules['~standard'] as StandardSchemaV1<object>['~standard']),
+      validate: (input: unknown) =>
+        isParsed(input as object) ? { value: input as object } : rules['~standard'].validate(input),
+    },
+  } as StandardSchemaV1<object>,
+});
+
+/** The rules of an input type that are checked before anything runs; undefined if it has none. */
 export const inputRulesOf = (type: GraphQLInputType): z.ZodObject | undefined =>
   getNamedType(type).extensions.rules as z.ZodObject | undefined;

@@ -25,6 +25,7 @@ import { builder } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { type Domain, deletionDescription, type SampleOf, uniquenessDescription } from './domain.ts';
+import { checkedBy } from './input-rules.ts';
 import { type ConnectionArguments, finder, findersOf, sortArgument, sortEnum } from './list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from './node.ts';
 import { unchanged, write } from './write.ts';
@@ -233,7 +234,7 @@ export function inputsOf({ kind, type, choosesId, fields, changeable = fields }:
     });
   const created = builder.inputType(`New${type}`, {
     description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
-    extensions: { rules: newRules(fields, graphqlDialect, choosesId) },
+    ...checkedBy(newRules(fields, graphqlDialect, choosesId)),
     fields: (t) => ({
       ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
       ...mapped(fields, given(t)),
@@ -241,7 +242,7 @@ export function inputsOf({ kind, type, choosesId, fields, changeable = fields }:
   });
   const changes = builder.inputType(`${type}Patch`, {
     description: `Changes to ${indefinite(kind)}. Omitted fields stay as they are${presences.includes('optional') ? '; null removes a value' : ''}.`,
-    extensions: { rules: patchRules(changeable, graphqlDialect) },
+    ...checkedBy(patchRules(changeable, graphqlDialect)),
     fields: (t) => mapped(changeable, changed(t)),
   });
   return { created, changes };

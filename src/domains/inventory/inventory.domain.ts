@@ -2,6 +2,7 @@ import { ownId } from '../../foundation/fields.ts';
 import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
 import { builder } from '../../kit/builder.ts';
 import type { Domain } from '../../kit/domain.ts';
+import { checkedBy } from '../../kit/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
 import { addLists, enumOf, exposed } from '../../kit/record-domain.ts';
 import { unchanged, write } from '../../kit/write.ts';
@@ -36,7 +37,7 @@ const rules = inputObject({ quantity: quantity.rule(graphqlDialect) });
 
 const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
   description: 'A new stock count.',
-  extensions: { rules: rules.partial() },
+  ...checkedBy(rules.partial()),
   fields: (t) => ({
     quantity: t.int({ description: `The new stock count, ${quantity.limits}.` }),
   }),
