@@ -16,13 +16,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'lines of a child type': 70,
   'files of a transport': 3,
   'imports up or sideways': 0,
-  'files of src': 250,
-  'lines of src': 28_000,
-  'lines of test': 29_000,
-  'files of GET /pets/{id}': 39,
+  'files of src': 243,
+  'lines of src': 27_000,
+  'lines of test': 26_900,
+  'files of GET /pets/{id}': 37,
   'files of POST /pets': 52,
-  'files of a nested query': 55,
-  'files of a page of events': 46,
+  'files of a nested query': 51,
+  'files of a page of events': 43,
 };
 
 /** From the ground up. Folders on one floor may import each other; files in none, such as `serve.ts`, import anything. */
