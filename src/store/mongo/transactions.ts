@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
-import { inTurn, type Send } from './batching.ts';
+import { inTurn, type Send, within } from './batching.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, writeConflict } from './errors.ts';
@@ -26,6 +26,8 @@ const SIGN_INTERVAL = 1_000;
 const DEAD_AFTER = 2_500;
 /** How long a write waits before it looks for dead instances, and between two looks, in milliseconds. */
 const LOOK_INTERVAL = 500;
+/** How long an instance that ends tries to say so, in milliseconds. */
+const CLOSE_TIMEOUT = 500;
 
 /**
  * The sessions of transactions. The server keeps a transaction of an instance that dies open, with all that it has
@@ -87,7 +89,8 @@ function createSessions({ client, db, options }: Database) {
 
     async close(): Promise<void> {
       clearInterval(timer);
-      if (timer) await instances.deleteOne({ _id }, options).catch(() => {});
+      // Others learn by its age that this instance is gone: an unreachable database must not delay the exit.
+      if (timer) await within(CLOSE_TIMEOUT, instances.deleteOne({ _id }, options)).catch(() => {});
     },
   };
 }
