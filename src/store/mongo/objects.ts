@@ -46,6 +46,8 @@ export function objectsOf<T>(
 
     async put(objects) {
       if (objects.length === 0) return;
+      // All or none: a single one needs no transaction.
+      if (objects.length > 1) await attempt.begin?.();
       const writes = objects.map((object) => {
         const time = expiresAt?.(object);
         const replacement = {
@@ -59,6 +61,7 @@ export function objectsOf<T>(
     },
 
     async delete(keys) {
+      if (keys.length > 1) await attempt.begin?.();
       await attempt.send(() => documents.deleteMany({ _id: { $in: keys } }, attempt.options));
     },
   };
