@@ -170,10 +170,7 @@ export class NamedDocuments {
     return document?.text === text ? document : null;
   }
 
-  async #lookUp(
-    key: string,
-    read: () => TrustedDocument | null | Promise<TrustedDocument | null>,
-  ): Promise<TrustedDocument | null> {
+  async #lookUp(key: string, read: () => Promise<TrustedDocument | null>): Promise<TrustedDocument | null> {
     const now = this.#clock.monotonic();
     const known = this.#cache.get(key);
     if (known && now < known.until) return known.document;

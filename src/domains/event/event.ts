@@ -10,7 +10,7 @@ import type { EventType, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 
 /** The description of each event type. */
-export const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = Object.assign(
+const EVENT_DESCRIPTIONS: Readonly<Record<EventType, string>> = Object.assign(
   {},
   ...DOMAINS.map(({ events }) => events),
 );

@@ -6,7 +6,7 @@ import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { isDuplicateKey } from './errors.ts';
 
-export interface UsageDocument extends UsageState {
+interface UsageDocument extends UsageState {
   _id: string;
   /** When nothing in the document matters any more. */
   forgetAt: Date;
@@ -126,7 +126,7 @@ function forgottenAt({ dayStart, refusedUntil, bannedUntil }: UsageState, now: n
 }
 
 /** The state in a usage document, whose counts are int64 once they are large. */
-export const toUsage = ({ _id, forgetAt, minuteUsed, dayUsed, ...state }: UsageDocument): UsageState => ({
+const toUsage = ({ _id, forgetAt, minuteUsed, dayUsed, ...state }: UsageDocument): UsageState => ({
   ...state,
   minuteUsed: Number(minuteUsed),
   dayUsed: Number(dayUsed),

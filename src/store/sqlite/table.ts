@@ -22,7 +22,7 @@ const jsonOf = ({ name, declaration }: Column): string =>
   declaration.kind === 'id' ? `cast(${name} as text)` : name;
 
 /** What the tables of a data file share. */
-export interface TableContext {
+interface TableContext {
   db: SqliteConnection;
   writer: Writer;
   /** Logs a change, in the transaction that makes it. */
