@@ -298,7 +298,8 @@ export async function expectSkipLink({ page }: Tab): Promise<void> {
   await page.keyboard.press('Tab');
   expect(await page.evaluate(() => document.activeElement?.className)).toBe('skip');
   await page.keyboard.press('Enter');
-  expect(new URL(page.url()).hash).toBe('#main');
+  // Playwright is told of it a moment later.
+  await expect.poll(() => new URL(page.url()).hash).toBe('#main');
   expect(await page.locator('#main').count()).toBe(1);
 }
 

@@ -133,9 +133,23 @@ withBrowser('GraphiQL', (kit) => {
     await openPanel('Documentation Explorer');
     await page.locator('.graphiql-doc-explorer-content').getByText('Query', { exact: true }).click();
     await tab.see('Root type of all queries.', '.graphiql-doc-explorer-content');
-    await tab.write('{ ');
-    await page.keyboard.type('inventoryI');
-    await tab.see('inventoryItem', '.suggest-widget .monaco-list-row');
+    // What is typed before the editor's worker has the schema is not completed later.
+    const completed = page.locator('.suggest-widget .monaco-list-row').filter({ hasText: 'inventoryItem' });
+    const typeName = async () => {
+      await tab.write('{ ');
+      await page.keyboard.type('inventoryI');
+      return completed.first().waitFor({ timeout: 2_000 });
+    };
+    await expect
+      .poll(
+        () =>
+          typeName().then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 15_000 },
+      )
+      .toBe(true);
     await page.keyboard.press('Escape');
     await tab.write('query { pets { nodes { id } } }');
     await openPanel('Build');
