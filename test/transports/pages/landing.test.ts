@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { expectAccessible, expectSkipLink, withBrowser } from '../../kit/browser.ts';
+import { expectAccessible, expectSkipLink, REFUSED, withBrowser } from '../../kit/browser.ts';
 
 withBrowser('the landing page', (kit) => {
   it('is accessible, and plays the sample answer until a key is entered', async () => {
@@ -50,6 +50,31 @@ withBrowser('the landing page', (kit) => {
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.leave('landing-tried');
   }, 90_000);
+});
+
+withBrowser('the header', (kit) => {
+  it('checks the budget every 3 seconds, but a refused key only once', async () => {
+    const tab = await kit.open('/');
+    const { page } = tab;
+    await page.clock.install();
+    await page.reload();
+    let checks = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith('/graphql/cost')) checks++;
+    });
+    await tab.useKey(`petstore_${'x'.repeat(43)}`);
+    await tab.see(/API key/, '#key-status[data-kind=refused]');
+    const before = checks;
+    await page.clock.runFor(30_000);
+    expect(checks).toBe(before);
+    await tab.useKey(await kit.gateway.newKey('pro'));
+    await tab.see('Pro: 300 of 300', '#key-status');
+    const accepted = checks;
+    await page.clock.runFor(7_000);
+    // Time also passes by itself.
+    await expect.poll(() => checks).toBeGreaterThanOrEqual(accepted + 2);
+    await tab.leave('header', REFUSED);
+  }, 60_000);
 });
 
 withBrowser('the guides', (kit) => {

@@ -35,9 +35,11 @@ export function initHeader(): void {
   for (const type of ['change', 'paste']) input.addEventListener(type, () => setTimeout(use));
   apiKey.subscribe(show);
   setInterval(show, 1_000);
-  // Others may use the key meanwhile, and subscriptions do. Checking is free.
+  // Others may use the key meanwhile, and subscriptions do. Checking is free, but a refused key counts against the address.
   setInterval(() => {
-    if (apiKey.value !== '' && !document.hidden) void apiKey.check();
+    const { state } = apiKey;
+    const isRefused = state.kind === 'refused' && state.isFinal;
+    if (apiKey.value !== '' && !isRefused && !document.hidden) void apiKey.check();
   }, CHECK_INTERVAL);
   const select = element<HTMLSelectElement>('theme');
   const showTheme = () => {

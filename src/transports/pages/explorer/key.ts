@@ -10,6 +10,8 @@ export type KeyState =
       message: string;
       /** Milliseconds since 1970, for a key under a temporary ban. */
       bannedUntil?: number;
+      /** Whether the same key will be refused again. */
+      isFinal?: boolean;
     };
 
 /** In session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
@@ -90,7 +92,9 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   // A key bound to documents of which this is none, or that asked too often, is valid too.
   const plan = response.ok ? JSON.parse(text).plan : known.kind === 'accepted' && known.budget.plan;
   const budget = budgetIn(response.headers, plan || undefined);
-  return budget ? { kind: 'accepted', budget } : { kind: 'refused', message };
+  return budget
+    ? { kind: 'accepted', budget }
+    : { kind: 'refused', message, isFinal: response.status === 401 };
 }
 
 export const apiKey = new ApiKey();
