@@ -52,13 +52,17 @@ const WRITERS = {
   string: memoized((shape: Shape) => writersOf(shape, 'string')),
 };
 
-/** The JSON of a record. */
-export const writeRecord = (shape: Shape, format: Int64Format, record: object): string =>
-  jsonOf(WRITERS[format](shape).one, record);
+/** Writes records as JSON: one of them, or a list as a bare array. */
+export interface RecordWriter {
+  one(record: object): string;
+  list(records: readonly object[]): string;
+}
 
-/** The JSON of a list of records, a bare array. */
-export const writeList = (shape: Shape, format: Int64Format, records: readonly object[]): string =>
-  jsonOf(WRITERS[format](shape).list, records);
+/** What writes the records of a shape. */
+export function recordWriter(shape: Shape, format: Int64Format): RecordWriter {
+  const { one, list } = WRITERS[format](shape);
+  return { one: (record) => jsonOf(one, record), list: (records) => jsonOf(list, records) };
+}
 
 /** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
 export function withIntegerIds(

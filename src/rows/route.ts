@@ -1,7 +1,6 @@
 import type { z } from 'zod';
-import { AppError, type ErrorCode } from '../foundation/errors.ts';
+import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { formatDate } from '../foundation/instant.ts';
 import { rememberParsed } from '../kit/input-rules.ts';
 import type { QueryParameter } from './parameter.ts';
 import { idFieldOf, type Shape, type ShapeField } from './shape.ts';
@@ -152,18 +151,4 @@ export interface Lifecycle {
   SUNSET_DATE: number;
   /** Whether deprecated operations stop working at the sunset date. */
   SUNSET_ENFORCED: boolean;
-}
-
-/** Whether an operation no longer works, which is so after its sunset date where that is enforced. */
-export const isPastSunset = (
-  { deprecation }: Pick<Route, 'deprecation'>,
-  { SUNSET_DATE, SUNSET_ENFORCED }: Lifecycle,
-  now: number,
-): boolean => deprecation !== undefined && SUNSET_ENFORCED && now >= SUNSET_DATE;
-
-/** @throws GONE if an operation is past its sunset date */
-export function refuseAfterSunset(row: Pick<Route, 'deprecation'>, lifecycle: Lifecycle, now: number): void {
-  if (!isPastSunset(row, lifecycle, now)) return;
-  const date = formatDate(lifecycle.SUNSET_DATE);
-  throw new AppError('GONE', `This operation ended on ${date}. Use ${row.deprecation!.replacement} instead.`);
 }

@@ -3,13 +3,14 @@ import type { Session, UsageSubject } from '../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
 import { scopesOf } from '../domains/routes.ts';
 import type { EventStreams } from '../events/streams.ts';
-import { type AppError, notFound, ReportedError } from '../foundation/errors.ts';
+import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
+import { formatDate } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Context } from '../kit/context.ts';
 import type { InternalOperation } from '../operations/operations.ts';
 import type { PublicResult } from '../operations/result.ts';
-import type { Route } from '../rows/route.ts';
+import type { Lifecycle, Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
 import type { TransportServices } from './transport-services.ts';
 
@@ -23,16 +24,21 @@ export class RouteOperation {
   readonly route: Route;
   /** The scopes that a key needs for it. */
   readonly scopes: readonly string[];
-  /** The root field of its document with its price, which usage is recorded under. */
-  readonly charges: UsageSubject['operations'];
+  /** What usage is recorded under: the transport, and the root field of its document with its price. */
+  readonly subject: UsageSubject;
   /** Runs a call that has been charged. */
   readonly read: InternalOperation;
-
   readonly #streams: EventStreams;
+  readonly #lifecycle: Lifecycle;
 
-  constructor(route: Route, { operations, streams }: Pick<TransportServices, 'operations' | 'streams'>) {
+  constructor(
+    route: Route,
+    transport: UsageSubject['transport'],
+    { operations, streams, config }: Pick<TransportServices, 'operations' | 'streams' | 'config'>,
+  ) {
     this.route = route;
     this.#streams = streams;
+    this.#lifecycle = config;
     const read = operations.prepareInternal(route.document);
     const { variables } = route;
     this.read = variables
@@ -41,7 +47,21 @@ export class RouteOperation {
         })
       : read;
     this.scopes = scopesOf(route);
-    this.charges = [{ name: this.read.field.name, units: ROUTE_COST }];
+    this.subject = { transport, operations: [{ name: this.read.field.name, units: ROUTE_COST }] };
+  }
+
+  /** Whether it no longer works, which is so after its sunset date where that is enforced. */
+  hasEnded(now: number): boolean {
+    const { SUNSET_DATE, SUNSET_ENFORCED } = this.#lifecycle;
+    return this.route.deprecation !== undefined && SUNSET_ENFORCED && now >= SUNSET_DATE;
+  }
+
+  /** Begins a call, which the next charges of the session are for. @throws GONE if it no longer works */
+  begin(session: Session): void {
+    session.subject = this.subject;
+    if (!this.hasEnded(session.now())) return;
+    const [date, { replacement }] = [formatDate(this.#lifecycle.SUNSET_DATE), this.route.deprecation!];
+    throw new AppError('GONE', `This operation ended on ${date}. Use ${replacement} instead.`);
   }
 
   /** Charges a call. @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE */

@@ -14,9 +14,8 @@ import type { PreparedOperation } from '../../operations/operations.ts';
 import { prepareRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused } from '../../operations/result.ts';
 import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
-import { withIntegerIds, writeList, writeRecord } from '../../rows/representation.ts';
+import { recordWriter, withIntegerIds } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
-import { isPastSunset, type Lifecycle, refuseAfterSunset } from '../../rows/route.ts';
 import { type Input, readFields, readPathParameter } from '../input.ts';
 import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -91,13 +90,11 @@ class RouteTool implements Tool {
   readonly definition: Definition;
   readonly #route: Route;
   readonly #operation: RouteOperation;
-  readonly #lifecycle: Lifecycle;
 
   constructor(route: Route, services: ToolServices) {
     const { operationId, method, summary, description, list } = route;
     this.#route = route;
-    this.#operation = new RouteOperation(route, services);
-    this.#lifecycle = services.config;
+    this.#operation = new RouteOperation(route, 'mcp', services);
     const about = [
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
@@ -115,15 +112,13 @@ class RouteTool implements Tool {
 
   isOffered({ principal, now }: Session): boolean {
     return (
-      !isPastSunset(this.#route, this.#lifecycle, now()) &&
-      this.#operation.scopes.every((scope) => permits(principal, scope))
+      !this.#operation.hasEnded(now()) && this.#operation.scopes.every((scope) => permits(principal, scope))
     );
   }
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
     const route = this.#route;
-    session.subject = { transport: 'mcp', operations: this.#operation.charges };
-    refuseAfterSunset(route, this.#lifecycle, session.now());
+    this.#operation.begin(session);
     const { variables, issues } = readArguments(route, given);
     if (issues.length > 0) throw validationFailed(issues);
     const call = () =>
@@ -143,10 +138,11 @@ class RouteTool implements Tool {
       throwErrorOf(result);
       return toJson({ id: String(variables[pathParameter!]) });
     }
-    if (!list) return writeRecord(shape, 'string', recordOf(route, variables, result));
+    const writer = recordWriter(shape, 'string');
+    if (!list) return writer.one(recordOf(route, variables, result));
     const page = pageOf(route, variables, result);
     const after = list === 'log' || page.pageInfo.hasNextPage ? endOf(shape, page) : undefined;
-    const items = `"items":${writeList(shape, 'string', page.nodes)}`;
+    const items = `"items":${writer.list(page.nodes)}`;
     return after === undefined ? `{${items}}` : `{${items},"after":${JSON.stringify(after)}}`;
   }
 }

@@ -9,10 +9,11 @@ import { etagOf } from '../../http/response.ts';
 import { type Context, newContext } from '../../kit/context.ts';
 import type { PublicResult } from '../../operations/result.ts';
 import { limit } from '../../rows/parameter.ts';
-import { writeList, writeRecord } from '../../rows/representation.ts';
+import { type RecordWriter, recordWriter } from '../../rows/representation.ts';
 import {
   acceptsIdempotencyKey,
   isExportable,
+  type Lifecycle,
   type Method,
   NDJSON,
   type Route,
@@ -49,24 +50,26 @@ export class DocumentOperation implements RestOperation {
   /** Those which have to be the record's, apart from its id. */
   readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
+  readonly #writer: RecordWriter | undefined;
   readonly #services: TransportServices;
 
-  /** @param deprecation the headers of its responses if it is deprecated */
-  constructor(route: Route, services: TransportServices, deprecation: Headers | undefined) {
+  constructor(route: Route, services: TransportServices) {
     this.row = route;
-    this.deprecation = deprecation;
+    this.deprecation = deprecationHeaders(route, services.config);
     this.#services = services;
-    this.#operation = new RouteOperation(route, services);
-    this.subject = { transport: 'rest', operations: this.#operation.charges };
+    this.#operation = new RouteOperation(route, 'rest', services);
+    this.subject = this.#operation.subject;
     this.#repeatable = repeatableFields(route);
     this.#unchanging = this.#repeatable.filter(
       (name) => name !== idFieldOf(route.shape!) && !route.shape!.fields[name]!.compute,
     );
     this.#types = isExportable(route) ? LIST_TYPES : TYPES;
+    this.#writer = route.shape && recordWriter(route.shape, 'integer');
   }
 
   async handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
     const { row } = this;
+    this.#operation.begin(session);
     const type = this.#types.choose(context.accept);
     if (type === undefined) {
       const types = this.#types === LIST_TYPES ? `${JSON_TYPE} or ${NDJSON}` : JSON_TYPE;
@@ -80,7 +83,7 @@ export class DocumentOperation implements RestOperation {
     if (body && this.#unchanging.length > 0)
       call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
     const result = this.#operation.run(context, session, variables, () => call);
-    return toResponse(context, row, variables, result instanceof Promise ? await result : result);
+    return this.#respond(context, variables, result instanceof Promise ? await result : result);
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
@@ -99,6 +102,50 @@ export class DocumentOperation implements RestOperation {
     };
     return andThen(this.#operation.open(session), () => openExport(source, session, this.#services, context));
   }
+
+  /** @throws the error in the result; NOT_FOUND if there is no record */
+  #respond(
+    context: RequestContext,
+    variables: Readonly<Record<string, unknown>>,
+    result: PublicResult,
+  ): HttpResponse {
+    const { row } = this;
+    const { shape, status } = row;
+    if (!shape) {
+      throwErrorOf(result);
+      return { status, headers: [] };
+    }
+    const headers: Headers = [];
+    let body: string;
+    if (row.list) {
+      const page = pageOf(row, variables, result);
+      if ((row.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
+        headers.push('Link', nextLink(context, endOf(shape, page)!));
+      body = this.#writer!.list(page.nodes);
+    } else {
+      const record = recordOf(row, variables, result);
+      // Creating happens at the path of the list, which has no parameter.
+      if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
+      body = this.#writer!.one(record);
+    }
+    return { status, headers, body, etag: etagOf(body) };
+  }
+}
+
+/** The headers that announce the end of an operation (RFC 9745, RFC 8594). */
+function deprecationHeaders(
+  { tag, operationId, deprecation }: Route,
+  { DEPRECATION_DATE, SUNSET_DATE }: Lifecycle,
+): Headers | undefined {
+  if (!deprecation) return undefined;
+  return [
+    'Deprecation',
+    `@${Math.floor(DEPRECATION_DATE / 1000)}`,
+    'Sunset',
+    new Date(SUNSET_DATE).toUTCString(),
+    'Link',
+    `</docs#tag/${tag}/${operationId}>; rel="deprecation", <${deprecation.successor}>; rel="successor-version"`,
+  ];
 }
 
 function callOf(context: RequestContext, session: Session): Context {
@@ -110,37 +157,4 @@ function callOf(context: RequestContext, session: Session): Context {
   if (key !== undefined && acceptsIdempotencyKey(method as Method))
     call.idempotency = idempotencyOf(context, key);
   return newContext(session, call);
-}
-
-/**
- * Builds the response for the result of a route's document.
- *
- * @param variables the variables of the document
- * @throws the error in the result; NOT_FOUND if there is no record
- */
-function toResponse(
-  context: RequestContext,
-  route: Route,
-  variables: Readonly<Record<string, unknown>>,
-  result: PublicResult,
-): HttpResponse {
-  const { shape, status } = route;
-  if (shape === undefined) {
-    throwErrorOf(result);
-    return { status, headers: [] };
-  }
-  const headers: Headers = [];
-  let body: string;
-  if (route.list) {
-    const page = pageOf(route, variables, result);
-    if ((route.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
-      headers.push('Link', nextLink(context, endOf(shape, page)!));
-    body = writeList(shape, 'integer', page.nodes);
-  } else {
-    const record = recordOf(route, variables, result);
-    // Creating happens at the path of the list, which has no parameter.
-    if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
-    body = writeRecord(shape, 'integer', record);
-  }
-  return { status, headers, body, etag: etagOf(body) };
 }

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../kit/connection.ts';
 import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
-import { writeRecord } from '../../rows/representation.ts';
+import { recordWriter } from '../../rows/representation.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
 import type { Shape } from '../../rows/shape.ts';
 import { endOf, type ResultPage } from '../route-operation.ts';
@@ -72,6 +72,7 @@ export async function openExport(
     throw error;
   });
   const { shape, after: start = '0' } = source;
+  const writer = recordWriter(shape, 'integer');
 
   async function* lines(): StreamedBody['pieces'] {
     let after = start;
@@ -82,8 +83,7 @@ export async function openExport(
         const { nodes } = next.value;
         rows += nodes.length;
         after = endOf(shape, next.value) ?? after;
-        if (nodes.length > 0)
-          yield nodes.map((record) => `${writeRecord(shape, 'integer', record)}\n`).join('');
+        if (nodes.length > 0) yield nodes.map((record) => `${writer.one(record)}\n`).join('');
       }
       return { rows, end: 'complete' };
     } catch (error) {

@@ -3,7 +3,7 @@ import { RESOURCES } from '../../domains/routes.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, matchesStrongly, matchesWeakly } from '../../http/response.ts';
 import type { Precondition } from '../../kit/context.ts';
-import { writeRecord } from '../../rows/representation.ts';
+import { recordWriter } from '../../rows/representation.ts';
 import { representedAs, type Shape } from '../../rows/shape.ts';
 
 /** By GraphQL type. */
@@ -36,7 +36,7 @@ export function preconditionOf(headers: IncomingHttpHeaders): Precondition | und
       issues.map(({ path }) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' })),
     );
   return (type, record) => {
-    const tag = etagOf(writeRecord(SHAPES[type]!, 'integer', formOf(type, record)));
+    const tag = etagOf(recordWriter(SHAPES[type]!, 'integer').one(formOf(type, record)));
     if (match !== undefined && !matchesStrongly(match, tag))
       throw new AppError(
         'PRECONDITION_FAILED',

@@ -7,11 +7,10 @@ import { STREAMS } from '../../domains/routes.ts';
 import { AppError, cut } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
+import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import type { Transport } from '../../http/transport.ts';
 import { GRAPHQL_PATH, MCP_PATH } from '../../http/transport.ts';
-import type { Method, Route } from '../../rows/route.ts';
-import { type Lifecycle, refuseAfterSunset } from '../../rows/route.ts';
+import type { Method } from '../../rows/route.ts';
 import { ROUTE_COST } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
@@ -28,19 +27,14 @@ export class RestTransport implements Transport {
   readonly errorResponse = errorResponse;
   readonly #access: Access;
   readonly #basePath: string;
-  readonly #lifecycle: Lifecycle;
   readonly #router: Router;
 
   constructor(services: TransportServices) {
     const { access, config, routes } = services;
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
-    this.#lifecycle = config;
     this.#router = new Router(config);
-    for (const row of routes) {
-      const deprecation = deprecationHeaders(row, this.#lifecycle);
-      this.#router.add(this.#basePath, new DocumentOperation(row, services, deprecation));
-    }
+    for (const row of routes) this.#router.add(this.#basePath, new DocumentOperation(row, services));
     for (const row of STREAMS) this.#router.add(this.#basePath, new StreamOperation(row, services));
   }
 
@@ -64,13 +58,9 @@ export class RestTransport implements Transport {
       return andThen(session.charge(ROUTE_COST), () => ({ status: 204, headers: ['Allow', allow] }));
     }
     const { row, deprecation } = operation;
-    session.subject = operation.subject;
     context.operation = row.operationId;
     context.route = this.#basePath + row.path;
-    if (deprecation) {
-      context.deprecation = deprecation;
-      refuseAfterSunset(row as Route, this.#lifecycle, session.now());
-    }
+    context.deprecation = deprecation;
     return operation.handle(context, session, match.parameters);
   }
 }
@@ -87,22 +77,6 @@ function pathNotFound(path: string, near: readonly string[]): AppError {
   }
   const guess = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : '';
   return new AppError('NOT_FOUND', `There is no ${cut(path)}.${guess} All paths are listed at /docs.`);
-}
-
-/** The headers that announce the end of an operation (RFC 9745, RFC 8594). */
-function deprecationHeaders(
-  { tag, operationId, deprecation }: Route,
-  { DEPRECATION_DATE, SUNSET_DATE }: Lifecycle,
-): Headers | undefined {
-  if (!deprecation) return undefined;
-  return [
-    'Deprecation',
-    `@${Math.floor(DEPRECATION_DATE / 1000)}`,
-    'Sunset',
-    new Date(SUNSET_DATE).toUTCString(),
-    'Link',
-    `</docs#tag/${tag}/${operationId}>; rel="deprecation", <${deprecation.successor}>; rel="successor-version"`,
-  ];
 }
 
 /** The operation at a path, or the methods that the path supports instead. */

@@ -48,6 +48,7 @@ export class StreamOperation implements RestOperation {
   }
 
   handle(context: RequestContext, session: Session): MaybePromise<HttpResponse> {
+    session.subject = SUBJECT;
     if (!STREAM_TYPES.accepts(context.accept)) {
       throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${STREAM_TYPE} only.`);
     }
