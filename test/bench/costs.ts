@@ -13,7 +13,7 @@ import {
   temporaryFolder,
   withServer,
 } from './harness.ts';
-import { fillFile, seed } from './seed.ts';
+import { seed } from './seed.ts';
 
 /**
  * `npm run costs`: the known requests that cost most to read, validate, run or answer. None of them may keep the process
@@ -114,8 +114,8 @@ async function sendBomb({ url, port }: MeasuredServer, bomb: Bomb, key: string):
 }
 
 const file = join(temporaryFolder(), 'petstore.db');
-const key = await fillFile(file, (store) => seed(store, PETS));
-const args = ['--import', './test/bench/watch.mjs', 'dist/main.js'];
+const key = await seed(file, PETS);
+const options = ['--import', './test/bench/watch.mjs'];
 await withServer(
   { DATA_FILE: file },
   async (server) => {
@@ -135,6 +135,6 @@ await withServer(
       expectAtMost(`${name}: megabytes held`, held, MAX_HELD);
     }
   },
-  args,
+  options,
 );
 conclude();

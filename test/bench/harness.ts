@@ -13,7 +13,6 @@ export interface MeasuredServer {
   child: ChildProcess;
   url: string;
   port: number;
-  stop(): Promise<void>;
 }
 
 /** The programs under measurement, none of which outlives this one: not even if it is interrupted. */
@@ -24,54 +23,37 @@ process.once('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 /**
- * Starts a program that listens on PORT, and resolves when it is ready.
+ * Starts the built gateway, does some work with it once it is ready, and stops it.
  *
- * @param args of node; by default the built gateway
- * @param path a path that returns 2xx once the program is ready
+ * @param options of node
  */
-export async function startServer(
-  settings: Record<string, string>,
-  args: readonly string[] = ['dist/main.js'],
-  path = '/health/ready',
-): Promise<MeasuredServer> {
-  const port = await freePort();
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
-  });
-  running.add(child);
-  child.once('exit', () => running.delete(child));
-  child.stdout!.resume();
-  const exited = once(child, 'exit');
-  const stop = async () => {
-    child.kill('SIGTERM');
-    await exited;
-  };
-  const url = `http://127.0.0.1:${port}`;
-  for (let attempt = 0; attempt < 1_000 && child.exitCode === null; attempt++) {
-    const isReady = await fetch(url + path).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isReady) return { child, url, port, stop };
-    await sleep(10);
-  }
-  child.kill('SIGKILL');
-  throw new Error('The server did not start.');
-}
-
-/** Does some work with a server, and stops it. */
 export async function withServer<R>(
   settings: Record<string, string>,
   work: (server: MeasuredServer) => Promise<R>,
-  args?: readonly string[],
-  path?: string,
+  options: readonly string[] = [],
 ): Promise<R> {
-  const server = await startServer(settings, args, path);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn(process.execPath, [...options, 'dist/main.js'], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
+  });
+  running.add(child);
+  const exited = once(child, 'exit').then(() => running.delete(child));
+  const isReady = () =>
+    fetch(`${url}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error('The server did not start.');
+    await sleep(10);
+  }
   try {
-    return await work(server);
+    return await work({ child, url, port });
   } finally {
-    await server.stop();
+    child.kill('SIGTERM');
+    await exited;
   }
 }
 
@@ -87,11 +69,6 @@ export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** Removes a data file, if there is one, with what SQLite and its owner keep beside it. */
-export function removeData(file: string): void {
-  for (const suffix of ['', '-wal', '-shm', '.lock', '.lock-journal']) rmSync(file + suffix, { force: true });
 }
 
 /** The numbers given on the command line. @param known their defaults, and the most that they can be */
@@ -113,7 +90,7 @@ export const machine = (): string =>
   `${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`;
 
 /** What is wrong with the figures so far. */
-export const problems: string[] = [];
+const problems: string[] = [];
 
 export function expectAtMost(what: string, figure: number, limit: number): void {
   if (!(figure <= limit)) problems.push(`${what}: ${figure.toFixed(2)}, the limit is ${limit}`);
@@ -125,10 +102,10 @@ export function conclude(): void {
   process.exitCode = problems.length === 0 ? 0 : 1;
 }
 
-/** The current or peak memory of a process in megabytes. */
-export function memoryOf({ pid }: ChildProcess, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+/** The current memory of a process in megabytes. */
+export function memoryOf({ pid }: ChildProcess): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(new RegExp(`^${which}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1024;
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)![1]) / 1024;
 }
 
 export function median(values: readonly number[]): number {

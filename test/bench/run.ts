@@ -1,9 +1,45 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { machine, median, memoryOf, numbersOf, removeData, temporaryFolder, withServer } from './harness.ts';
-import { load } from './load.ts';
-import { fillFile, seed } from './seed.ts';
-import { WORKLOADS } from './workloads.ts';
+import autocannon from 'autocannon';
+import { machine, median, memoryOf, numbersOf, temporaryFolder, withServer } from './harness.ts';
+import { seed } from './seed.ts';
+
+/** One kind of request, repeated. */
+interface Workload {
+  name: string;
+  what: string;
+  path: string;
+  body?: string;
+}
+
+const graphql = (name: string, what: string, query: string): Workload => ({
+  name,
+  what,
+  path: '/graphql',
+  body: JSON.stringify({ query }),
+});
+
+const WORKLOADS: Workload[] = [
+  graphql('G1', 'query of one pet', '{ pet(id: "42") { id name status } }'),
+  graphql(
+    'G2',
+    'query of 20 pets with category and inventory',
+    '{ pets(first: 20) { nodes { id name status category { id name } inventory { quantity } } } }',
+  ),
+  graphql(
+    'G3',
+    'query of 50 categories with 10 pets each',
+    '{ categories(first: 50) { nodes { id name pets(first: 10) { nodes { id name category { id name } } } } } }',
+  ),
+  { name: 'R1', what: 'GET one pet', path: '/pets/42' },
+  { name: 'R2', what: 'GET a page of 20', path: '/pets?limit=20' },
+  {
+    name: 'R3',
+    what: 'POST a pet',
+    path: '/pets',
+    body: '{"name":"Bench pet","categoryId":7,"status":"available"}',
+  },
+];
 
 /**
  * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: requests per second of the built gateway with everything
@@ -18,22 +54,33 @@ const { pets, rounds, seconds, connections } = numbersOf({
 
 const home = temporaryFolder();
 console.error(`seeding ${pets} pets`);
-const key = await fillFile(join(home, 'seed.db'), (store) => seed(store, pets));
+const key = await seed(join(home, 'seed.db'), pets);
+
+/** Repeats a request over several connections for some seconds. @returns the number of responses a second */
+async function load(url: string, { path, body }: Workload, duration: number): Promise<number> {
+  const json = body !== undefined && { method: 'POST' as const, body };
+  const headers = {
+    ...{ 'x-api-key': key, accept: 'application/json' },
+    ...(json && { 'content-type': 'application/json' }),
+  };
+  const result = await autocannon({ url: url + path, connections, duration, headers, ...json });
+  if (result.non2xx > 0 || result.errors > 0)
+    throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
+  return result['2xx'] / result.duration;
+}
 
 const samples = new Map<string, number[]>(WORKLOADS.map(({ name }) => [name, []]));
 const startMs: number[] = [];
 const memoryMB: number[] = [];
 for (let round = 1; round <= rounds; round++) {
-  const file = join(home, 'run.db');
-  removeData(file);
+  const file = join(home, `${round}.db`);
   copyFileSync(join(home, 'seed.db'), file);
   const began = performance.now();
   await withServer({ DATA_FILE: file }, async ({ url, child }) => {
     startMs.push(performance.now() - began);
     for (const workload of WORKLOADS) {
-      await load(url, workload, key, { connections, duration: 1 });
-      const result = await load(url, workload, key, { connections, duration: seconds });
-      samples.get(workload.name)!.push(result.responses / result.seconds);
+      await load(url, workload, 1);
+      samples.get(workload.name)!.push(await load(url, workload, seconds));
     }
     memoryMB.push(memoryOf(child));
   });
