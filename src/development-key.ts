@@ -2,7 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { hashOf, isWellFormed, newApiKey, newSecret, secretOf } from './access/api-keys.ts';
-import type { ApiKey, Store } from './store/store.ts';
+import type { ApiKey } from './store/api-keys.ts';
+import type { Store } from './store/store.ts';
 
 /** The file beside a data file that keeps its development key. */
 export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;

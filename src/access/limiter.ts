@@ -1,14 +1,17 @@
 import { lruCache } from '../foundation/cache.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type {
-  Charge,
-  ChargeOutcome,
-  ChargeResult,
-  LimiterStore,
-  Limits,
-  UsageState,
-} from '../store/store.ts';
-import { banDuration, DAY, MINUTE, toRetryAfter } from '../store/usage.ts';
+import {
+  banDuration,
+  type Charge,
+  type ChargeOutcome,
+  type ChargeResult,
+  DAY,
+  type LimiterStore,
+  type Limits,
+  MINUTE,
+  toRetryAfter,
+  type UsageState,
+} from '../store/usage.ts';
 import type { Principal } from './api-keys.ts';
 
 /** One window of a budget, as shown to clients. */

@@ -1,4 +1,5 @@
-import type { Limits, PlanName } from '../store/store.ts';
+import type { PlanName } from '../store/api-keys.ts';
+import type { Limits } from '../store/usage.ts';
 
 interface Plan {
   /** null: set for each key. */

@@ -1,6 +1,8 @@
 import { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { PlanName, Store, UsageTransport } from '../store/store.ts';
+import type { PlanName } from '../store/api-keys.ts';
+import type { Store } from '../store/store.ts';
+import type { UsageTransport } from '../store/usage-history.ts';
 import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';

@@ -1,12 +1,12 @@
 import { formatDate } from '../foundation/instant.ts';
+import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import type {
   UsageDay,
   UsageHistoryStore,
   UsageOperation,
   UsageRow,
   UsageTransport,
-} from '../store/store.ts';
-import { DAY, HISTORY_KEPT } from '../store/usage.ts';
+} from '../store/usage-history.ts';
 
 /** How often counts are added to the store, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;

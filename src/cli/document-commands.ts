@@ -4,7 +4,8 @@ import { Kind, parse, validate } from 'graphql';
 import { parseDuration } from '../foundation/instant.ts';
 import { hashOf } from '../operations/named-documents.ts';
 import { schema } from '../schema.ts';
-import type { Store, TrustedDocument } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { TrustedDocument } from '../store/trusted-documents.ts';
 import {
   isoTime,
   type Options,

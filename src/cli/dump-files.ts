@@ -8,17 +8,13 @@ import { formatDate } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
+import { type ApiKey, PLAN_NAMES } from '../store/api-keys.ts';
 import type { DumpSource, DumpTarget, LastIds, UsageRow } from '../store/dump.ts';
 import type { Stored } from '../store/engine.ts';
-import {
-  type ApiKey,
-  PLAN_NAMES,
-  type Store,
-  type TrustedDocument,
-  USAGE_TRANSPORTS,
-  type UsageRow as UsageHistoryRow,
-} from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
+import { USAGE_TRANSPORTS, type UsageRow as UsageHistoryRow } from '../store/usage-history.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { linesOf } from './load-rows.ts';
 

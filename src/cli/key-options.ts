@@ -6,7 +6,8 @@ import { SCOPES } from '../domains/scopes.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
 import { name as nameRule } from '../foundation/validation.ts';
-import { type ApiKeyChanges, type Limits, PLAN_NAMES, type PlanName } from '../store/store.ts';
+import { type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../store/api-keys.ts';
+import type { Limits } from '../store/usage.ts';
 import { type Options, refuse, several } from './command.ts';
 
 /** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */

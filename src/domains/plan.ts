@@ -1,6 +1,6 @@
 import { PLANS } from '../access/plans.ts';
 import { choices } from '../foundation/fields.ts';
-import { PLAN_NAMES, type PlanName } from '../store/store.ts';
+import { PLAN_NAMES, type PlanName } from '../store/api-keys.ts';
 
 function describePlan(plan: PlanName): string {
   const { limits } = PLANS[plan];

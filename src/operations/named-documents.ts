@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { bindingOf, type Principal } from '../access/api-keys.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
-import type { DocumentStore, TrustedDocument } from '../store/store.ts';
+import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.ts';
 
 /** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
 const CACHE_TTL = 4_000;

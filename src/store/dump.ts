@@ -1,7 +1,8 @@
 import type { Id } from '../foundation/id.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { Stored } from './engine.ts';
-import type { Store, UsageState } from './store.ts';
+import type { Store } from './store.ts';
+import type { UsageState } from './usage.ts';
 
 /** The last id that was assigned to each kind of record, by its plural. */
 export type LastIds = Readonly<Record<string, Id>>;

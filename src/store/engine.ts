@@ -3,8 +3,8 @@ import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
-import type { LimiterStore } from './store.ts';
 import type { Page, PageRequest } from './table.ts';
+import type { LimiterStore } from './usage.ts';
 
 /** Values of some fields, by field. */
 export type Values = Readonly<Record<string, unknown>>;

@@ -21,7 +21,7 @@ import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table, TableWrites } from './table.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
-import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhook-rules.ts';
+import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhooks.ts';
 
 /**
  * The store over an engine: the rules of a record, which stand here once for all engines. An operation with several

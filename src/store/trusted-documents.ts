@@ -1,6 +1,19 @@
 import type { Engine } from './engine.ts';
 import { type ObjectKind, touched } from './objects.ts';
-import type { DocumentStore, TrustedDocument } from './store.ts';
+
+/** A GraphQL document that keys can be bound to. */
+export interface TrustedDocument {
+  list: string;
+  /** Unique in its list. */
+  id: string;
+  /** SHA-256 of the text, lower-case hex. */
+  hash: string;
+  text: string;
+  /** Milliseconds since 1970. */
+  addedAt: number;
+  /** A little behind. */
+  lastUsedAt?: number;
+}
 
 /** The list and the id, which contains no space. */
 const keyOf = ({ list, id }: Pick<TrustedDocument, 'list' | 'id'>): string => `${list} ${id}`;
@@ -14,32 +27,43 @@ export const DOCUMENTS: ObjectKind<TrustedDocument> = {
 const byListAndId = (a: TrustedDocument, b: TrustedDocument): number =>
   a.list === b.list ? (a.id < b.id ? -1 : 1) : a.list < b.list ? -1 : 1;
 
-/** Lists of GraphQL documents. Always read from the database, because the tool changes them while servers run. */
-export function documentsOver({ objects, transaction }: Engine): DocumentStore {
+/**
+ * Lists of GraphQL documents, which exist as long as they have one. Always read from the database, because the tool changes
+ * them while servers run.
+ */
+export function documentsOver({ objects, transaction }: Engine) {
   const documents = objects(DOCUMENTS);
   return {
-    async documentByHash(list, hash) {
+    /** @param list any if undefined */
+    async documentByHash(list: string | undefined, hash: string): Promise<TrustedDocument | null> {
       const found = await documents.find(`hash ${hash}`);
       return found.find((document) => list === undefined || document.list === list) ?? null;
     },
-    documentById: async (list, id) => (await documents.get([keyOf({ list, id })]))[0] ?? null,
 
-    async documents(list) {
+    documentById: async (list: string, id: string): Promise<TrustedDocument | null> =>
+      (await documents.get([keyOf({ list, id })]))[0] ?? null,
+
+    /** All documents by list and id, or those of one list. */
+    async documents(list?: string): Promise<TrustedDocument[]> {
       const found = await (list === undefined ? documents.all() : documents.find(`list ${list}`));
       return found.sort(byListAndId);
     },
 
-    addDocuments: (added) =>
+    /** Adds documents, all or none. Those that are there already stay as they are. */
+    addDocuments: (added: readonly TrustedDocument[]): Promise<void> =>
       transaction(async (own) => {
         const documents = own.objects(DOCUMENTS);
         const known = new Set((await documents.get(added.map(keyOf))).map(keyOf));
         await documents.put(added.filter((document) => !known.has(keyOf(document))));
       }, true),
 
-    removeDocuments: (list, ids) =>
+    removeDocuments: (list: string, ids: readonly string[]): Promise<void> =>
       transaction((own) => own.objects(DOCUMENTS).delete(ids.map((id) => keyOf({ list, id })))),
 
-    touchDocuments: (uses) =>
+    /** Moves `lastUsedAt` forwards. */
+    touchDocuments: (
+      uses: readonly (Pick<TrustedDocument, 'list' | 'id'> & { lastUsedAt: number })[],
+    ): Promise<void> =>
       transaction(async (own) => {
         const documents = own.objects(DOCUMENTS);
         const times = new Map(uses.map((use) => [keyOf(use), use.lastUsedAt]));
@@ -47,3 +71,5 @@ export function documentsOver({ objects, transaction }: Engine): DocumentStore {
       }),
   };
 }
+
+export type DocumentStore = ReturnType<typeof documentsOver>;

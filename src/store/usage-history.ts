@@ -2,8 +2,36 @@ import { formatDate } from '../foundation/instant.ts';
 import { API_KEYS } from './api-keys.ts';
 import type { Engine } from './engine.ts';
 import { type ObjectKind, touched } from './objects.ts';
-import type { UsageDay, UsageHistoryStore, UsageRow } from './store.ts';
 import { DAY, HISTORY_KEPT } from './usage.ts';
+
+export const USAGE_TRANSPORTS = ['rest', 'graphql', 'stream', 'webhook', 'mcp'] as const;
+export type UsageTransport = (typeof USAGE_TRANSPORTS)[number];
+
+/** What a key did by one operation over one transport. */
+export interface UsageOperation {
+  /** The GraphQL root field, over any transport. */
+  operation: string;
+  transport: UsageTransport;
+  /** Requests that passed. */
+  requests: number;
+  /** Units charged. */
+  units: number;
+  /** Requests refused by the plan. */
+  refused: number;
+}
+
+/** What a key did on one day. */
+export interface UsageDay {
+  /** In UTC: `2026-11-22`. */
+  date: string;
+  operations: readonly UsageOperation[];
+}
+
+/** What a key did on a day by one operation over one transport. */
+export interface UsageRow extends UsageOperation {
+  apiKeyId: string;
+  date: string;
+}
 
 /** What a key did on one day. */
 interface KeyDay extends UsageDay {
@@ -33,10 +61,18 @@ function plus(day: KeyDay, { operation, transport, requests, units, refused }: U
   return { ...day, operations: [...day.operations.filter((each) => !isSame(each)), after] };
 }
 
-/** The history of what keys did, to which every instance adds. */
-export function usageHistoryOver({ objects, transaction }: Engine): UsageHistoryStore {
+/**
+ * What keys did in the past, to which every instance adds. Days are kept for a quarter of a year
+ * (`access/usage-history.ts`).
+ */
+export function usageHistoryOver({ objects, transaction }: Engine) {
   return {
-    addUsage: (rows, uses) =>
+    /**
+     * Adds counts to the days of keys, each day atomically.
+     *
+     * @param uses moves their `lastUsedAt` forwards, in milliseconds since 1970
+     */
+    addUsage: (rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void> =>
       transaction(async (own) => {
         const [keys, history] = [own.objects(API_KEYS), own.objects(USAGE_HISTORY)];
         const times = new Map(Object.entries(uses));
@@ -52,7 +88,8 @@ export function usageHistoryOver({ objects, transaction }: Engine): UsageHistory
         await history.put([...days.values()]);
       }, true),
 
-    async usageDays(apiKeyId, from, to) {
+    /** The days of a key with use, oldest first. Both dates are included. */
+    async usageDays(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
       const keys: string[] = [];
       for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)
         keys.push(keyOf({ apiKeyId, date: formatDate(time) }));
@@ -63,3 +100,5 @@ export function usageHistoryOver({ objects, transaction }: Engine): UsageHistory
     },
   };
 }
+
+export type UsageHistoryStore = ReturnType<typeof usageHistoryOver>;

@@ -1,4 +1,49 @@
-import type { Charge, ChargeResult, UsageState } from './store.ts';
+/** A key's limits in its two windows. */
+export interface Limits {
+  perMinute: number;
+  perDay: number;
+}
+
+/** The usage of one key, as the limiter maintains it (`store/usage.ts`). Times are milliseconds since 1970. */
+export interface UsageState {
+  minuteStart: number;
+  minuteUsed: number;
+  dayStart: number;
+  dayUsed: number;
+  /** End of the latest Retry-After given with a refusal; 0 if none. */
+  refusedUntil: number;
+  /** Times of the strikes that still count, oldest first. */
+  strikes: number[];
+  /** 0 if never banned. */
+  bannedUntil: number;
+  /** Consecutive bans, for doubling their duration. */
+  bans: number;
+}
+
+export interface Charge {
+  apiKeyId: string;
+  limits: Limits;
+  /** Units; 0 only reads. */
+  cost: number;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+export type ChargeOutcome = 'passed' | 'refused' | 'banned';
+
+export interface ChargeResult {
+  outcome: ChargeOutcome;
+  /** The state after the charge. */
+  usage: UsageState;
+}
+
+/** The limiter's usage of keys. */
+export interface LimiterStore {
+  /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
+  charge(charge: Charge): Promise<ChargeResult>;
+  /** The last stored usage of each key; null if there is none yet. */
+  usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;
+}
 
 /** The limiter's rules, in milliseconds. */
 export const MINUTE = 60_000;

@@ -1,4 +1,7 @@
+import { notFound, tooManyWebhooks } from '../foundation/errors.ts';
+import type { Engine, EngineTransaction } from './engine.ts';
 import type { EventType } from './events.ts';
+import type { ObjectKind } from './objects.ts';
 
 /** Why a webhook was disabled, other than by its owner. */
 export type DisabledReason = 'failing' | 'gone' | 'events_expired' | 'key';
@@ -70,41 +73,6 @@ export interface Webhook {
   progress: WebhookProgress;
 }
 
-/** A webhook that an instance is to deliver. */
-export interface WebhookClaim {
-  id: string;
-  version: number;
-}
-
-/** Reads and deliveries of webhooks. All throw NOT_FOUND if the database has no event log. */
-export interface WebhookStore {
-  /** The webhooks of a key, oldest first. */
-  webhooksOfKey(apiKeyId: string): Promise<Webhook[]>;
-  /** All webhooks with their secrets, oldest first, for an export. */
-  webhooks(): Promise<Webhook[]>;
-  /** @param instance null too unless this instance holds it */
-  webhookById(id: string, instance?: string): Promise<Webhook | null>;
-  /**
-   * Claims the enabled webhooks whose claims have ended, and renews the instance's own. A claim lasts {@link CLAIM_TIME}
-   * by the database's clock.
-   *
-   * @returns all enabled webhooks that the instance holds
-   */
-  claimWebhooks(instance: string): Promise<WebhookClaim[]>;
-  /** Ends the claims of an instance, so that others can take over at once. */
-  releaseWebhooks(instance: string): Promise<void>;
-  /**
-   * Stores how far a webhook has come, optionally disables it, and renews its claim.
-   *
-   * @returns false if the instance does not hold it any more, or if its owner has changed or deleted it
-   */
-  saveProgress(
-    instance: string,
-    webhook: Pick<Webhook, 'id' | 'version' | 'progress'>,
-    disabledReason?: DisabledReason,
-  ): Promise<boolean>;
-}
-
 /** How long a claim lasts after it was renewed, in milliseconds. */
 export const CLAIM_TIME = 18_000;
 
@@ -114,12 +82,151 @@ export type WebhookChange = (webhook: Webhook) => {
   progress?: WebhookProgress;
 };
 
-/** Writes of webhooks, which belong to the transaction of their operation. */
-export interface WebhookWrites {
-  /** @param max how many webhooks the key may have @throws CONFLICT if it has as many */
-  createWebhook(webhook: Webhook, max: number): Promise<Webhook>;
-  /** Changes a webhook of this key. @throws NOT_FOUND, and what `change` throws */
-  changeWebhook(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook>;
-  /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
-  deleteWebhook(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string>;
+/** A webhook with the claim of the instance that delivers it, until when by the database's clock. */
+interface ClaimedWebhook extends Webhook {
+  claim?: { instance: string; until: number };
 }
+
+const ENABLED = 'enabled';
+const ofKey = (apiKeyId: string): string => `key ${apiKeyId}`;
+
+export const WEBHOOKS: ObjectKind<ClaimedWebhook> = {
+  name: 'webhooks',
+  keyOf: ({ id }) => id,
+  termsOf: ({ apiKeyId, settings }) => [ofKey(apiKeyId), ...(settings.enabled ? [ENABLED] : [])],
+};
+
+/** How many webhooks a key has had, so that two creations at the same time write the same object. */
+export const WEBHOOK_COUNTS: ObjectKind<{ apiKeyId: string; created: number }> = {
+  name: 'counts',
+  keyOf: ({ apiKeyId }) => apiKeyId,
+};
+
+const withoutClaim = ({ claim: _, ...webhook }: ClaimedWebhook): Webhook => webhook;
+
+const oldestFirst = (webhooks: readonly ClaimedWebhook[]): Webhook[] =>
+  webhooks.map(withoutClaim).sort((a, b) => a.createdAt - b.createdAt);
+
+/**
+ * Webhooks, and the claims of the instances that deliver them. All throw NOT_FOUND if the database has no event log.
+ */
+export function webhooksOver({ objects, transaction, now, isExclusive }: Engine) {
+  const webhooks = objects(WEBHOOKS);
+  const isHeld = ({ claim }: ClaimedWebhook, instance: string) => isExclusive || claim?.instance === instance;
+
+  return {
+    /** The webhooks of a key, oldest first. */
+    webhooksOfKey: async (apiKeyId: string) => oldestFirst(await webhooks.find(ofKey(apiKeyId))),
+    /** All webhooks with their secrets, oldest first, for an export. */
+    webhooks: async () => oldestFirst(await webhooks.all()),
+
+    /** @param instance null too unless this instance holds it */
+    async webhookById(id: string, instance?: string): Promise<Webhook | null> {
+      const [found] = await webhooks.get([id]);
+      if (!found || (instance !== undefined && !isHeld(found, instance))) return null;
+      return withoutClaim(found);
+    },
+
+    /**
+     * Claims the enabled webhooks whose claims have ended, and renews the instance's own. A claim lasts
+     * {@link CLAIM_TIME} by the database's clock.
+     *
+     * @returns all enabled webhooks that the instance holds
+     */
+    async claimWebhooks(instance: string): Promise<Pick<Webhook, 'id' | 'version'>[]> {
+      let held = await webhooks.find(ENABLED);
+      if (!isExclusive && held.length > 0) {
+        const time = await now();
+        // A claim of one's own is renewed after a third of its time.
+        const isDue = ({ claim }: ClaimedWebhook) =>
+          !claim || claim.until < time + (claim.instance === instance ? (CLAIM_TIME * 2) / 3 : 0);
+        if (held.some(isDue))
+          held = await transaction(async (own) => {
+            const webhooks = own.objects(WEBHOOKS);
+            const claim = { instance, until: time + CLAIM_TIME };
+            const claimed = (await webhooks.find(ENABLED)).map((webhook) =>
+              isDue(webhook) ? { ...webhook, claim } : webhook,
+            );
+            await webhooks.put(claimed.filter((webhook) => webhook.claim === claim));
+            return claimed;
+          });
+      }
+      return held.filter((webhook) => isHeld(webhook, instance)).map(({ id, version }) => ({ id, version }));
+    },
+
+    /** Ends the claims of an instance, so that others can take over at once. */
+    async releaseWebhooks(instance: string): Promise<void> {
+      if (isExclusive) return;
+      await transaction(async (own) => {
+        const webhooks = own.objects(WEBHOOKS);
+        const held = (await webhooks.find(ENABLED)).filter((webhook) => isHeld(webhook, instance));
+        await webhooks.put(held.map(withoutClaim));
+      });
+    },
+
+    /**
+     * Stores how far a webhook has come, optionally disables it, and renews its claim.
+     *
+     * @returns false if the instance does not hold it any more, or if its owner has changed or deleted it
+     */
+    saveProgress: (
+      instance: string,
+      { id, version, progress }: Pick<Webhook, 'id' | 'version' | 'progress'>,
+      disabledReason?: DisabledReason,
+    ): Promise<boolean> =>
+      transaction(async (own) => {
+        const webhooks = own.objects(WEBHOOKS);
+        const [webhook] = await webhooks.get([id]);
+        if (webhook?.version !== version || !isHeld(webhook, instance)) return false;
+        const settings =
+          disabledReason === undefined
+            ? webhook.settings
+            : { ...webhook.settings, enabled: false, disabledReason };
+        const claim = { instance, until: (await now()) + CLAIM_TIME };
+        await webhooks.put([{ ...webhook, settings, progress, claim }]);
+        return true;
+      }),
+  };
+}
+
+/** Writes of webhooks, which belong to the transaction of their operation. @param run runs a write in its transaction */
+export function webhookWritesOf(run: <T>(write: (own: EngineTransaction) => Promise<T>) => Promise<T>) {
+  const existing = async (own: EngineTransaction, apiKeyId: string, id: string): Promise<ClaimedWebhook> => {
+    const [webhook] = await own.objects(WEBHOOKS).get([id]);
+    if (webhook?.apiKeyId !== apiKeyId) throw notFound('webhook', id);
+    return webhook;
+  };
+  return {
+    /** @param max how many webhooks the key may have @throws CONFLICT if it has as many */
+    createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
+      run(async (own) => {
+        const { apiKeyId } = webhook;
+        const [webhooks, counts] = [own.objects(WEBHOOKS), own.objects(WEBHOOK_COUNTS)];
+        const [{ created } = { created: 0 }] = await counts.get([apiKeyId]);
+        if ((await webhooks.find(ofKey(apiKeyId))).length >= max) throw tooManyWebhooks(max);
+        await counts.put([{ apiKeyId, created: created + 1 }]);
+        await webhooks.put([webhook]);
+        return webhook;
+      }),
+    /** Changes a webhook of this key. @throws NOT_FOUND, and what `change` throws */
+    changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
+      run(async (own) => {
+        const before = await existing(own, apiKeyId, id);
+        const after = { ...before, ...change(withoutClaim(before)), version: before.version + 1 };
+        await own.objects(WEBHOOKS).put([after]);
+        return withoutClaim(after);
+      }),
+    /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
+    deleteWebhook: (apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string> =>
+      run(async (own) => {
+        // Read in any case: it must be this key's.
+        const webhook = await existing(own, apiKeyId, id);
+        check?.(withoutClaim(webhook));
+        await own.objects(WEBHOOKS).delete([id]);
+        return id;
+      }),
+  };
+}
+
+export type WebhookStore = ReturnType<typeof webhooksOver>;
+export type WebhookWrites = ReturnType<typeof webhookWritesOf>;

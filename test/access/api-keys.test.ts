@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
-import type { ApiKey, ApiKeyChanges, Limits, PlanName, Store } from '../../src/store/store.ts';
+import type { ApiKey, ApiKeyChanges, PlanName } from '../../src/store/api-keys.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Limits } from '../../src/store/usage.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
 

@@ -7,7 +7,9 @@ import { Gateway } from '../../src/gateway.ts';
 import { logOptions } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { HttpServer, listen, type Timeouts } from '../../src/server.ts';
-import type { ApiKey, Limits, PlanName, Store } from '../../src/store/store.ts';
+import type { ApiKey, PlanName } from '../../src/store/api-keys.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Limits } from '../../src/store/usage.ts';
 
 /** A clock that tests control. It begins far ahead, because MongoDB removes what has expired by a clock of its own. */
 export class Clock {

@@ -6,16 +6,19 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet, type PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError, unavailable } from '../../src/foundation/errors.ts';
 import type { Id } from '../../src/foundation/id.ts';
-import type {
-  ApiKey,
-  ChargeResult,
-  IdempotentCall,
-  Limits,
-  Store,
-  Transaction,
-} from '../../src/store/store.ts';
+import type { ApiKey } from '../../src/store/api-keys.ts';
+import type { IdempotentCall, Store, Transaction } from '../../src/store/store.ts';
 import type { Tables } from '../../src/store/table.ts';
-import { chargeUsage, DAY, FIRST_BAN, initialUsage, MINUTE, STRIKES_TO_BAN } from '../../src/store/usage.ts';
+import {
+  type ChargeResult,
+  chargeUsage,
+  DAY,
+  FIRST_BAN,
+  initialUsage,
+  type Limits,
+  MINUTE,
+  STRIKES_TO_BAN,
+} from '../../src/store/usage.ts';
 import { cases } from '../kit/cases.ts';
 import { codeOf, errorOf } from '../kit/errors.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { UsageState } from '../../src/store/store.ts';
-import { banDuration, chargeUsage, DAY, initialUsage, MINUTE } from '../../src/store/usage.ts';
+import {
+  banDuration,
+  chargeUsage,
+  DAY,
+  initialUsage,
+  MINUTE,
+  type UsageState,
+} from '../../src/store/usage.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const SECOND = 1_000;

@@ -6,7 +6,7 @@ import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
-import type { ApiKey } from '../../store/store.ts';
+import type { ApiKey } from '../../store/api-keys.ts';
 import { Plan } from '../plan.ts';
 
 /** More scopes than there are. */

@@ -7,8 +7,8 @@ import { declaredType } from '../../kit/declared-type.ts';
 import type { QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
-import type { UsageDay, UsageOperation } from '../../store/store.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
+import type { UsageDay, UsageOperation } from '../../store/usage-history.ts';
 import { daysIn, rangeOf } from './usage.ts';
 
 /** What was counted, of a day and of an operation. */

@@ -1,6 +1,14 @@
 import { unavailable } from '../../foundation/errors.ts';
-import type { Charge, ChargeResult, LimiterStore, UsageState } from '../store.ts';
-import { chargeUsage, DAY, initialUsage, MINUTE } from '../usage.ts';
+import {
+  type Charge,
+  type ChargeResult,
+  chargeUsage,
+  DAY,
+  initialUsage,
+  type LimiterStore,
+  MINUTE,
+  type UsageState,
+} from '../usage.ts';
 import { gather } from './batching.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';

@@ -1,5 +1,4 @@
-import type { LimiterStore, UsageState } from '../store.ts';
-import { chargeUsage, initialUsage } from '../usage.ts';
+import { chargeUsage, initialUsage, type LimiterStore, type UsageState } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 

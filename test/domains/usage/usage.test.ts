@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
-import type { UsageOperation } from '../../../src/store/store.ts';
+import type { UsageOperation } from '../../../src/store/usage-history.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';
 import { expectAnswer, expectRefusal, makeWorld, onAnyEngine, query, send } from '../../kit/petstore.ts';

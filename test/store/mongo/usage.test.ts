@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import type { UsageState } from '../../../src/store/store.ts';
-import { chargeUsage, DAY, MINUTE, STRIKE_WINDOW, STRIKES_TO_BAN } from '../../../src/store/usage.ts';
+import {
+  chargeUsage,
+  DAY,
+  MINUTE,
+  STRIKE_WINDOW,
+  STRIKES_TO_BAN,
+  type UsageState,
+} from '../../../src/store/usage.ts';
 import { cases } from '../../kit/cases.ts';
 import { newDatabase } from './database.ts';
 
