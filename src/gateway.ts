@@ -5,7 +5,7 @@ import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
 import { type Config, isLocalDevelopment } from './config.ts';
 import { EventStreams } from './events/streams.ts';
-import { AppError, asAppError, ReportedError } from './foundation/errors.ts';
+import { AppError, asAppError, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
 import { Cors } from './http/cors.ts';
@@ -182,25 +182,17 @@ export class Gateway implements RequestHandler {
     throw new AppError('BAD_REQUEST', fault);
   }
 
-  /**
-   * The response to a request that failed. If it was admitted, it is charged too, though its cost may not have been
-   * known. If the budget is exhausted, that error takes precedence.
-   */
+  /** The response to a request that failed, which ends its session if it was admitted. */
   async #failed(
     transport: Transport,
     context: RequestContext,
     error: unknown,
     isAdmitted: boolean,
   ): Promise<HttpResponse> {
-    let latest = error;
-    try {
-      if (isAdmitted) await context.session?.fail();
-    } catch (refusal) {
-      latest = refusal;
-    }
+    const { session, requestId } = context;
+    const latest = isAdmitted && session ? await session.fail(error) : error;
     const known = asAppError(latest);
-    if (known.status >= 500 && !(latest instanceof ReportedError))
-      this.#services.report(latest, context.requestId);
+    if (isUnreported(latest)) this.#services.report(latest, requestId);
     context.addError(known.code);
     return transport.errorResponse(known, context);
   }

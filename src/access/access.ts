@@ -9,7 +9,7 @@ import { AddressGuard } from './address-guard.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
-import { type Counters, type ExpectedPrice, Session, type UsageSubject } from './session.ts';
+import { type Counters, type ExpectedPrice, Session } from './session.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { UsageHistory } from './usage-history.ts';
 
@@ -72,39 +72,24 @@ export class Access {
    * @param subject what it is counted as if it is refused at once
    * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
-  admit(caller: Caller, expected: ExpectedPrice, subject: () => UsageSubject): MaybePromise<void> {
+  admit(caller: Caller, expected: ExpectedPrice, subject: Session['subject']): MaybePromise<void> {
     const { apiKey, address } = caller;
     const store = this.#storeOf(caller);
     const fail = (error: unknown): never => {
       caller.guardWindow = this.addressWindow(address);
       throw error;
     };
-    const begin = (session: Session | null): MaybePromise<void> => {
-      if (!session?.isAllowed) return andThen(this.rejection(caller, session !== null, store), fail);
+    const begin = (principal: Principal | null): MaybePromise<void> => {
+      const session = principal && this.#sessionFor(principal, store, address);
+      if (!session?.isAllowed) return andThen(this.#rejection(caller, session !== null, store), fail);
       caller.session = session;
       session.subject = subject;
       return session.begin(expected);
     };
     return andThen(
-      attempt(() => this.authenticate(apiKey, store, address), fail),
+      attempt(() => (apiKey === undefined ? null : this.principalOf(apiKey, store)), fail),
       begin,
     );
-  }
-
-  /**
-   * Opens a session for the holder of a key.
-   *
-   * @param key as sent; undefined if the request had none
-   * @param address the caller's; undefined for what no caller sent
-   * @returns null if the key is missing or not valid
-   * @throws UNAVAILABLE if the store cannot be read
-   */
-  authenticate(key: string | undefined, store: Store, address?: string): MaybePromise<Session | null> {
-    if (key === undefined) return null;
-    const principal = this.principalOf(key, store);
-    return principal instanceof Promise
-      ? principal.then((caller) => this.#sessionFor(caller, store, address))
-      : this.#sessionFor(principal, store, address);
   }
 
   /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
@@ -122,9 +107,9 @@ export class Access {
     return validityFault(apiKey, secretExpiresAt, this.#clock.now(), this.#isProduction);
   }
 
-  #sessionFor(principal: Principal | null, store: Store, address?: string): Session | null {
-    const { now } = this.#clock;
-    return principal && new Session({ principal, address, store, counters: this.#counters, now });
+  /** @param address the caller's; undefined for what no caller sent */
+  #sessionFor(principal: Principal, store: Store, address?: string): Session {
+    return new Session({ principal, address, store, counters: this.#counters, now: this.#clock.now });
   }
 
   /**
@@ -161,8 +146,8 @@ export class Access {
    * @returns the error to respond with, which says what is wrong with the key
    * @throws UNAVAILABLE if the store cannot be read
    */
-  rejection(
-    { apiKey, address, query }: Pick<Caller, 'apiKey' | 'address' | 'query'>,
+  #rejection(
+    { apiKey, address, query }: Caller,
     isKeyValid: boolean,
     store: ApiKeyStore,
   ): MaybePromise<AppError> {

@@ -1,5 +1,5 @@
 import { lruCache } from '../foundation/cache.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import {
   banDuration,
   type Charge,
@@ -52,10 +52,7 @@ export class Limiter {
    */
   charge(store: LimiterStore, principal: Principal, cost: number, now: number): MaybePromise<Decision> {
     const charge = { apiKeyId: principal.id, limits: principal.limits, cost, now };
-    const result = store.charge(charge);
-    return result instanceof Promise
-      ? result.then((settled) => this.#decide(charge, settled))
-      : this.#decide(charge, result);
+    return andThen(store.charge(charge), (result) => this.#decide(charge, result));
   }
 
   #decide({ apiKeyId, limits, cost, now }: Charge, result: ChargeResult): Decision {

@@ -193,10 +193,19 @@ export class Session {
     });
   }
 
-  /** Ends a request that failed. @throws as `charge` */
-  fail(): MaybePromise<void> {
-    if (!this.decision) return this.charge(FAILURE_COST);
-    if (this.priceOf(0) > 0) return this.charge(0);
+  /**
+   * Ends a request that failed, which is charged too, though its cost may not have been known.
+   *
+   * @returns the error to respond with: if the budget is exhausted, that takes precedence
+   */
+  async fail(error: unknown): Promise<unknown> {
+    try {
+      if (!this.decision) await this.charge(FAILURE_COST);
+      else if (this.priceOf(0) > 0) await this.charge(0);
+      return error;
+    } catch (refusal) {
+      return refusal;
+    }
   }
 
   #charge(units: number): MaybePromise<void> {

@@ -106,6 +106,10 @@ export const isRefusal = (error: unknown): error is AppError =>
 /** An error whose cause, if it is ours, is already in the log. */
 export class ReportedError extends AppError {}
 
+/** Whether an error is ours and not in the log yet. */
+export const isUnreported = (error: unknown): boolean =>
+  !isRefusal(error) && !(error instanceof ReportedError);
+
 /** The error that clients see for any other: the same if it is meant for them, else `INTERNAL`. */
 export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);

@@ -12,7 +12,7 @@ const LIMITS = { perMinute: 3, perDay: 5 };
 let clock: Clock;
 let opened: OpenedStore;
 let access: Access;
-let key: string;
+let id: string;
 /** What the store throws instead of charging. */
 let failure: Error | undefined;
 let store: Store;
@@ -22,7 +22,7 @@ beforeEach(async () => {
   opened = await engines[0]!.open(clock.now);
   access = new Access({ clock, storeOf: () => store, history: new UsageHistory(store, () => {}) });
   const made = newApiKey({ name: 'key', plan: 'enterprise', limits: LIMITS, now: clock.now() });
-  ({ key } = made);
+  ({ id } = made.apiKey);
   await opened.store.createApiKey(made.apiKey);
   failure = undefined;
   store = {
@@ -36,8 +36,7 @@ beforeEach(async () => {
 afterEach(() => opened.close());
 
 /** A new session, as for each request. */
-const session = async (address?: string): Promise<Session> =>
-  (await access.authenticate(key, store, address))!;
+const session = async (): Promise<Session> => (await access.sessionOf(id, store))!;
 
 async function errorOf(work: () => unknown): Promise<AppError> {
   try {
@@ -114,7 +113,7 @@ describe('the price of a body', () => {
     [0, 10_001, 2],
   ])('makes a request of %i units and %i bytes cost %i, once', async (units, bytes, due) => {
     const made = newApiKey({ name: 'other', plan: 'pro', now: clock.now() });
-    key = made.key;
+    ({ id } = made.apiKey);
     await opened.store.createApiKey(made.apiKey);
     const current = await session();
     current.bodyBytes = bytes;
@@ -127,7 +126,7 @@ describe('the price of a body', () => {
   it('is due of what fails', async () => {
     const current = await session();
     current.bodyBytes = 10_500;
-    await current.fail();
+    await current.fail(failure);
     expect(current.units).toBe(2);
   });
 });

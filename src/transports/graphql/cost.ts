@@ -32,7 +32,7 @@ export async function handleCost(
   describe(context, prepared);
   const [operation] = prepared.operations;
   const cost = session.priceOf(prepared.cost);
-  await session.fail();
+  await session.charge(0);
   if (operation instanceof OperationRefused) {
     noteErrors(context, operation.errors);
     const body = JSON.stringify({ errors: operation.errors });

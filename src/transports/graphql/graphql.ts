@@ -76,7 +76,7 @@ export class GraphQLTransport implements Transport {
     context.operation = 'other';
     context.route = context.path;
     const expected = context.path === COST_PATH ? 'free' : 'perhaps free';
-    return this.#access.admit(context, expected, () => UNKNOWN);
+    return this.#access.admit(context, expected, UNKNOWN);
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {

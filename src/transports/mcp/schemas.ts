@@ -1,9 +1,12 @@
+import type { Tool } from '@modelcontextprotocol/server';
 import { RESOURCES } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
 import type { Route } from '../../rows/route.ts';
 import type { Shape } from '../../rows/shape.ts';
+
+type ObjectSchema = Tool['inputSchema'];
 
 /** JSON numbers of agents are doubles, so ids are strings of digits both ways. */
 const ID = { type: 'string', pattern: '^\\d+$' };
@@ -46,14 +49,14 @@ const described = (schema: JsonSchema, description: unknown): JsonSchema => ({
 /** The instructions say what it is for. */
 const IDEMPOTENCY_KEY = { type: 'string', maxLength: 255 };
 
-const object = (properties: JsonSchema, required: readonly string[]): JsonSchema => ({
+const object = (properties: JsonSchema, required: readonly string[]): ObjectSchema => ({
   type: 'object',
-  properties,
-  ...(required.length > 0 && { required }),
+  properties: properties as ObjectSchema['properties'],
+  ...(required.length > 0 && { required: [...required] }),
 });
 
 /** The schema of a tool's arguments: path and query parameters and the fields of the body, flat. */
-export function inputSchemaOf(route: Route): JsonSchema {
+export function inputSchemaOf(route: Route): ObjectSchema {
   const { pathParameter, pathValue, query = [], body, method } = route;
   const fields = body && (bodySchema(route, body) as { properties: JsonSchema; required?: string[] });
   const properties: Record<string, unknown> = {};
@@ -73,7 +76,7 @@ export function inputSchemaOf(route: Route): JsonSchema {
   return object(properties, [...(pathParameter ? [pathParameter] : []), ...(fields?.required ?? [])]);
 }
 
-const recordSchema = ({ fields }: Shape): JsonSchema =>
+const recordSchema = ({ fields }: Shape): ObjectSchema =>
   object(
     Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, outputOf(schema)])),
     Object.keys(fields).filter((name) => fields[name]!.required),
@@ -86,7 +89,7 @@ function outputOf(schema: JsonSchema): JsonSchema {
 }
 
 /** The schema of what a tool returns. */
-export function outputSchemaOf({ shape, list }: Route): JsonSchema {
+export function outputSchemaOf({ shape, list }: Route): ObjectSchema {
   if (!shape) return object({ id: { type: 'string' } }, ['id']);
   if (!list) return recordSchema(shape);
   const items = { type: 'array', items: recordSchema(shape) };

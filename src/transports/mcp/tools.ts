@@ -4,7 +4,6 @@ import { isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
-import type { JsonSchema } from '../../foundation/fields.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../kit/context.ts';
@@ -61,28 +60,13 @@ export const toolsOf = (routes: readonly Route[], services: ToolServices): reado
     ...(services.config.INTROSPECTION ? [schemaTool(services)] : []),
   ].sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
 
-const definitionOf = (
-  name: string,
-  description: string,
-  inputSchema: JsonSchema,
-  outputSchema: JsonSchema,
-  annotations: object,
-): Definition =>
-  ({
-    name,
-    description,
-    inputSchema,
-    outputSchema,
-    annotations: { ...annotations, openWorldHint: false },
-  }) as Definition;
-
-const READ_ONLY = { readOnlyHint: true };
-const ANNOTATIONS: Readonly<Record<Route['method'], object>> = {
+const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
+const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> = {
   GET: READ_ONLY,
-  POST: { destructiveHint: false },
-  PUT: { destructiveHint: false, idempotentHint: true },
-  PATCH: { destructiveHint: false, idempotentHint: true },
-  DELETE: { destructiveHint: true, idempotentHint: true },
+  POST: { destructiveHint: false, openWorldHint: false },
+  PUT: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  PATCH: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  DELETE: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
 };
 
 /** Runs the document of a row. */
@@ -101,13 +85,13 @@ class RouteTool implements Tool {
       refusalsOf(route),
       list && list !== 'whole' && 'To continue, pass `after` of the result.',
     ];
-    this.definition = definitionOf(
-      operationId,
-      about.filter(Boolean).join(' '),
-      inputSchemaOf(route),
-      outputSchemaOf(route),
-      ANNOTATIONS[method],
-    );
+    this.definition = {
+      name: operationId,
+      description: about.filter(Boolean).join(' '),
+      inputSchema: inputSchemaOf(route),
+      outputSchema: outputSchemaOf(route),
+      annotations: ANNOTATIONS[method],
+    };
   }
 
   isOffered({ principal, now }: Session): boolean {
@@ -188,13 +172,14 @@ const everybody = () => true;
 
 function graphqlTool(services: ToolServices): Tool {
   return {
-    definition: definitionOf(
-      'graphql',
-      'Run a GraphQL query: related records in one call, such as the pets of a category with their stock and orders. Queries only; see the tool schema for types.',
-      GRAPHQL_INPUT,
-      GRAPHQL_OUTPUT,
-      READ_ONLY,
-    ),
+    definition: {
+      name: 'graphql',
+      description:
+        'Run a GraphQL query: related records in one call, such as the pets of a category with their stock and orders. Queries only; see the tool schema for types.',
+      inputSchema: GRAPHQL_INPUT,
+      outputSchema: GRAPHQL_OUTPUT,
+      annotations: READ_ONLY,
+    },
     isOffered: everybody,
     async call(context, session, { query, variables }) {
       const issues: Issue[] = [];
@@ -243,13 +228,13 @@ function refusalOf({ errors: [first] }: OperationRefused): AppError {
 function schemaTool({ schema }: ToolServices): Tool {
   let result: string | undefined;
   return {
-    definition: definitionOf(
-      'schema',
-      'Get the GraphQL schema in SDL, to write queries for the tool graphql.',
-      SCHEMA_INPUT,
-      SCHEMA_OUTPUT,
-      READ_ONLY,
-    ),
+    definition: {
+      name: 'schema',
+      description: 'Get the GraphQL schema in SDL, to write queries for the tool graphql.',
+      inputSchema: SCHEMA_INPUT,
+      outputSchema: SCHEMA_OUTPUT,
+      annotations: READ_ONLY,
+    },
     isOffered: everybody,
     async call(_context, session) {
       session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
