@@ -4,6 +4,7 @@ import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
 import { type Config, isLocalDevelopment } from './config.ts';
+import { ROUTES } from './domains/routes.ts';
 import { EventStreams } from './events/streams.ts';
 import { AppError, asAppError, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
@@ -40,7 +41,7 @@ export interface GatewayOptions {
 }
 
 /** Everything that outlives a request, built once a process. */
-function createServices({ clock = systemClock, ...options }: GatewayOptions) {
+function createServices({ clock = systemClock, routes = ROUTES, ...options }: GatewayOptions) {
   const { config, log, metrics, tracing } = options;
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
   const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
@@ -67,7 +68,7 @@ function createServices({ clock = systemClock, ...options }: GatewayOptions) {
   metrics?.watchDeliveries(deliveries);
   return {
     ...options,
-    ...{ clock, report, store, schema, access, history, openStreams, streams, deliveries, documents },
+    ...{ clock, routes, report, store, schema, access, history, openStreams, streams, deliveries, documents },
     operations: new Operations(schema, report, {
       introspection: config.INTROSPECTION,
       receivers: deliveries,

@@ -1,5 +1,6 @@
 import Negotiator from 'negotiator';
 import { lruCache } from '../foundation/cache.ts';
+import { AppError } from '../foundation/errors.ts';
 
 /** Chooses one of several media types by an Accept header (RFC 9110 section 12.5.1). */
 export class Negotiation {
@@ -24,6 +25,18 @@ export class Negotiation {
       this.#choices.set(accept, choice);
     }
     return choice.type;
+  }
+
+  /**
+   * Chooses a media type, or refuses the request.
+   *
+   * @param what responds so
+   * @throws NOT_ACCEPTABLE if the header excludes all of them
+   */
+  require(accept: string | undefined, what = 'This operation'): string {
+    const type = this.choose(accept);
+    if (type !== undefined) return type;
+    throw new AppError('NOT_ACCEPTABLE', `${what} responds with ${this.#types.join(' or ')} only.`);
   }
 
   /** Whether an Accept header allows any of the media types. */

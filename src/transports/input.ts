@@ -1,4 +1,4 @@
-import { AppError, type Issue } from '../foundation/errors.ts';
+import { AppError, type Issue, validationFailed } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { readBody } from '../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.ts';
@@ -9,11 +9,8 @@ import { type GivenTexts, type QueryParameter, readTexts } from '../rows/paramet
 import { acceptsIdempotencyKey, bodyTypesOf, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
 import { idFieldOf } from '../rows/shape.ts';
 
-/** What a request passes to its operation: the variables of the document, and any issues with them. */
-export interface Input {
-  variables: Record<string, unknown>;
-  issues: Issue[];
-}
+/** The variables of a document. */
+export type Variables = Record<string, unknown>;
 
 /**
  * Reads path, query, headers and body together, so that all issues are reported at once.
@@ -21,7 +18,7 @@ export interface Input {
  * @param parameters path parameters
  * @param body of a route that has one
  * @param repeatable the fields that it may repeat (`repeatableFields`)
- * @throws BAD_REQUEST if the query's percent-encoding is broken
+ * @throws VALIDATION_FAILED, BAD_REQUEST if the query's percent-encoding is broken
  */
 export function readInput(
   context: RequestContext,
@@ -29,7 +26,7 @@ export function readInput(
   parameters: Readonly<Record<string, string | undefined>>,
   body?: Readonly<Record<string, unknown>>,
   repeatable: readonly string[] = [],
-): Input {
+): Variables {
   const issues: Issue[] = [];
   const variables = readQuery(context.query, route.query ?? [], issues);
   if (route.pathParameter) readPathParameter(route, parameters[route.pathParameter], variables, issues);
@@ -37,7 +34,8 @@ export function readInput(
   if (key !== undefined && acceptsIdempotencyKey(route.method) && parseIdempotencyKey(key) === null)
     issues.push(IDEMPOTENCY_KEY_ISSUE);
   if (body) readFields(route, body, repeatable, variables, issues);
-  return { variables, issues };
+  if (issues.length > 0) throw validationFailed(issues);
+  return variables;
 }
 
 const ID = { rule: ID_RULE, read: parseId };
@@ -46,7 +44,7 @@ const ID = { rule: ID_RULE, read: parseId };
 export function readPathParameter(
   { pathParameter, pathValue }: Route,
   text: string | undefined,
-  variables: Input['variables'],
+  variables: Variables,
   issues: Issue[],
 ): void {
   const { rule, read } = pathValue ?? ID;
@@ -102,7 +100,7 @@ export function readFields(
   route: Route,
   body: Readonly<Record<string, unknown>>,
   repeatable: readonly string[],
-  variables: Input['variables'],
+  variables: Variables,
   issues: Issue[],
 ): void {
   const given = repeatable.filter((name) => Object.hasOwn(body, name));

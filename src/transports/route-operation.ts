@@ -12,12 +12,11 @@ import type { InternalOperation } from '../operations/operations.ts';
 import type { PublicResult } from '../operations/result.ts';
 import type { Lifecycle, Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
+import type { Variables } from './input.ts';
 import type { TransportServices } from './transport-services.ts';
 
 /** In units: a call of a route counts as one request. */
 export const ROUTE_COST = 1;
-
-type Variables = Record<string, unknown>;
 
 /** A route, prepared at startup to be run over any transport. */
 export class RouteOperation {

@@ -1,4 +1,3 @@
-import { ROUTES } from '../domains/routes.ts';
 import type { Transport } from '../http/transport.ts';
 import { GraphQLTransport } from './graphql/graphql.ts';
 import { McpTransport } from './mcp/mcp.ts';
@@ -6,23 +5,11 @@ import { Pages } from './pages/pages.ts';
 import { RestTransport } from './rest/rest.ts';
 import type { TransportServices } from './transport-services.ts';
 
-/**
- * All transports. The first that matches a request answers it; the last matches every request.
- *
- * @param routes all by default
- */
-export function transportsOf({
-  routes = ROUTES,
-  ...others
-}: Omit<TransportServices, 'routes'> & {
-  routes?: TransportServices['routes'] | undefined;
-}): readonly Transport[] {
-  const services: TransportServices = { ...others, routes };
-  return [
-    services.cors,
-    new Pages(services),
-    ...(services.config.MCP ? [new McpTransport(services)] : []),
-    new GraphQLTransport(services),
-    new RestTransport(services),
-  ];
-}
+/** All transports. The first that matches a request answers it; the last matches every request. */
+export const transportsOf = (services: TransportServices): readonly Transport[] => [
+  services.cors,
+  new Pages(services),
+  ...(services.config.MCP ? [new McpTransport(services)] : []),
+  new GraphQLTransport(services),
+  new RestTransport(services),
+];

@@ -22,9 +22,7 @@ export async function handleCost(
   await session.requireFree();
   if (method === 'OPTIONS') return { status: 204, headers: ['Allow', METHODS] };
   if (method !== 'POST') throw new MethodNotAllowed(method, context.path, METHODS);
-  const type = RESPONSES.choose(context.accept);
-  if (type === undefined)
-    throw new AppError('NOT_ACCEPTABLE', 'The cost is available as application/json only.');
+  const type = RESPONSES.require(context.accept);
   const parameters = await readParameters(context);
   if (Array.isArray(parameters))
     throw new AppError('BAD_REQUEST', 'The cost is available for one operation at a time, not for a batch.');

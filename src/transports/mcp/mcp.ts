@@ -86,8 +86,7 @@ export class McpTransport implements Transport {
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, METHODS);
       return { status: 204, headers: ['Allow', METHODS] };
     }
-    if (!RESPONSES.accepts(context.accept))
-      throw new AppError('NOT_ACCEPTABLE', 'MCP responds with application/json only.');
+    RESPONSES.require(context.accept, 'MCP');
     const body = await readBody(context, BODY_TYPES);
     let message: unknown;
     try {

@@ -15,7 +15,7 @@ import { OperationRefused } from '../../operations/result.ts';
 import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import { recordWriter, withIntegerIds } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
-import { type Input, readFields, readPathParameter } from '../input.ts';
+import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import {
@@ -103,8 +103,7 @@ class RouteTool implements Tool {
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
     const route = this.#route;
     this.#operation.begin(session);
-    const { variables, issues } = readArguments(route, given);
-    if (issues.length > 0) throw validationFailed(issues);
+    const variables = readArguments(route, given);
     const call = () =>
       newContext(session, {
         cost: ROUTE_COST,
@@ -131,8 +130,8 @@ class RouteTool implements Tool {
   }
 }
 
-/** Reads arguments, which are flat, into the variables of a document, and collects the issues with them. */
-function readArguments(route: Route, given: Arguments): Input {
+/** Reads arguments, which are flat, into the variables of a document. @throws VALIDATION_FAILED */
+function readArguments(route: Route, given: Arguments): Variables {
   const { method, pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
   const others: Record<string, unknown> = { ...given };
@@ -151,7 +150,8 @@ function readArguments(route: Route, given: Arguments): Input {
     readPathParameter(route, id === undefined ? undefined : text, variables, issues);
   }
   if (body) readFields(route, withIntegerIds(shape!, others), [], variables, issues);
-  return { variables, issues };
+  if (issues.length > 0) throw validationFailed(issues);
+  return variables;
 }
 
 /** Arguments for query parameters, as texts. */

@@ -1,6 +1,4 @@
 import type { Session, UsageSubject } from '../../access/session.ts';
-import { AppError, validationFailed } from '../../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { idempotencyOf } from '../../http/idempotency.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -31,7 +29,7 @@ import {
   throwErrorOf,
 } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { type ExportSource, exportLimit, openExport } from './export.ts';
+import { exportLimit, openExport } from './export.ts';
 import { nextLink, type PathParameters, type RestOperation } from './operation.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 
@@ -70,15 +68,9 @@ export class DocumentOperation implements RestOperation {
   async handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
     const { row } = this;
     this.#operation.begin(session);
-    const type = this.#types.choose(context.accept);
-    if (type === undefined) {
-      const types = this.#types === LIST_TYPES ? `${JSON_TYPE} or ${NDJSON}` : JSON_TYPE;
-      throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${types} only.`);
-    }
-    if (type === NDJSON) return this.#export(context, session, parameters);
+    if (this.#types.require(context.accept) === NDJSON) return this.#export(context, session, parameters);
     const body = row.body && (await readObject(context, row));
-    const { variables, issues } = readInput(context, row, parameters, body, this.#repeatable);
-    if (issues.length > 0) throw validationFailed(issues);
+    const variables = readInput(context, row, parameters, body, this.#repeatable);
     const call = callOf(context, session);
     if (body && this.#unchanging.length > 0)
       call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
@@ -86,21 +78,17 @@ export class DocumentOperation implements RestOperation {
     return this.#respond(context, variables, result instanceof Promise ? await result : result);
   }
 
-  #export(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
+  #export(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
     const { row } = this;
     const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
-    const { variables, issues } = readInput(context, { ...row, query }, parameters);
-    if (issues.length > 0) throw validationFailed(issues);
-    const source: ExportSource = {
-      shape: row.shape!,
-      readPage: async (limit, after) => {
-        const page = { ...variables, limit, after };
-        return pageOf(row, page, await this.#operation.read(page, callOf(context, session)));
-      },
-      after: variables.after as string | undefined,
-      limit: variables.limit as number | undefined,
+    const variables = readInput(context, { ...row, query }, parameters);
+    const list = {
+      operation: this.#operation,
+      variables,
+      session,
+      contextOf: () => callOf(context, session),
     };
-    return andThen(this.#operation.open(session), () => openExport(source, session, this.#services, context));
+    return openExport(list, context, this.#services);
   }
 
   /** @throws the error in the result; NOT_FOUND if there is no record */

@@ -5,11 +5,12 @@ import { ownTurn } from '../../foundation/turns.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../kit/connection.ts';
+import type { Context } from '../../kit/context.ts';
 import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
 import { recordWriter } from '../../rows/representation.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
-import type { Shape } from '../../rows/shape.ts';
-import { endOf, type ResultPage } from '../route-operation.ts';
+import type { Variables } from '../input.ts';
+import { endOf, pageOf, type ResultPage, type RouteOperation } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 
 const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
@@ -21,46 +22,46 @@ export const exportLimit = (limit: QueryParameter): QueryParameter => ({
 });
 
 /** A list to export. */
-export interface ExportSource {
-  shape: Shape;
-  /** Reads the next page of at most `limit` records. The start of the list has no `after`. */
-  readPage(limit: number, after: string | undefined): Promise<ResultPage>;
-  after: string | undefined;
-  /** All by default. */
-  limit: number | undefined;
+interface List {
+  operation: RouteOperation;
+  variables: Variables & { after?: string; limit?: number };
+  session: Session;
+  /** Makes the context of reading a page. */
+  contextOf: () => Context;
 }
 
 /** The pages of a list. Each is paid for with a unit before it is given, as a page of a list is, but the first. */
-async function* pagesOf(source: ExportSource, session: Session): AsyncGenerator<ResultPage> {
-  const { shape, readPage, limit = Number.POSITIVE_INFINITY } = source;
-  let { after } = source;
-  let left = limit;
-  for (let count = 1; ; count++) {
-    const page = await readPage(Math.min(MAX_PAGE_SIZE, left), after);
-    if (count > 1 && page.nodes.length > 0) await session.charge(1);
+async function* pagesOf({ operation, variables, session, contextOf }: List): AsyncGenerator<ResultPage> {
+  const { route, read } = operation;
+  let { after, limit: left = Number.POSITIVE_INFINITY } = variables;
+  for (let isFirst = true; ; isFirst = false) {
+    const asked = { ...variables, limit: Math.min(MAX_PAGE_SIZE, left), after };
+    const page = pageOf(route, asked, await read(asked, contextOf()));
+    if (!isFirst && page.nodes.length > 0) await session.charge(1);
     yield page;
     left -= page.nodes.length;
     if (!page.pageInfo.hasNextPage || left === 0) return;
-    after = endOf(shape, page);
+    after = endOf(route.shape!, page);
     // Lets other requests in.
     await ownTurn();
   }
 }
 
 /**
- * Exports a list, a record per line (https://github.com/ndjson/ndjson-spec), once it has been paid for. The first page
- * is read before the response begins, so that a list that does not exist is an error as usual.
+ * Charges for the export of a list, a record per line (https://github.com/ndjson/ndjson-spec), and begins it. The first
+ * page is read before the response begins, so that a list that does not exist is an error as usual.
  *
- * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever reading throws
+ * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever charging and reading throw
  */
 export async function openExport(
-  source: ExportSource,
-  session: Session,
-  { openStreams, report }: Pick<TransportServices, 'openStreams' | 'report'>,
+  list: List,
   { method, apiKey, requestId }: RequestContext,
+  { openStreams, report }: Pick<TransportServices, 'openStreams' | 'report'>,
 ): Promise<HttpResponse> {
+  const { operation, session } = list;
+  await operation.open(session);
   const head = { status: 200, headers: ['X-Accel-Buffering', 'no'], contentType: NDJSON };
-  const pages = pagesOf(source, session);
+  const pages = pagesOf(list);
   if (method === 'HEAD') {
     await pages.next();
     return { ...head, stream: null };
@@ -71,11 +72,11 @@ export async function openExport(
     close();
     throw error;
   });
-  const { shape, after: start = '0' } = source;
+  const shape = operation.route.shape!;
   const writer = recordWriter(shape, 'integer');
 
   async function* lines(): StreamedBody['pieces'] {
-    let after = start;
+    let { after = '0' } = list.variables;
     let rows = 0;
     try {
       for (let next = first; !next.done; next = await pages.next()) {

@@ -49,9 +49,7 @@ export class StreamOperation implements RestOperation {
 
   handle(context: RequestContext, session: Session): MaybePromise<HttpResponse> {
     session.subject = SUBJECT;
-    if (!STREAM_TYPES.accepts(context.accept)) {
-      throw new AppError('NOT_ACCEPTABLE', `This operation responds with ${STREAM_TYPE} only.`);
-    }
+    STREAM_TYPES.require(context.accept);
     const issues: Issue[] = [];
     const variables = readQuery(context.query, this.row.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
