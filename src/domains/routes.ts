@@ -1,5 +1,5 @@
 import { readScope, writeScope } from '../access/scopes.ts';
-import type { Resource, Route, Stream } from '../rows/route.ts';
+import type { Resource, Route } from '../rows/route.ts';
 import { apiKeys } from './api-key/api-key.domain.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
@@ -22,9 +22,9 @@ export const RESOURCES: readonly Resource[] = [
 export const ROUTES: readonly Route[] = RESOURCES.flatMap(({ routes }) => routes);
 
 /** Every REST operation that streams server-sent events. */
-export const STREAMS: readonly Stream[] = RESOURCES.flatMap(({ streams = [] }) => streams);
+export const STREAMS: readonly Route[] = RESOURCES.flatMap(({ streams = [] }) => streams);
 
-const SCOPES = new Map<Route | Stream, readonly string[]>(
+const SCOPES = new Map<Route, readonly string[]>(
   RESOURCES.flatMap(({ scope, routes, streams = [] }) =>
     [...routes, ...streams].map((row) => {
       if (scope === null) return [row, []] as const;
@@ -34,4 +34,4 @@ const SCOPES = new Map<Route | Stream, readonly string[]>(
 );
 
 /** The scopes that a key needs for a row: that of its resource, by its method. */
-export const scopesOf = (row: Route | Stream): readonly string[] => SCOPES.get(row)!;
+export const scopesOf = (row: Route): readonly string[] => SCOPES.get(row)!;

@@ -5,7 +5,7 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
 import type { Route } from '../rows/route.ts';
 import { Components } from './components.ts';
-import { describeOperation, describeStream } from './operation.ts';
+import { describeOperation } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
 
 interface Options {
@@ -33,11 +33,10 @@ function describe(config: Config, origin: string, routes: readonly Route[]): Jso
     for (const [name, schema] of Object.entries(schemas)) components.add('schemas', name, schema);
   }
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of routes) {
+  for (const route of [...routes, ...STREAMS]) {
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = describeOperation(route, config, components);
   }
-  for (const stream of STREAMS) paths[stream.path] = { get: describeStream(stream, components) };
   return {
     openapi: '3.0.3',
     info: {

@@ -10,10 +10,6 @@ import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
   RECORDS.find((record) => record.kind === kind);
 
-/** The parts of an operation that determine its errors. */
-type Fallible = Pick<Route, 'method' | 'body' | 'pathParameter' | 'pathValue' | 'deprecation' | 'errors'> &
-  Partial<Pick<Route, 'kind'>>;
-
 /** Every error an operation can respond with: those of HTTP and the gateway, and those of its domain. */
 export function errorsOf({
   method,
@@ -23,7 +19,7 @@ export function errorsOf({
   deprecation,
   kind,
   errors = [],
-}: Fallible): ErrorCode[] {
+}: Route): ErrorCode[] {
   const idempotent = acceptsIdempotencyKey(method);
   const record = recordOfKind(kind);
   const given = Object.keys(body?.rules.shape ?? {});
@@ -64,7 +60,7 @@ const ERROR_HEADERS: Readonly<Record<number, readonly ('WWW-Authenticate' | 'Ret
 };
 
 /** The error responses of an operation, by status. */
-export function describeErrors(route: Fallible, components: Components): Record<string, JsonSchema> {
+export function describeErrors(route: Route, components: Components): Record<string, JsonSchema> {
   const possible = errorsOf(route);
   const statuses = new Set(possible.map((code) => ERRORS[code].status));
   return Object.fromEntries(

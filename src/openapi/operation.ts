@@ -14,13 +14,12 @@ import {
   type Route,
   repeatableFields,
   type Stability,
-  type Stream,
 } from '../rows/route.ts';
 import { schemaNameOf } from '../rows/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors, recordOfKind } from './errors.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
-import { describeParameters, describeQueryParameters } from './parameters.ts';
+import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 
 /** Describes an operation of a row. */
@@ -51,11 +50,14 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
     ...described,
     responses: {
       [route.status]: describeSuccess(route, components),
-      ...(method === 'GET' && { 304: describeNotModified(route, components) }),
+      ...(isConditional(route) && { 304: describeNotModified(route, components) }),
       ...describeErrors(route, components),
     },
   };
 }
+
+/** Whether its response may be 304. */
+const isConditional = ({ method, list }: Route): boolean => method === 'GET' && list !== 'stream';
 
 const READ = 'Supports `If-None-Match` with the `ETag` of an earlier response.';
 const LIST =
@@ -111,7 +113,7 @@ function descriptionOf(route: Route, lifecycle: Lifecycle): string {
     deprecation &&
       `**Deprecated** since ${formatDate(lifecycle.DEPRECATION_DATE)}, sunset on ${formatDate(lifecycle.SUNSET_DATE)}. Use ${deprecation.replacement} instead.`,
     description,
-    method === 'GET' && list !== 'log' && (list === 'pages' ? LIST : READ),
+    isConditional(route) && (list === 'pages' ? LIST : READ),
     isExportable(route) && EXPORT,
     refusalsOf(route),
     describeReplacement(route),
@@ -128,19 +130,31 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
   const isExported = isExportable(route);
   const headers = describeHeaders(
     components,
-    shape && 'ETag',
+    shape && list !== 'stream' && 'ETag',
     ...readHeadersOf(route),
-    isExported && 'X-Accel-Buffering',
+    (isExported || list === 'stream') && 'X-Accel-Buffering',
     status === 201 && 'Location',
     acceptsIdempotencyKey(method) && 'Idempotency-Replayed',
   );
   const description = { 200: 'OK.', 201: 'Created.', 204: 'Deleted.' }[status];
   if (!shape) return { description, headers };
   const name = schemaNameOf(shape);
-  const lines = {
-    schema: { type: 'string', description: `Lines that each are a \`${name}\` as JSON.` },
-    example: `${JSON.stringify(shape.example)}\n`,
-  };
+  const text = (what: string, example: string) => ({
+    schema: { type: 'string', description: what },
+    example,
+  });
+  const json = JSON.stringify(shape.example);
+  if (list === 'stream') {
+    const { id, type } = shape.example;
+    const example = `retry: 3000
+id: ${id}
+event: ${type}
+data: ${json}
+
+`;
+    const events = text(`Server-sent events whose data is a \`${name}\` as JSON on one line.`, example);
+    return { description, headers, content: { 'text/event-stream': events } };
+  }
   return {
     description,
     headers,
@@ -149,7 +163,7 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
         schema: refTo('schemas', list ? shape.listName! : name),
         example: list ? [shape.example] : shape.example,
       },
-      ...(isExported && { [NDJSON]: lines }),
+      ...(isExported && { [NDJSON]: text(`Lines that each are a \`${name}\` as JSON.`, `${json}\n`) }),
     },
   };
 }
@@ -165,44 +179,3 @@ const describeNotModified = (route: Route, components: Components): JsonSchema =
   description: 'Not modified: If-None-Match names the current version.',
   headers: describeHeaders(components, 'ETag', ...readHeadersOf(route)),
 });
-
-const LAST_EVENT_ID = {
-  name: 'Last-Event-ID',
-  in: 'header',
-  description:
-    'Only events after this one. Clients send it when they reconnect. Takes precedence over `after`.',
-  schema: { type: 'string' },
-} as const;
-
-/** Describes an operation with server-sent events, which OpenAPI 3.0 can only represent as text. */
-export function describeStream(stream: Stream, components: Components): JsonSchema {
-  const { operationId, tag, stability, summary, description, shape, errors = [] } = stream;
-  const { type, id } = shape.example as Record<string, string>;
-  return {
-    operationId,
-    tags: [tag],
-    summary,
-    description,
-    'x-stability': stability,
-    parameters: [
-      ...describeQueryParameters(stream, components),
-      components.add('parameters', LAST_EVENT_ID.name, LAST_EVENT_ID),
-    ],
-    responses: {
-      200: {
-        description: `The data of each event is a \`${schemaNameOf(shape)}\` as JSON on one line.`,
-        headers: describeHeaders(components, ...CACHING, 'Link', 'X-Accel-Buffering'),
-        content: {
-          'text/event-stream': {
-            schema: {
-              type: 'string',
-              description: `Server-sent events whose data is ${schemaNameOf(shape)}.`,
-            },
-            example: `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${JSON.stringify(shape.example)}\n\n`,
-          },
-        },
-      },
-      ...describeErrors({ method: 'GET', errors }, components),
-    },
-  };
-}

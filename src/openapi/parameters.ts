@@ -6,7 +6,7 @@ import type { Components } from './components.ts';
 
 /** The path, query and header parameters of an operation. */
 export function describeParameters(route: Route, components: Components) {
-  const { method, kind, pathParameter, pathValue } = route;
+  const { method, kind, list, pathParameter, pathValue, query = [] } = route;
   const parameters: JsonSchema[] = [];
   if (pathParameter !== undefined) {
     parameters.push(
@@ -20,20 +20,14 @@ export function describeParameters(route: Route, components: Components) {
       }),
     );
   }
-  parameters.push(...describeQueryParameters(route, components));
-  for (const header of REQUEST_HEADERS[method])
+  for (const parameter of query) {
+    const path = ['query', ...(parameter.shared ? [] : [schemaNameOf(route.shape!)]), parameter.name];
+    parameters.push(components.add('parameters', path.join('.'), describeQuery(parameter)));
+  }
+  for (const header of list === 'stream' ? [LAST_EVENT_ID] : REQUEST_HEADERS[method])
     parameters.push(components.add('parameters', header.name, header));
   return parameters;
 }
-
-export const describeQueryParameters = (
-  { query = [], shape }: Pick<Route, 'query' | 'shape'>,
-  components: Components,
-): JsonSchema[] =>
-  query.map((parameter) => {
-    const path = ['query', ...(parameter.shared ? [] : [schemaNameOf(shape!)]), parameter.name];
-    return components.add('parameters', path.join('.'), describeQuery(parameter));
-  });
 
 const describeQuery = ({ name, description, schema, repeatable }: QueryParameter): JsonSchema => ({
   name,
@@ -61,6 +55,14 @@ const IF_NONE_MATCH: HeaderParameter = {
   name: 'If-None-Match',
   in: 'header',
   description: 'Return the body only if its `ETag` is no longer this one.',
+  schema: { type: 'string' },
+};
+
+const LAST_EVENT_ID: HeaderParameter = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description:
+    'Only events after this one. Clients send it when they reconnect. Takes precedence over `after`.',
   schema: { type: 'string' },
 };
 

@@ -63,8 +63,11 @@ export interface Route {
   status: 200 | 201 | 204;
   /** Absent if the response has no body. */
   shape?: Shape;
-  /** `pages` link to the next; a `log` has no end, so each of its pages does; a `whole` list has no pages. */
-  list?: 'pages' | 'log' | 'whole';
+  /**
+   * `pages` link to the next; a `log` has no end, so each of its pages does; a `whole` list has no pages; a `stream` sends
+   * server-sent events instead of running its document.
+   */
+  list?: 'pages' | 'log' | 'whole' | 'stream';
   pathParameter?: string;
   /** What the path parameter is, if it is not an id. */
   pathValue?: PathValue;
@@ -78,24 +81,14 @@ export interface Route {
   described?: JsonSchema;
 }
 
-/** An operation that responds with server-sent events instead of running a document. */
-export interface Stream
-  extends Pick<
-    Route,
-    'operationId' | 'path' | 'tag' | 'stability' | 'summary' | 'description' | 'query' | 'errors'
-  > {
-  method: 'GET';
-  /** The shape of each event's data. */
-  shape: Shape;
-}
-
 /** A domain's contribution to REST. */
 export interface Resource {
   /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
   scope: string | null;
   shape: Shape;
   routes: readonly Route[];
-  streams?: readonly Stream[];
+  /** Its rows with the list `stream`. */
+  streams?: readonly Route[];
   /** Descriptions of the tags that it introduces. */
   tags?: Readonly<Record<string, string>>;
   /** Schemas that fields and parameters refer to. */

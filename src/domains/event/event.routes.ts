@@ -135,6 +135,12 @@ export const events: Resource = {
       description:
         'Server-sent events with `id`, `event` (the type) and `data` (the whole Event) for every write as it is committed. Resumes after `Last-Event-ID` or `after`, and otherwise starts from now. A comment is sent every 15 seconds. Costs 1 unit to open and 1 for every 100 events. When the budget is used up, the stream ends with an `error` event whose data is an Error.',
       query: [type, after],
+      document: `subscription streamEvents($after: ID, $type: [EventType!]) {
+        events(after: $after, types: $type) ${selectionOf(Event)}
+      }`,
+      kind: 'event',
+      status: 200,
+      list: 'stream',
       errors: ['GONE'],
     },
   ],

@@ -1,22 +1,21 @@
 import { parse, print } from 'graphql';
 import { bodyExample } from '../../openapi/schemas.ts';
-import type { Route, Stream } from '../../rows/route.ts';
+import type { Route } from '../../rows/route.ts';
 
 /**
  * The operations by tag, for the list that is readable at once and without scripts, until the reference takes its place.
  *
  * @param graphiql whether there is a GraphiQL that shows the schema, to link to
  */
-export function operationsByTag(operations: readonly (Route | Stream)[], graphiql: boolean) {
+export function operationsByTag(operations: readonly Route[], graphiql: boolean) {
   const listed = operations.map((operation) => {
-    const { stability, query = [] } = operation;
-    const isDeprecated = 'deprecation' in operation && operation.deprecation !== undefined;
-    const marks = [...(stability === 'stable' ? [] : [stability]), ...(isDeprecated ? ['deprecated'] : [])];
+    const { stability, query = [], deprecation } = operation;
+    const marks = [...(stability === 'stable' ? [] : [stability]), ...(deprecation ? ['deprecated'] : [])];
     return {
       ...operation,
       marks: marks.length > 0 ? ` (${marks.join(', ')})` : '',
       query: query.map(({ name }) => name),
-      link: graphiql && 'document' in operation && graphiqlLink(operation),
+      link: graphiql && graphiqlLink(operation),
     };
   });
   const tags = new Set(operations.map(({ tag }) => tag));

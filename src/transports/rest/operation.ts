@@ -2,7 +2,7 @@ import type { Session, UsageSubject } from '../../access/session.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
-import type { Route, Stream } from '../../rows/route.ts';
+import type { Route } from '../../rows/route.ts';
 
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
@@ -16,7 +16,7 @@ export function nextLink(context: RequestContext, after: string): string {
 
 /** A row with its way to answer: with a document's result as JSON or line by line, or with a stream of events. */
 export interface RestOperation {
-  readonly row: Route | Stream;
+  readonly row: Route;
   /** What its requests are counted as: the root field that it corresponds to. */
   readonly subject: UsageSubject;
   /** The headers of its responses if it is deprecated. */

@@ -10,7 +10,7 @@ import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
-import type { Stream } from '../../rows/route.ts';
+import type { Route } from '../../rows/route.ts';
 import { readQuery } from '../input.ts';
 import { ROUTE_COST } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -35,13 +35,13 @@ const SUBJECT: UsageSubject = { transport: 'stream', operations: [{ name: 'event
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  */
 export class StreamOperation implements RestOperation {
-  readonly row: Stream;
+  readonly row: Route;
   readonly subject = SUBJECT;
   /** The scopes that a key needs for it. */
   readonly #scopes: readonly string[];
   readonly #streams: EventStreams;
 
-  constructor(stream: Stream, { streams }: TransportServices) {
+  constructor(stream: Route, { streams }: TransportServices) {
     this.row = stream;
     this.#scopes = scopesOf(stream);
     this.#streams = streams;

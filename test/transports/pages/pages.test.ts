@@ -187,9 +187,7 @@ describe('pages', () => {
       const [section = ''] = text.split(`<section id="tag/${tag}/${operationId}">`).slice(1);
       expect(section).toContain(`<span class="method">${method}</span> <code>${path}</code>`);
       const [link] = captures(section.replace(/<\/section>.*/s, ''), /href="(\/graphql\?[^"]*)"/g);
-      expect(link !== undefined, operationId).toBe(ROUTES.some((route) => route.operationId === operationId));
-      if (link === undefined) continue;
-      const given = new URL(link.replaceAll('&amp;', '&'), kit.gateway.url).searchParams;
+      const given = new URL(link!.replaceAll('&amp;', '&'), kit.gateway.url).searchParams;
       const document = parse(given.get('query')!);
       const { variableDefinitions = [] } = document.definitions[0] as OperationDefinitionNode;
       const variables = JSON.parse(given.get('variables') ?? '{}');
