@@ -80,7 +80,7 @@ export class Access {
       throw error;
     };
     const begin = (principal: Principal | null): MaybePromise<void> => {
-      const session = principal && this.#sessionFor(principal, store, address);
+      const session = principal && this.#sessionFor(principal, store, caller);
       if (!session?.isAllowed) return andThen(this.#rejection(caller, session !== null, store), fail);
       caller.session = session;
       session.subject = subject;
@@ -107,9 +107,10 @@ export class Access {
     return validityFault(apiKey, secretExpiresAt, this.#clock.now(), this.#isProduction);
   }
 
-  /** @param address the caller's; undefined for what no caller sent */
-  #sessionFor(principal: Principal, store: Store, address?: string): Session {
-    return new Session({ principal, address, store, counters: this.#counters, now: this.#clock.now });
+  /** @param caller undefined for what no caller sent */
+  #sessionFor(principal: Principal, store: Store, caller?: Caller): Session {
+    const { apiKey: key, address } = caller ?? {};
+    return new Session({ principal, key, address, store, counters: this.#counters, now: this.#clock.now });
   }
 
   /**

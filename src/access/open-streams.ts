@@ -26,13 +26,13 @@ export const isFault = (reason: unknown): boolean =>
 
 const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
 
-/** A response that lasts: an event stream, a subscription or an export. */
-export interface OpenStream {
-  session: Session;
-  /** The key as sent. */
-  key: string;
+/** A response that lasts: an event stream, a subscription, a long poll or an export. */
+interface OpenStream {
+  readonly session: Session;
   /** Aborted with what ends it: UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED, SERVER_STOPPING. */
-  ending: AbortController;
+  readonly ending: AbortController;
+  /** To be called once it has ended. */
+  close(): void;
 }
 
 /**
@@ -55,15 +55,14 @@ export class OpenStreams {
   }
 
   /**
-   * Registers a stream that has paid for being opened.
+   * Registers a stream for a session that has paid for opening it.
    *
-   * @returns a function to call once when the stream has ended
    * @throws RATE_LIMITED if the key has as many streams open as its plan allows, UNAVAILABLE if the server is
    * stopping
    */
-  add(stream: OpenStream): () => void {
+  open(session: Session): OpenStream {
     if (this.#stopped) throw unavailable(SERVER_STOPPING);
-    const { id, plan } = stream.session.principal;
+    const { id, plan } = session.principal;
     const max = PLANS[plan].streams;
     const streams = this.#open.get(id) ?? new Set();
     if (streams.size >= max) {
@@ -71,15 +70,17 @@ export class OpenStreams {
         retryAfter: 1,
       });
     }
-    this.#open.set(id, streams.add(stream));
-    this.#timer ??= setInterval(() => this.#checkKeys(), CHECK_INTERVAL).unref();
-    return () => {
+    const close = () => {
       if (!streams.delete(stream) || streams.size > 0) return;
       this.#open.delete(id);
       if (this.#open.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     };
+    const stream: OpenStream = { session, ending: new AbortController(), close };
+    this.#open.set(id, streams.add(stream));
+    this.#timer ??= setInterval(() => this.#checkKeys(), CHECK_INTERVAL).unref();
+    return stream;
   }
 
   /** Ends all streams and refuses new ones. */
@@ -102,7 +103,7 @@ export class OpenStreams {
   /** Ends the streams of a key if it has been revoked, banned or changed so that it does not permit them. */
   async #check(streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
     try {
-      for (const stream of streams) await renew(stream, await this.#principalOf(stream.key));
+      for (const stream of streams) await renew(stream, await this.#principalOf(stream.session.key!));
       if (looksForBans) await streams[0]!.session.charge(0);
     } catch (error) {
       // Only a ban ends streams; failing to check does not.

@@ -44,6 +44,8 @@ const NO_SUBJECT: UsageSubject = { transport: 'rest', operations: [] };
 
 export interface SessionOptions {
   principal: Principal;
+  /** The key as sent; undefined for what no caller sent. */
+  key?: string | undefined;
   /** Where the caller is; undefined for what no caller sent. */
   address?: string | undefined;
   /** Charged by the session, and read and written by its requests. */
@@ -70,6 +72,8 @@ const BYTES_PER_UNIT = 10_000;
  * the transport.
  */
 export class Session {
+  /** As sent. */
+  readonly key: string | undefined;
   readonly store: Store;
   readonly now: () => number;
   /** What keys did so far. */
@@ -92,7 +96,8 @@ export class Session {
   /** Units charged so far. */
   units = 0;
 
-  constructor({ principal, address, store, counters, now }: SessionOptions) {
+  constructor({ principal, key, address, store, counters, now }: SessionOptions) {
+    this.key = key;
     this.principal = principal;
     this.#address = address;
     this.store = store;

@@ -12,8 +12,6 @@ const EVENTS_PER_PAYMENT = 100;
 
 export interface StreamOptions {
   session: Session;
-  /** The key as sent. */
-  key: string;
   selection: Selection;
   /** Units per {@link EVENTS_PER_PAYMENT} events. */
   cost: number;
@@ -71,9 +69,8 @@ export class EventStreams {
    * the position
    */
   async open(options: StreamOptions): Promise<EventStream> {
-    const { session, key, requestId } = options;
-    const ending = new AbortController();
-    const remove = this.#openStreams.add({ session, key, ending });
+    const { requestId } = options;
+    const { ending, close } = this.#openStreams.open(options.session);
     try {
       const reader = await this.feed.open(options.selection);
       this.size++;
@@ -83,12 +80,12 @@ export class EventStreams {
         },
         closed: (failure) => {
           this.size--;
-          remove();
+          close();
           if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
         },
       });
     } catch (error) {
-      remove();
+      close();
       throw error;
     }
   }
@@ -101,11 +98,10 @@ export class EventStreams {
    * @throws what `read` and {@link open} throw; UNAUTHENTICATED, API_KEY_BANNED while it waits
    */
   async poll<P extends PolledPage>(
-    { session, key, selection, wait, signal }: PollOptions,
+    { session, selection, wait, signal }: PollOptions,
     read: (after: string | undefined) => MaybePromise<P>,
   ): Promise<P> {
-    const ending = new AbortController();
-    const remove = this.#openStreams.add({ session, key, ending });
+    const { ending, close } = this.#openStreams.open(session);
     this.size++;
     try {
       const page = await read(selection.after);
@@ -129,7 +125,7 @@ export class EventStreams {
       return await read(page.next);
     } finally {
       this.size--;
-      remove();
+      close();
     }
   }
 }

@@ -2,6 +2,7 @@ import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
 import { scopesOf } from '../domains/routes.ts';
+import type { Selection } from '../events/reader.ts';
 import type { EventStreams } from '../events/streams.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';
@@ -97,22 +98,18 @@ export class RouteOperation {
   }
 
   async #poll(
-    { requestId, response, apiKey }: RequestContext,
+    { requestId, response }: RequestContext,
     session: Session,
-    variables: PollVariables,
+    variables: EventVariables & { wait: number },
     contextOf: () => Context,
   ): Promise<PublicResult> {
     await this.open(session);
-    const { after, type, wait } = variables;
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const { result } = await this.#streams.poll(
       {
-        ...{ session, key: apiKey!, requestId, wait: wait * 1000, signal: gone.signal },
-        selection: {
-          ...(after !== undefined && { after }),
-          ...(type && { types: type.map(fromEventTypeName) }),
-        },
+        ...{ session, requestId, wait: variables.wait * 1000, signal: gone.signal },
+        selection: selectionOf(variables),
       },
       async (position) => {
         const from = position === undefined ? { ...variables } : { ...variables, after: position };
@@ -126,12 +123,17 @@ export class RouteOperation {
   }
 }
 
-/** The variables of a list of events that was asked to wait, in seconds. */
-interface PollVariables {
-  after?: string;
+/** The variables of a list or stream of events. */
+export interface EventVariables {
+  after?: string | undefined;
   type?: readonly EventTypeName[];
-  wait: number;
 }
+
+/** The events that variables are about. */
+export const selectionOf = ({ after, type }: EventVariables): Selection => ({
+  ...(after !== undefined && { after }),
+  ...(type && { types: type.map(fromEventTypeName) }),
+});
 
 /** A page of a list, or all of it. */
 type ResultList = ResultPage | object[];

@@ -48,6 +48,7 @@ const principalOf = (id: string): Principal => ({
 /** Opens a stream for a key on the Free plan. */
 function open(key = 'key', after?: string): Promise<EventStream> {
   const session = {
+    key,
     principal: principalOf(key),
     renew() {},
     charge(units: number) {
@@ -55,7 +56,7 @@ function open(key = 'key', after?: string): Promise<EventStream> {
       charges.push([key, units]);
     },
   } as unknown as Session;
-  return streams.open({ session, key, selection: after === undefined ? {} : { after }, cost: 3 });
+  return streams.open({ session, selection: after === undefined ? {} : { after }, cost: 3 });
 }
 
 const write = (count: number) =>

@@ -49,7 +49,7 @@ export async function answer(
     status,
     headers: [],
     contentType,
-    ...(isRead(context, status) && { etag: await etagOfPieces(pieces()) }),
+    ...(context.isRead && status === 200 && { etag: await etagOfPieces(pieces()) }),
     stream: { pieces: inTurns(pieces(), ending.signal), ending },
   };
 }
@@ -76,11 +76,9 @@ async function etagOfPieces(pieces: Iterable<string>): Promise<string> {
 
 function whole(context: RequestContext, status: number, body: string, contentType: string): HttpResponse {
   const answered: HttpResponse = { status, headers: [], body, contentType };
-  if (isRead(context, status)) answered.etag = etagOf(body);
+  if (context.isRead && status === 200) answered.etag = etagOf(body);
   return answered;
 }
-
-const isRead = ({ method }: RequestContext, status: number): boolean => method !== 'POST' && status === 200;
 
 /** 200 once the operation ran. Errors before that are all 400. */
 const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
@@ -96,8 +94,8 @@ export async function run(
   index: number,
 ): Promise<PublicResult> {
   let result: PublicResult;
-  try {
-    if (operation instanceof OperationRefused) throw operation;
+  if (operation instanceof OperationRefused) result = { errors: [...operation.errors] };
+  else {
     const { headers, requestId, response } = context;
     const { errors, data = null } = await operation.execute(
       newContext(session, {
@@ -108,9 +106,6 @@ export async function run(
       }),
     );
     result = errors ? { errors, data } : { data };
-  } catch (error) {
-    if (!(error instanceof OperationRefused)) throw error;
-    result = { errors: [...error.errors] };
   }
   if (result.errors) noteErrors(context, result.errors);
   if (context.headers['x-ratelimit-extension'] === 'on')

@@ -20,7 +20,7 @@ import { encodeEvents } from './yoga.ts';
  */
 export async function subscribe(
   streams: EventStreams,
-  { apiKey, requestId }: RequestContext,
+  { requestId }: RequestContext,
   session: Session,
   operation: PreparedOperation,
 ): Promise<StreamedBody> {
@@ -28,7 +28,7 @@ export async function subscribe(
   const { cost } = operation;
   const contextOfEvent = () => newContext(session, { cost, requestId });
   const followEvents = async (selection: StreamOptions['selection']) => {
-    stream = await streams.open({ session, key: apiKey!, selection, cost, requestId });
+    stream = await streams.open({ session, selection, cost, requestId });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);

@@ -55,7 +55,7 @@ async function* pagesOf({ operation, variables, session, contextOf }: List): Asy
  */
 export async function openExport(
   list: List,
-  { method, apiKey, requestId }: RequestContext,
+  { method, requestId }: RequestContext,
   { openStreams, report }: Pick<TransportServices, 'openStreams' | 'report'>,
 ): Promise<HttpResponse> {
   const { operation, session } = list;
@@ -66,8 +66,7 @@ export async function openExport(
     await pages.next();
     return { ...head, stream: null };
   }
-  const ending = new AbortController();
-  const close = openStreams.add({ session, key: apiKey!, ending });
+  const { ending, close } = openStreams.open(session);
   const first = await pages.next().catch((error: unknown) => {
     close();
     throw error;

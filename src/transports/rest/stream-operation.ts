@@ -1,9 +1,8 @@
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
-import { type EventTypeName, fromEventTypeName } from '../../domains/event/event.ts';
 import { scopesOf } from '../../domains/routes.ts';
-import type { FeedEvent, Selection } from '../../events/reader.ts';
+import type { FeedEvent } from '../../events/reader.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -12,7 +11,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import type { Route } from '../../rows/route.ts';
 import { readQuery } from '../input.ts';
-import { ROUTE_COST } from '../route-operation.ts';
+import { type EventVariables, ROUTE_COST, selectionOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './operation.ts';
 
@@ -63,25 +62,19 @@ export class StreamOperation implements RestOperation {
    * @param variables `after` and `type` from the query
    * @throws VALIDATION_FAILED, GONE, NOT_FOUND, RATE_LIMITED
    */
-  async #open(
-    context: RequestContext,
-    session: Session,
-    variables: Readonly<{ after?: string; type?: readonly EventTypeName[] }>,
-  ): Promise<HttpResponse> {
+  async #open(context: RequestContext, session: Session, variables: EventVariables): Promise<HttpResponse> {
     const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: null };
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
-    const selection: Selection = {
-      ...(after !== undefined && { after }),
-      ...(variables.type && { types: variables.type.map(fromEventTypeName) }),
-    };
+    const selection = selectionOf({ ...variables, after });
     const { requestId } = context;
-    const options = { session, key: context.apiKey!, selection, cost: ROUTE_COST, requestId };
-    const stream = await this.#streams.open(options).catch((error: unknown) => {
-      throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
-    });
+    const stream = await this.#streams
+      .open({ session, selection, cost: ROUTE_COST, requestId })
+      .catch((error: unknown) => {
+        throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
+      });
     // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would take
     // three writes for each reader and event.
     context.response.useChunkedEncodingByDefault = false;
