@@ -67,11 +67,23 @@ export interface Webhook {
   apiKeyId: string;
   /** Milliseconds since 1970. */
   createdAt: number;
-  /** Increases with each change of the settings or of the place by the owner. */
+  /** Increases with each change by the owner, of the settings or of the place. */
   version: number;
   settings: WebhookSettings;
   progress: WebhookProgress;
 }
+
+/** Attempts that are listed. */
+export const MAX_ATTEMPTS = 20;
+
+/** The latest of these attempts, each once and newest first. */
+export const latestAttempts = (attempts: readonly WebhookAttempt[]): readonly WebhookAttempt[] =>
+  attempts
+    .filter(({ eventId, time }, n) =>
+      attempts.slice(0, n).every((newer) => newer.eventId !== eventId || newer.time !== time),
+    )
+    .sort((a, b) => b.time - a.time)
+    .slice(0, MAX_ATTEMPTS);
 
 /** How long a claim lasts after it was renewed, in milliseconds. */
 export const CLAIM_TIME = 18_000;
@@ -165,29 +177,43 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
     },
 
     /**
-     * Stores how far a webhook has come, optionally disables it, and renews its claim.
+     * Stores how far a webhook has come, optionally disables it, and renews its claim. If its owner has changed it since
+     * it was read, it is not disabled, and goes on from where the owner has moved it.
      *
-     * @returns false if the instance does not hold it any more, or if its owner has changed or deleted it
+     * @returns the webhook as it is then; null if it was deleted, or if the instance does not hold it any more
      */
     saveProgress: (
       instance: string,
-      { id, version, progress }: Pick<Webhook, 'id' | 'version' | 'progress'>,
+      { id, version, progress }: Webhook,
       disabledReason?: DisabledReason,
-    ): Promise<boolean> =>
+    ): Promise<Webhook | null> =>
       transaction(async (own) => {
         const webhooks = own.objects(WEBHOOKS);
         const [webhook] = await webhooks.get([id]);
-        if (webhook?.version !== version || !isHeld(webhook, instance)) return false;
-        const settings =
-          disabledReason === undefined
-            ? webhook.settings
-            : { ...webhook.settings, enabled: false, disabledReason };
-        const claim = { instance, until: (await now()) + CLAIM_TIME };
-        await webhooks.put([{ ...webhook, settings, progress, claim }]);
-        return true;
+        if (!webhook || !isHeld(webhook, instance)) return null;
+        const isChanged = webhook.version !== version;
+        const isDisabled = disabledReason !== undefined && !isChanged;
+        const saved = {
+          ...webhook,
+          ...(isDisabled && { settings: { ...webhook.settings, enabled: false, disabledReason } }),
+          progress: {
+            ...(isChanged ? movedBy(webhook.progress, progress) : progress),
+            attempts: latestAttempts([...progress.attempts, ...webhook.progress.attempts]),
+          },
+          claim: { instance, until: (await now()) + CLAIM_TIME },
+        };
+        await webhooks.put([saved]);
+        return withoutClaim(saved);
       }),
   };
 }
+
+/** The progress of a webhook that its owner has changed meanwhile, which ends a wait and may have moved its place. */
+const movedBy = (owner: WebhookProgress, { moves, after, attempted }: WebhookProgress): WebhookProgress => ({
+  ...owner,
+  ...(moves === owner.moves && { after }),
+  attempted,
+});
 
 /** Writes of webhooks, which belong to the transaction of their operation. @param run runs a write in its transaction */
 export function webhookWritesOf(run: <T>(write: (own: EngineTransaction) => Promise<T>) => Promise<T>) {
@@ -212,7 +238,9 @@ export function webhookWritesOf(run: <T>(write: (own: EngineTransaction) => Prom
     changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
       run(async (own) => {
         const before = await existing(own, apiKeyId, id);
-        const after = { ...before, ...change(withoutClaim(before)), version: before.version + 1 };
+        const changed = change(before);
+        const version = before.version + (changed.settings === before.settings ? 0 : 1);
+        const after = { ...before, ...changed, version };
         await own.objects(WEBHOOKS).put([after]);
         return withoutClaim(after);
       }),

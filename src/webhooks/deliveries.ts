@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { listed } from '../domains/webhook/webhook.ts';
 import { AppError } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../kit/context.ts';
-import { CLAIM_TIME, type DisabledReason, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
+import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
+import { CLAIM_TIME, latestAttempts } from '../store/webhooks.ts';
 import { Delivery, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
 
@@ -99,27 +99,27 @@ export class Deliveries implements Receivers {
     const { webhookWrites } = this.services.store;
     await webhookWrites.changeWebhook(webhook.apiKeyId, webhook.id, ({ settings, progress }) => ({
       settings,
-      progress: { ...progress, attempts: listed([attempt], progress.attempts) },
+      progress: { ...progress, attempts: latestAttempts([attempt, ...progress.attempts]) },
     }));
-    // Who delivers it could not save how its next attempt ends, and would make that again at once.
-    this.changed(webhook.id);
     return attempt;
   }
 
+  readonly #report = (error: unknown): void => {
+    // An unreachable database, or one that has no event log, is no fault of a webhook.
+    if (!(error instanceof AppError && /^(?:UNAVAILABLE|NOT_FOUND)$/.test(error.code)))
+      this.services.report(error);
+  };
+
   #renewNow(): void {
     this.#renewal ??= this.#renew()
-      .catch((error) => {
-        const code = error instanceof AppError ? error.code : undefined;
-        // An unreachable database, or has no event log.
-        if (code !== 'UNAVAILABLE' && code !== 'NOT_FOUND') this.services.report(error);
-      })
+      .catch(this.#report)
       .finally(() => {
         this.#renewal = undefined;
       });
   }
 
   async #renew(): Promise<void> {
-    const { store, clock, report } = this.services;
+    const { store, clock } = this.services;
     const began = clock.monotonic();
     const claims = await store.claimWebhooks(this.#instance);
     // They may have ended meanwhile, and others may have delivered and left. It comes back as another instance, and what
@@ -136,14 +136,19 @@ export class Deliveries implements Receivers {
       if (delivery) delivery.follow(version);
       else this.#begin(id);
     }
-    for (const delivery of this.#running.values()) void delivery.review().catch(report);
+    for (const delivery of this.#running.values()) void delivery.review().catch(this.#report);
   }
 
   #begin(id: string): void {
     this.services.log.info({ webhook: id }, 'webhook claimed');
-    const delivery = new Delivery(id, this.#instance, this.services, this.#attempt, (reason) =>
-      increment(this.disabled, reason),
-    );
+    const delivery = new Delivery({
+      ...this.services,
+      report: this.#report,
+      id,
+      instance: this.#instance,
+      attempt: this.#attempt,
+      onDisabled: (reason) => increment(this.disabled, reason),
+    });
     this.#running.set(id, delivery);
     void delivery.done.finally(() => this.#running.delete(id));
   }

@@ -2,14 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { readableTypes } from '../domains/event/event.ts';
-import { listed } from '../domains/webhook/webhook.ts';
 import type { EventFeed } from '../events/feed.ts';
 import type { EventReader, FeedEvent, Selection } from '../events/reader.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
-import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
+import { type DisabledReason, latestAttempts, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
 import type { Outcome } from './request.ts';
 import type { Targets } from './targets.ts';
 
@@ -26,17 +25,15 @@ const ATTEMPTS_PER_PAYMENT = 10;
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
 /** What attempts are counted as. */
 const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
-/**
- * How often progress is saved at most, in milliseconds: a kill repeats what was acknowledged since, a second
- * at most even if saving takes time.
- */
-const SAVE_INTERVAL = SECOND / 2;
-/** How often the places of webhooks without matching events are saved, in milliseconds. */
-const QUIET_SAVE_INTERVAL = 30 * SECOND;
+/** How often places without matching events are saved, in milliseconds: half as long or longer, not all at once. */
+const QUIET_INTERVAL = 30 * SECOND;
 /** How long to wait for an unreachable database, and at most for budget before looking again. */
 const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
-/** How old the renewal of a claim may be when an attempt begins, so that it ends before the claim. */
-const MAX_CLAIM_AGE = 2_500;
+/**
+ * How old the latest save may be when an attempt begins, in milliseconds. A save renews the claim, which the attempt must
+ * not outlast, and a kill repeats what was acknowledged since.
+ */
+const MAX_AGE = SECOND / 2;
 
 /** What deliveries share with each other. */
 export interface DeliveryServices {
@@ -50,20 +47,23 @@ export interface DeliveryServices {
   report: (error: unknown) => void;
 }
 
-/** Sends an event once and counts the attempt. */
-type Attempt = (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
+/** A webhook to deliver. */
+interface Task extends DeliveryServices {
+  id: string;
+  /** Who holds it: for others, nothing is saved. */
+  instance: string;
+  /** Sends an event once and counts the attempt. */
+  attempt: (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
+  onDisabled: (reason: DisabledReason) => void;
+}
 
 /**
  * Delivers the events of one webhook, one after the other, for as long as an instance holds it. Whatever
  * changes interrupts it; then it reads the webhook again, after the attempt under way.
  */
 export class Delivery {
-  readonly #id: string;
-  readonly #instance: string;
-  readonly #services: DeliveryServices;
-  readonly #attempt: Attempt;
-  readonly #onDisabled: (reason: DisabledReason) => void;
-  /** With the progress made since it was read. */
+  readonly #task: Task;
+  /** As it was read, with the progress made since. */
   #webhook: Webhook | undefined;
   #round = new AbortController();
   #isEnding = false;
@@ -72,33 +72,19 @@ export class Delivery {
   #isIdle = false;
   /** How long to wait before the next round, in milliseconds. */
   #wait = 0;
-  /** The places of many webhooks are not saved all at once. */
-  #savedAt = performance.now() - Math.random() * QUIET_SAVE_INTERVAL;
-  /** When the latest save began that has renewed the claim. */
-  #renewedAt = Number.NEGATIVE_INFINITY;
-  #saveTimer: NodeJS.Timeout | undefined;
+  #isUnsaved = false;
+  /** When the latest save began, which has renewed the claim. */
+  #savedAt = Number.NEGATIVE_INFINITY;
   /** The latest save. Each waits for the one before it, so that none lands after a later one. */
   #saving: Promise<unknown> = Promise.resolve();
-  #isUnsaved = false;
   /** When the event was committed that is being delivered; undefined if there is none. */
   pendingSince: number | undefined;
   /** Resolves when the last attempt has ended and the place is saved. */
   readonly done: Promise<void>;
 
-  /** @param instance who holds it: for others, nothing is saved */
-  constructor(
-    id: string,
-    instance: string,
-    services: DeliveryServices,
-    attempt: Attempt,
-    onDisabled: (reason: DisabledReason) => void,
-  ) {
-    this.#id = id;
-    this.#instance = instance;
-    this.#services = services;
-    this.#attempt = attempt;
-    this.#onDisabled = onDisabled;
-    this.done = this.#run().catch(services.report);
+  constructor(task: Task) {
+    this.#task = task;
+    this.done = this.#run().catch(task.report);
   }
 
   /** Goes on from the webhook as it is by now, after the attempt under way. */
@@ -119,23 +105,23 @@ export class Delivery {
     return this.done;
   }
 
-  /** Ends if the key is gone, reads other types if it may, and moves the place on where none matches. */
+  /**
+   * Saves what was acknowledged. Without events, also ends if the key is gone, reads other types if it may, and moves the
+   * place on where none matches.
+   */
   async review(): Promise<void> {
     const reader = this.#reader;
-    if (!reader || !this.#isIdle) return;
-    const session = await this.#session();
-    // Its owner may have moved the place meanwhile.
-    if (!this.#isIdle || this.#reader !== reader) return;
-    if (!session) await this.#disable('key');
-    else if (String(this.#typesFor(session)) !== String(reader.types)) this.interrupt();
-    else if (
-      reader.passed !== undefined &&
-      reader.passed !== this.#webhook!.progress.after &&
-      performance.now() - this.#savedAt > QUIET_SAVE_INTERVAL
-    ) {
-      this.#advance({ after: reader.passed });
-      await this.#save();
+    if (reader && this.#isIdle) {
+      const session = await this.#session();
+      // Its owner may have moved the place meanwhile.
+      if (!this.#isIdle || this.#reader !== reader) return;
+      if (!session) return this.#disable('key');
+      if (String(this.#typesFor(session)) !== String(reader.types)) return this.interrupt();
+      const isDue = this.#age > QUIET_INTERVAL * (Math.random() + 0.5);
+      if (isDue && reader.passed !== undefined && reader.passed !== this.#webhook!.progress.after)
+        this.#advance({ after: reader.passed });
     }
+    if (this.#isUnsaved) await this.#save();
   }
 
   async #run(): Promise<void> {
@@ -145,22 +131,18 @@ export class Delivery {
         if (!(await this.#load())?.settings.enabled) break;
         await this.#follow();
       } catch (error) {
-        this.#recover(error);
+        // Goes on from the place after a while, unless it was interrupted on purpose.
+        if (!this.#isInterrupted) {
+          this.#task.report(error);
+          this.#wait = AWAY_PAUSE;
+        }
       }
       await this.#pause(this.#wait);
       this.#wait = 0;
     }
     this.pendingSince = undefined;
-    // What its owner has changed meanwhile is no reason to forget what was acknowledged.
     await this.#saving;
-    if (this.#isUnsaved && !(await this.#save()) && (await this.#load())) await this.#save();
-  }
-
-  /** Goes on from the place after a while, unless it was interrupted on purpose. */
-  #recover(error: unknown): void {
-    if (this.#isInterrupted) return;
-    if (!(error instanceof AppError)) this.#services.report(error);
-    this.#wait = AWAY_PAUSE;
+    if (this.#isUnsaved) await this.#save();
   }
 
   get #isInterrupted(): boolean {
@@ -173,27 +155,19 @@ export class Delivery {
       await sleep(milliseconds, undefined, { signal: this.#round.signal }).catch(() => {});
   }
 
-  /** Reads the webhook, and keeps what was acknowledged since it was saved. @returns null if it is not held */
+  /** Reads the webhook, after what was acknowledged is saved. @returns null if it is not held */
   async #load(): Promise<Webhook | null> {
-    const known = this.#webhook;
-    const stored = await this.#services.store.webhookById(this.#id, this.#instance);
-    if (!stored || known?.version === stored.version) return stored;
-    this.#webhook = stored;
-    this.#isUnsaved = false;
-    if (known && known.progress.moves === stored.progress.moves) {
-      const { after, attempted, attempts } = known.progress;
-      // Another instance may have listed a test.
-      const all = listed(attempts, stored.progress.attempts).toSorted((a, b) => b.time - a.time);
-      this.#advance({ after, attempted, attempts: all });
-      this.#saveSoon();
-    }
+    await this.#saving;
+    const { store, id, instance } = this.#task;
+    const stored = this.#isUnsaved ? await this.#save() : await store.webhookById(id, instance);
+    this.#webhook = stored ?? this.#webhook;
     return stored;
   }
 
   /** @returns null if the log has no such place any more */
   async #open(selection: Selection): Promise<EventReader | null> {
     try {
-      return await this.#services.feed.open(selection);
+      return await this.#task.feed.open(selection);
     } catch (error) {
       if (error instanceof AppError && (error.code === 'GONE' || error.code === 'VALIDATION_FAILED'))
         return null;
@@ -206,7 +180,7 @@ export class Delivery {
     const { after, failing } = this.#webhook!.progress;
     // No longer than it can be, wherever the clock has been set since.
     if (failing) {
-      const wait = failing.nextAttemptAt - this.#services.clock.now();
+      const wait = failing.nextAttemptAt - this.#task.clock.now();
       await this.#pause(Math.min(wait, WAITS.at(-1)! * (1 + JITTER)));
     }
     if (this.#isInterrupted) return;
@@ -241,13 +215,12 @@ export class Delivery {
     if (readableTypes(session.principal, [event.type])!.length === 0) return this.#acknowledge(event.id);
     const isDue = this.#webhook!.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
-    const claimAge = this.#services.clock.monotonic() - this.#renewedAt;
-    if (claimAge > MAX_CLAIM_AGE && !(await this.#save())) return false;
+    if (this.#age > MAX_AGE) await this.#save();
     if (this.#isInterrupted) return false;
     session.countRequest();
-    const [attempt, outcome] = await this.#attempt(this.#webhook!, { id: event.id, body: json });
+    const [attempt, outcome] = await this.#task.attempt(this.#webhook!, { id: event.id, body: json });
     const { attempted, attempts } = this.#webhook!.progress;
-    this.#advance({ attempted: attempted + 1, attempts: listed([attempt], attempts) });
+    this.#advance({ attempted: attempted + 1, attempts: latestAttempts([attempt, ...attempts]) });
     const { status = 0 } = outcome;
     if (status >= 200 && status < 300) return this.#acknowledge(event.id);
     if (status === 410) await this.#disable('gone');
@@ -258,7 +231,6 @@ export class Delivery {
   #acknowledge(after: string): boolean {
     this.#advance({ after, failing: undefined });
     this.pendingSince = undefined;
-    this.#saveSoon();
     return !this.#isInterrupted;
   }
 
@@ -266,7 +238,7 @@ export class Delivery {
     const { since = time, attempts = 0 } = this.#webhook!.progress.failing ?? {};
     const usual = WAITS[Math.min(attempts, WAITS.length - 1)]!;
     const wait = Math.max(usual * (1 + JITTER * (2 * Math.random() - 1)), Math.min(retryAfter, HOUR));
-    const now = this.#services.clock.now();
+    const now = this.#task.clock.now();
     const nextAttemptAt = Math.round(now + wait);
     this.#advance({ failing: { eventId, since, attempts: attempts + 1, nextAttemptAt } });
     if (now - since >= MAX_FAILING_TIME) await this.#disable('failing');
@@ -275,7 +247,7 @@ export class Delivery {
 
   /** Pays for the next attempts. Looks first, because being refused repeatedly is a violation. */
   async #pay(session: Session): Promise<boolean> {
-    const now = this.#services.clock.now();
+    const now = this.#task.clock.now();
     try {
       await session.charge(0);
       const { minute, day } = session.decision!;
@@ -294,7 +266,8 @@ export class Delivery {
   }
 
   async #disable(reason: DisabledReason): Promise<void> {
-    if (await this.#save(reason)) this.interrupt();
+    await this.#save(reason);
+    this.interrupt();
   }
 
   #advance(progress: Partial<Webhook['progress']>): void {
@@ -302,51 +275,38 @@ export class Delivery {
     this.#isUnsaved = true;
   }
 
-  #saveSoon(): void {
-    const wait = this.#savedAt + SAVE_INTERVAL - performance.now();
-    this.#saveTimer ??= setTimeout(() => void this.#save(), Math.max(0, wait));
+  /** Milliseconds since the latest save. */
+  get #age(): number {
+    return this.#task.clock.monotonic() - this.#savedAt;
   }
 
-  /** @returns whether it is saved; if not, it may be later */
-  #save(reason?: DisabledReason): Promise<boolean> {
+  /** @returns the webhook as it is then; null if it is not held */
+  #save(reason?: DisabledReason): Promise<Webhook | null> {
     const saved = this.#saving.then(() => this.#saveNow(reason));
-    this.#saving = saved;
+    this.#saving = saved.catch(() => {
+      this.#isUnsaved = true;
+    });
     return saved;
   }
 
-  async #saveNow(reason?: DisabledReason): Promise<boolean> {
-    clearTimeout(this.#saveTimer);
-    this.#saveTimer = undefined;
-    this.#savedAt = performance.now();
-    const wasUnsaved = this.#isUnsaved;
+  async #saveNow(reason?: DisabledReason): Promise<Webhook | null> {
+    const { store, log, clock, instance, id, onDisabled } = this.#task;
+    const began = clock.monotonic();
+    const { version, apiKeyId } = this.#webhook!;
     this.#isUnsaved = false;
-    const began = this.#services.clock.monotonic();
-    try {
-      const { store, log } = this.#services;
-      const { apiKeyId } = this.#webhook!;
-      const isHeld = await store.saveProgress(this.#instance, this.#webhook!, reason);
-      if (isHeld) {
-        this.#renewedAt = began;
-        if (reason === undefined) return true;
-        this.#onDisabled(reason);
-        log.warn({ webhook: this.#id, apiKey: apiKeyId, reason }, 'webhook disabled');
-      } else {
-        this.#isUnsaved ||= wasUnsaved;
-        this.interrupt();
-      }
-      return isHeld;
-    } catch (error) {
-      this.#isUnsaved ||= wasUnsaved;
-      if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.#services.report(error);
-      this.#wait = AWAY_PAUSE;
-      if (!this.#isEnding) this.#saveTimer = setTimeout(() => void this.#save(), AWAY_PAUSE);
-      return false;
+    const saved = await store.saveProgress(instance, this.#webhook!, reason);
+    if (saved) this.#savedAt = began;
+    if (saved?.version !== version) this.interrupt();
+    else if (reason !== undefined) {
+      onDisabled(reason);
+      log.warn({ webhook: id, apiKey: apiKeyId, reason }, 'webhook disabled');
     }
+    return saved;
   }
 
   /** @returns null if the key is not valid any more, or does not permit what its holder could no longer do or see */
   async #session(): Promise<Session | null> {
-    const session = await this.#services.sessionOf(this.#webhook!.apiKeyId);
+    const session = await this.#task.sessionOf(this.#webhook!.apiKeyId);
     if (!session || !DELIVERY_SCOPES.every((scope) => permits(session.principal, scope))) return null;
     session.subject = SUBJECT;
     return session;

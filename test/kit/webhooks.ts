@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, expect } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
+import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import type { Call } from './gateway.ts';
 import { type Kit, type Sent, send, useGateway } from './petstore.ts';
 import { Receiver } from './receiver.ts';
@@ -8,6 +9,16 @@ import type { Engine } from './stores.ts';
 
 /** Permits receivers on this machine. */
 export const ALLOW_LOCAL = { WEBHOOK_ALLOW: '127.0.0.0/8' };
+
+/** Ends all claims, as if their time had passed in the database. */
+export async function endClaims({ client }: MongoStore): Promise<void> {
+  const webhooks = client.db().collection<{ value: string }>('webhooks');
+  for (const { _id, value } of await webhooks.find().toArray()) {
+    const { claim, ...webhook } = JSON.parse(value);
+    const ended = JSON.stringify({ ...webhook, claim: { ...claim, until: Date.now() } });
+    await webhooks.updateOne({ _id }, { $set: { value: ended } });
+  }
+}
 
 type Json = Record<string, unknown>;
 

@@ -15,7 +15,7 @@ import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { expectRefusal, send } from '../kit/petstore.ts';
 import { Receiver } from '../kit/receiver.ts';
 import { type Engine, engines, enginesAtLength } from '../kit/stores.ts';
-import { ALLOW_LOCAL, useWebhooks } from '../kit/webhooks.ts';
+import { ALLOW_LOCAL, endClaims, useWebhooks } from '../kit/webhooks.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
 
 const namesAt = ({ received }: Receiver) => received.map(({ event }) => event.data.name);
@@ -129,15 +129,16 @@ it.each(engines)(
     const clock = new Clock();
     const opened = await open(clock.now);
     const { store } = opened;
-    const saves: Promise<boolean>[] = [];
+    const saves: Promise<unknown>[] = [];
     const slowly = async (...args: Parameters<typeof store.saveProgress>) => {
       await sleep(1_500);
       return store.saveProgress(...args);
     };
     /** Its first save takes long. */
     const saveProgress: typeof store.saveProgress = (...args) => {
-      saves.push(saves.length === 0 ? slowly(...args) : store.saveProgress(...args));
-      return saves.at(-1)!;
+      const saved = saves.length === 0 ? slowly(...args) : store.saveProgress(...args);
+      saves.push(saved);
+      return saved;
     };
     const gateway = await TestGateway.start({ ...store, saveProgress }, ALLOW_LOCAL, clock);
     const receiver = await Receiver.start();
@@ -235,15 +236,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     for (const name of names) await second.store.table(Category).insert({ name });
   };
   const listed = async () => (await call(second, `/webhooks/${id}/attempts`)).json;
-  /** Ends the claims, as if the time had passed in the database. */
-  const age = async () => {
-    const webhooks = (second.store as MongoStore).client.db().collection<{ value: string }>('webhooks');
-    for (const { _id, value } of await webhooks.find().toArray()) {
-      const { claim, ...webhook } = JSON.parse(value);
-      const aged = JSON.stringify({ ...webhook, claim: { ...claim, until: Date.now() } });
-      await webhooks.updateOne({ _id }, { $set: { value: aged } });
-    }
-  };
   /** Waits until what was received last is acknowledged and saved. */
   const saved = () =>
     expect
@@ -302,7 +294,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
     await expect.poll(async () => (await second.store.webhookById(id))!.progress.after).toBe(receiver.ids[0]);
     expect(await second.store.claimWebhooks('another')).toEqual([]);
     await proxy.close();
-    await age();
+    await endClaims(second.store as MongoStore);
     second.deliver();
     await expect.poll(takenOver).toBe(true);
     here.advance(CLAIM_TIME + 1);

@@ -2,12 +2,12 @@ import { restDialect } from '../../foundation/validation.ts';
 import { resourceRoutes } from '../../rows/record-routes.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, type Shape, selectionOf } from '../../rows/shape.ts';
+import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
 import {
   CHOICES,
   GRACE,
   grace,
   inputs,
-  MAX_ATTEMPTS,
   rotationRules,
   WebhookAttemptDeclaration,
   WebhookDeclaration,

@@ -21,7 +21,6 @@ import type {
   AttemptError,
   DisabledReason,
   Webhook,
-  WebhookAttempt,
   WebhookChange,
   WebhookSecret,
 } from '../../store/webhooks.ts';
@@ -158,20 +157,8 @@ export const grace = integer(0, GRACE.max, 'How many seconds the old secret sign
 export const rotationRules = (dialect: InputDialect) =>
   newRules({ grace: defaulting(GRACE.default, grace) }, dialect, false);
 
-/** Attempts that are listed. */
-export const MAX_ATTEMPTS = 20;
 /** The most webhooks that any plan allows. */
 export const MAX_WEBHOOKS = Math.max(...Object.values(PLANS).map(({ webhooks }) => webhooks));
-
-/** Attempts as they are listed: the newer ones first, each once. */
-export const listed = (
-  newer: readonly WebhookAttempt[],
-  older: readonly WebhookAttempt[],
-): readonly WebhookAttempt[] => {
-  const known = ({ eventId, time }: WebhookAttempt) =>
-    newer.some((other) => other.eventId === eventId && other.time === time);
-  return [...newer, ...older.filter((attempt) => !known(attempt))].slice(0, MAX_ATTEMPTS);
-};
 
 /**
  * A webhook as clients see it.

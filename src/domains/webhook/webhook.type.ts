@@ -12,11 +12,11 @@ import { inputsOf } from '../../kit/record-domain.ts';
 import { unchanged, type Write, write } from '../../kit/write.ts';
 import { NOW } from '../../store/events.ts';
 import type { Webhook, WebhookAttempt, WebhookFailure } from '../../store/webhooks.ts';
+import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
 import {
   createdWebhook,
   GRACE,
   inputs,
-  MAX_ATTEMPTS,
   MAX_WEBHOOKS,
   type NewWebhook,
   newSecret,
