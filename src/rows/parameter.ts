@@ -70,25 +70,28 @@ const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
   date: (field) => ({ type: 'Date', rule: DATE_RULE, read: asInBody(field) }),
 };
 
-/** Filters a list of records by a field, by any of several values if it has a closed set of them. */
-export function filterParameter(
-  record: AnyRecord,
-  name: string,
-  description = `Only ${record.plural} whose \`${name}\` is this.`,
-): QueryParameter {
-  const field = (record.fields as Fields)[name]!;
+/** What a field declares, as a parameter, which may have any of several values of a closed set. */
+export function fieldParameter(name: string, description: string, field: Field): QueryParameter {
   const { choices, kind, schema } = field;
   if (!choices) return { name, description, schema, ...VALUES[kind](field) };
+  const { values, restValue = (value) => value } = choices;
   return {
     name,
     type: `[${choices.name}!]`,
     description: `${description} May be repeated.`,
     repeatable: true,
     schema,
-    rule: `must be one of ${choices.values.join(', ')}`,
-    read: (text) => (choices.values.includes(text) ? text : undefined),
+    rule: `must be one of ${values.map(restValue).join(', ')}`,
+    read: (text) => values.find((value) => restValue(value) === text),
   };
 }
+
+/** Filters a list of records by a field. */
+export const filterParameter = (
+  record: AnyRecord,
+  name: string,
+  description = `Only ${record.plural} whose \`${name}\` is this.`,
+): QueryParameter => fieldParameter(name, description, (record.fields as Fields)[name]!);
 
 const pageSize = integerParameter(1, MAX_PAGE_SIZE);
 

@@ -1,30 +1,17 @@
-import { instant } from '../../foundation/fields.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
-import { integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
+import { fieldParameter, integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
-import type { EventType } from '../../store/events.ts';
 import {
   EVENT_TYPES,
+  EventDeclaration,
   type EventTypeName,
   EventTypes,
   eventShape,
-  eventType,
   fromEventTypeName,
-  place,
-  toEventTypeName,
 } from './event.ts';
 
-const declared = declaredShape({
-  type: 'Event',
-  listName: 'Events',
-  description: 'One committed write.',
-  fields: {
-    id: place('Opaque; pass it as `after` to continue from here'),
-    type: eventType('What happened'),
-    time: instant('When the write was committed', '2026-11-21T12:00:00.123Z'),
-  },
-});
+const declared = declaredShape(EventDeclaration);
 const Event: Shape = {
   ...declared,
   fields: {
@@ -53,14 +40,9 @@ const after: QueryParameter = {
   read: (text) => (text === '' ? undefined : text),
 };
 
-const types: readonly string[] = EVENT_TYPES;
 const type: QueryParameter = {
-  name: 'type',
-  description: 'Only events of this type. May be given several times, with different types.',
+  ...fieldParameter('type', 'Only events of this type.', EventDeclaration.fields.type),
   repeatable: 'distinct',
-  schema: Event.fields.type!.schema,
-  rule: `must be one of ${types.join(', ')}`,
-  read: (text) => (types.includes(text) ? toEventTypeName(text as EventType) : undefined),
 };
 
 const sort: QueryParameter = {

@@ -1,5 +1,5 @@
 import { type Permissions, permits, readScope } from '../../access/scopes.ts';
-import { type Choices, choice, choices, type Field, opaqueId } from '../../foundation/fields.ts';
+import { type Choices, choice, choices, type Field, instant, opaqueId } from '../../foundation/fields.ts';
 import { integerOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { oneOf, restDialect } from '../../foundation/validation.ts';
@@ -50,6 +50,17 @@ export const eventType = (description: string): Field<string, 'required'> => ({
 
 /** The id of an event, or another place in the log. MongoDB's can be long. */
 export const place = (description: string) => opaqueId(2_000, description, '5f0c1d2e-42');
+
+export const EventDeclaration = {
+  type: 'Event',
+  listName: 'Events',
+  description: 'One committed write.',
+  fields: {
+    id: place('Opaque; pass it as `after` to continue from here'),
+    type: eventType('What happened'),
+    time: instant('When the write was committed', '2026-11-21T12:00:00.123Z'),
+  },
+};
 
 const DOMAIN_OF = new Map<EventType, Domain>(
   DOMAINS.flatMap((domain) => Object.keys(domain.events).map((type) => [type as EventType, domain])),

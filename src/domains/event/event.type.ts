@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Issue } from '../../foundation/errors.ts';
-import { formatInstant } from '../../foundation/instant.ts';
 import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { inputObject, issuesOf, list } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
 import { connectionRule } from '../../kit/connection.ts';
+import { declaredType } from '../../kit/declared-type.ts';
 import type { Domain } from '../../kit/domain.ts';
 import type { ConnectionArguments } from '../../kit/list-arguments.ts';
 import { enumOf } from '../../kit/record-domain.ts';
@@ -14,6 +14,7 @@ import { type EventPage, type EventRequest, NOW, type StoredEvent } from '../../
 import { DOMAINS } from '../index.ts';
 import {
   domainOf,
+  EventDeclaration,
   type EventTypeName,
   EventTypes,
   eventData,
@@ -24,20 +25,17 @@ import {
 
 const EventTypeType = enumOf(EventTypes);
 
-const EventRef = builder.objectRef<StoredEvent>('Event').implement({
-  description:
-    'One committed write. `pet`, `category` and so on return the current record; `data` has it as of the event.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'An opaque id. Pass it as `after` to continue from here.' }),
+const EventRef = declaredType<StoredEvent>(
+  {
+    ...EventDeclaration,
+    description:
+      'One committed write. `pet`, `category` and so on return the current record; `data` has it as of the event.',
+  },
+  (t) => ({
     type: t.field({
       type: EventTypeType,
       description: 'What happened.',
       resolve: ({ type }) => toEventTypeName(type),
-    }),
-    time: t.field({
-      type: 'DateTime',
-      description: 'When the write was committed.',
-      resolve: ({ time }) => formatInstant(time),
     }),
     data: t.field({
       type: 'JSON',
@@ -57,7 +55,7 @@ const EventRef = builder.objectRef<StoredEvent>('Event').implement({
       ]),
     ),
   }),
-});
+);
 
 const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
   description: 'An event with its cursor.',

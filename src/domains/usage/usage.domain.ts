@@ -1,15 +1,16 @@
 import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
-import { choice, choices, DATE_RULE, date, integer, text } from '../../foundation/fields.ts';
+import { choice, choices, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
-import { parseDate } from '../../foundation/instant.ts';
 import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
-import type { QueryParameter } from '../../rows/parameter.ts';
+import { fieldParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
 import { HISTORY_KEPT } from '../../store/usage.ts';
 import type { UsageDay, UsageOperation } from '../../store/usage-history.ts';
 import { daysIn, rangeOf } from './usage.ts';
+
+const day = date('The day in UTC', '2026-11-22');
 
 /** What was counted, of a day and of an operation. */
 const counts = {
@@ -23,7 +24,7 @@ const Day = {
   listName: 'UsageDays',
   listDescription: 'Days with use, oldest first.',
   description: 'What the API key did on one day.',
-  fields: { date: date('The day in UTC', '2026-11-22'), ...counts },
+  fields: { date: day, ...counts },
 };
 
 const Transport = choices('UsageTransport', 'How an operation was used.', {
@@ -78,15 +79,6 @@ builder.queryField('usage', (t) =>
   }),
 );
 
-/** How a day is given. */
-const DATE = {
-  schema: { type: 'string', format: 'date' },
-  rule: DATE_RULE,
-  read: (value: string) => parseDate(value) ?? undefined,
-} as const;
-
-const parameter = (name: string, description: string): QueryParameter => ({ name, description, ...DATE });
-
 const common = {
   tag: 'Store',
   method: 'GET',
@@ -114,8 +106,8 @@ export const usage: readonly Resource[] = [
         document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(dayShape)} }`,
         shape: dayShape,
         query: [
-          parameter('from', 'The first day, in UTC; by default 6 days before the last.'),
-          parameter('to', 'The last day, in UTC; today by default.'),
+          fieldParameter('from', 'The first day, in UTC; by default 6 days before the last.', day),
+          fieldParameter('to', 'The last day, in UTC; today by default.', day),
         ],
       },
     ],
@@ -130,7 +122,11 @@ export const usage: readonly Resource[] = [
         operationId: 'listUsageOfDay',
         path: '/usage/{date}',
         pathParameter: 'date',
-        pathValue: { ...DATE, description: 'A day in UTC.', example: '2026-11-22', namesRecord: false },
+        pathValue: {
+          ...fieldParameter('date', 'A day in UTC.', day),
+          example: '2026-11-22',
+          namesRecord: false,
+        },
         summary: 'List what the API key did on one day',
         description: 'At most 100 operations; the rest is summed as `other`.',
         document: `query listUsageOfDay($date: Date!) {
