@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { VERSION } from '../config.ts';
 import { lruCache } from '../foundation/cache.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
@@ -9,6 +9,8 @@ import { PLAN_NAMES } from '../store/api-keys.ts';
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
+
+type Type = 'counter' | 'gauge' | 'histogram';
 
 /**
  * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
@@ -63,12 +65,9 @@ export class Metrics {
 
   /** @param sources `linesDropped`: log lines dropped so far */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
-    new Gauge({
-      name: 'petstore_build_info',
-      help: 'The version of the gateway and of Node.js; always 1',
-      labelNames: ['version', 'node'],
-      registers: [this.registry],
-    }).set({ version: VERSION, node: process.versions.node }, 1);
+    const build = 'The version of the gateway and of Node.js; always 1';
+    const labels = { version: VERSION, node: process.versions.node };
+    this.#show('gauge', 'petstore_build_info', build, () => [{ labels, value: 1 }]);
     // Series that start at 0, so that the first increase is one: rate() sees nothing of a series that starts at 1.
     for (const plan of PLAN_NAMES) {
       this.#bans([plan], 0);
@@ -77,7 +76,7 @@ export class Metrics {
     for (const transport of ['rest', 'graphql'])
       for (const code of Object.keys(ERRORS)) this.#errors([transport, code], 0);
     const dropped = 'Log lines that were dropped because they could not be written';
-    this.#count('petstore_log_lines_dropped_total', dropped, linesDropped);
+    this.#showOne('counter', 'petstore_log_lines_dropped_total', dropped, linesDropped);
   }
 
   /** Adds what Prometheus clients tell about any process. Its observer of garbage collection can't be stopped. */
@@ -85,24 +84,15 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** A counter that is read when it is scraped. */
-  #count(name: string, help: string, value: () => number): void {
-    this.#countBy(name, [], help, () => [[{}, value()]]);
+  /** A metric that is read when it is scraped. */
+  #show(type: Type, name: string, help: string, values: () => { labels: object; value: number }[]): void {
+    const get = async () => ({ name, help, type, values: values() });
+    // All that a registry asks of a metric.
+    this.registry.registerMetric({ name, get } as unknown as Metric);
   }
 
-  #countBy(
-    name: string,
-    labelNames: string[],
-    help: string,
-    values: () => readonly [labels: Record<string, string>, count: number][],
-  ): void {
-    new Counter({
-      ...{ name, help, labelNames, registers: [this.registry] },
-      collect() {
-        this.reset();
-        for (const [labels, count] of values()) this.inc(labels, count);
-      },
-    });
+  #showOne(type: Type, name: string, help: string, value: () => number): void {
+    this.#show(type, name, help, () => [{ labels: {}, value: value() }]);
   }
 
   /**
@@ -112,8 +102,8 @@ export class Metrics {
    */
   #tally(name: string, labelNames: string[], help: string) {
     const counts = new Map<string, number>();
-    this.#countBy(name, labelNames, help, () =>
-      [...counts].map(([key, count]) => [labelsOf(labelNames, key), count]),
+    this.#show('counter', name, help, () =>
+      [...counts].map(([key, value]) => ({ labels: labelsOf(labelNames, key), value })),
     );
     return (values: readonly (string | number)[], by = 1): void => {
       const key = values.join(' ');
@@ -124,7 +114,7 @@ export class Metrics {
   /** A histogram that is counted in the same way. @returns what counts: label values without spaces */
   #timing(name: string, labelNames: string[], help: string, bounds: readonly number[]) {
     const series = new Map<string, { counts: number[]; sum: number }>();
-    const values = () =>
+    this.#show('histogram', name, help, () =>
       [...series].flatMap(([key, { counts, sum }]) => {
         const labels = labelsOf(labelNames, key);
         let count = 0;
@@ -132,15 +122,13 @@ export class Metrics {
           count += counts[n]!;
           return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
         });
-        const rest = { [`${name}_sum`]: sum, [`${name}_count`]: count };
         return [
           ...buckets,
-          ...Object.entries(rest).map(([metricName, value]) => ({ metricName, labels, value })),
+          { metricName: `${name}_sum`, labels, value: sum },
+          { metricName: `${name}_count`, labels, value: count },
         ];
-      });
-    const get = async () => ({ name, help, type: 'histogram', values: values() });
-    // All that a registry asks of a metric.
-    this.registry.registerMetric({ name, get } as unknown as Metric);
+      }),
+    );
     return (values: readonly string[], seconds: number): void => {
       const key = values.join(' ');
       const known = series.get(key) ?? { counts: Array(bounds.length + 1).fill(0), sum: 0 };
@@ -150,16 +138,6 @@ export class Metrics {
       known.counts[n]!++;
       known.sum += seconds;
     };
-  }
-
-  /** A gauge that is read when it is scraped. */
-  #gauge(name: string, help: string, value: () => number): void {
-    new Gauge({
-      ...{ name, help, registers: [this.registry] },
-      collect() {
-        this.set(value());
-      },
-    });
   }
 
   observe(context: RequestContext, milliseconds: number): void {
@@ -189,25 +167,28 @@ export class Metrics {
 
   /** Shows the state of the event streams. @param streams their lag in milliseconds */
   watchStreams(streams: Readonly<Record<'size' | 'sent' | 'lag', number>>): void {
-    this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size);
-    this.#count('petstore_events_sent_total', 'Events sent over event streams', () => streams.sent);
+    this.#showOne('gauge', 'petstore_event_streams', 'Open event streams', () => streams.size);
+    const sent = 'Events sent over event streams';
+    this.#showOne('counter', 'petstore_events_sent_total', sent, () => streams.sent);
     const lag =
       'How far stream readers may be behind the latest commit: the age of the last response of the change stream';
-    this.#gauge('petstore_event_lag_seconds', lag, () => streams.lag / 1000);
+    this.#showOne('gauge', 'petstore_event_lag_seconds', lag, () => streams.lag / 1000);
   }
 
   /** Shows the state of the webhooks. @param deliveries counts by outcome and reason, and the lag in milliseconds */
   watchDeliveries(
     deliveries: Readonly<Record<'attempts' | 'disabled', ReadonlyMap<string, number>> & { lag: number }>,
   ): void {
-    const count = (name: string, label: string, help: string, counts: () => ReadonlyMap<string, number>) =>
-      this.#countBy(name, [label], help, () => [...counts()].map(([value, n]) => [{ [label]: value }, n]));
     const attempts = 'Requests to receivers of webhooks by the class of the status, or the error';
-    count('petstore_webhook_attempts_total', 'outcome', attempts, () => deliveries.attempts);
+    this.#show('counter', 'petstore_webhook_attempts_total', attempts, () =>
+      [...deliveries.attempts].map(([outcome, value]) => ({ labels: { outcome }, value })),
+    );
     const disabled = 'Webhooks that were disabled, by reason';
-    count('petstore_webhooks_disabled_total', 'reason', disabled, () => deliveries.disabled);
+    this.#show('counter', 'petstore_webhooks_disabled_total', disabled, () =>
+      [...deliveries.disabled].map(([reason, value]) => ({ labels: { reason }, value })),
+    );
     const lag = 'Age of the oldest event that this process is delivering to a webhook';
-    this.#gauge('petstore_webhook_lag_seconds', lag, () => deliveries.lag / 1000);
+    this.#showOne('gauge', 'petstore_webhook_lag_seconds', lag, () => deliveries.lag / 1000);
   }
 
   /** @returns a function that records the end of a call: when it began, and its error if it failed */
