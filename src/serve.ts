@@ -55,7 +55,8 @@ async function serve(config: Config): Promise<void> {
       })
     : undefined;
 
-  const store = await openStore(config, RECORDS, 'server').catch((error: unknown) => {
+  const onMigrated = (versions: object) => log.warn(versions, 'data migrated');
+  const store = await openStore(config, RECORDS, 'server', { onMigrated }).catch((error: unknown) => {
     throw located(error, config, false);
   });
   watchDatabase(store, config.MONGODB_URI, log);

@@ -12,58 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'libsql';
-
-/** Tells our files from those of other programs (`pragma application_id`): `Pets`. */
-const APPLICATION_ID = 0x50657473;
-
-/** The layout of our files (`pragma user_version`). */
-const VERSION = 1;
-
-/**
- * Tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
- *
- * `stored_objects` has everything that is no record, as API keys and webhooks (`objects.ts`); `object_terms` what it is
- * found by.
- * `ids` has the last id that was assigned to each kind of record.
- * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
- * position removed.
- */
-const LAYOUT = `
-  pragma application_id = ${APPLICATION_ID};
-  begin;
-  create table usage (api_key_id text primary key, state text not null) strict, without rowid;
-
-  create table stored_objects (
-    kind text not null,
-    key text not null,
-    value text not null,
-    expires_at integer,
-    primary key (kind, key)
-  ) strict;
-  create index objects_by_expiry on stored_objects (expires_at) where expires_at is not null;
-  create table object_terms (
-    kind text not null,
-    term text not null,
-    key text not null,
-    primary key (kind, term, key)
-  ) strict, without rowid;
-  create index terms_by_key on object_terms (kind, key);
-
-  create table ids (records text primary key, last integer not null) strict, without rowid;
-
-  create table events (
-    position integer primary key,
-    type text not null,
-    time integer not null,
-    record text not null
-  ) strict;
-  create index events_by_type on events (type);
-  create table event_log (name text not null, removed integer not null) strict;
-  insert into event_log values (lower(hex(randomblob(4))), 0);
-
-  pragma user_version = ${VERSION};
-  commit;
-`;
+import { APPLICATION_ID, isKnown, latestOf, MIGRATIONS, newFile } from './schema.ts';
 
 /**
  * Finds the place of a data file, whether or not it exists.
@@ -72,7 +21,7 @@ const LAYOUT = `
  * @throws Error if its folder does not exist, except for one called `data`, or if it is read-only; or if the file is
  * not one of ours, which is then left as it is
  */
-export function locateFile(file: string): string {
+export function locateFile(file: string, migrations = MIGRATIONS): string {
   const folder = resolve(dirname(file));
   // A mistyped path must not start an empty store beside the one meant.
   if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))
@@ -81,7 +30,7 @@ export function locateFile(file: string): string {
   // SQLite creates files beside this one, and would open a read-only one and fail at the first write.
   accessSync(folder, constants.W_OK);
   if (!existsSync(file)) return join(realpathSync(folder), basename(file));
-  refuseForeign(file);
+  refuseForeign(file, migrations);
   accessSync(file, constants.W_OK);
   return realpathSync(file);
 }
@@ -91,13 +40,13 @@ export function locateFile(file: string): string {
  * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes
  * it meanwhile.
  */
-export function createFile(file: string): void {
+export function createFile(file: string, migrations = MIGRATIONS): void {
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
   closeSync(openSync(unfinished, 'wx', 0o600));
   const db = new Database(unfinished);
   try {
-    db.exec(LAYOUT);
+    db.exec(newFile(migrations));
   } finally {
     db.close();
   }
@@ -108,7 +57,7 @@ export function createFile(file: string): void {
 const [USER_VERSION, APPLICATION, HEADER_SIZE] = [60, 68, 100];
 
 /** Looks at the first bytes alone: SQLite would change a file that it opens. */
-function refuseForeign(file: string): void {
+function refuseForeign(file: string, migrations: readonly string[]): void {
   const header = Buffer.alloc(HEADER_SIZE);
   const descriptor = openSync(file, 'r');
   try {
@@ -120,13 +69,19 @@ function refuseForeign(file: string): void {
     header.toString('latin1', 0, 16) === 'SQLite format 3\0' &&
     header.readUInt32BE(APPLICATION) === APPLICATION_ID;
   const layout = header.readUInt32BE(USER_VERSION);
-  if (isOurs && layout === VERSION) return;
-  throw new Error(
-    isOurs || header.toString('latin1', 0, 6) === 'SQLite'
-      ? `The data file ${file} has layout ${layout}, which this version cannot read (it reads ${VERSION}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`
-      : `The data file ${file} is not one of this program, or it is damaged. It was left as it is: restore a backup or set DATA_FILE to another path.`,
-  );
+  if (isOurs && isKnown(layout, migrations)) return;
+  throw isOurs || header.toString('latin1', 0, 6) === 'SQLite'
+    ? unknownLayout(file, layout, migrations)
+    : new Error(
+        `The data file ${file} is not one of this program, or it is damaged. It was left as it is: restore a backup or set DATA_FILE to another path.`,
+      );
 }
+
+/** A file that another version of this program has made, or another program. */
+export const unknownLayout = (file: string, layout: number, migrations = MIGRATIONS): Error =>
+  new Error(
+    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latestOf(migrations)}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
+  );
 
 export const fileInUse = (file: string): Error =>
   new Error(`The data file ${file} is in use by another server. Stop that server or use another file.`);

@@ -3,12 +3,13 @@ import { AppError, unavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine, EngineTransaction, Reads } from '../engine.ts';
 import { storeOver } from '../rules.ts';
-import type { Store } from '../store.ts';
+import type { OnMigrated, Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
-import { createFile, fileInUse, locateFile, lockDataFile } from './data-file.ts';
+import { createFile, fileInUse, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
 import { type Gate, objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
+import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { SqliteRows, type TableState, tableState } from './table.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
@@ -27,8 +28,11 @@ export interface SqliteOptions {
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
   durability?: Durability | undefined;
+  onMigrated?: OnMigrated;
   /** Overrides the number of cached records, by table. */
   cacheSizes?: Readonly<Record<string, number>>;
+  /** Those of a later version, in tests. */
+  migrations?: readonly string[];
 }
 
 /** The embedded store and its connection. */
@@ -127,17 +131,22 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
 
 /** Opens the file, and brings it to what this program and its records need. */
 function open(options: SqliteOptions): { db: SqliteConnection; release: (() => void) | undefined } {
-  const { role, records, busyTimeout = 2_000, durability } = options;
+  const { role, records, busyTimeout = 2_000, durability, migrations = MIGRATIONS } = options;
   let release: (() => void) | undefined;
   let db: SqliteConnection | undefined;
   try {
-    const file = locateFile(options.file);
+    const file = locateFile(options.file, migrations);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
-    if (release && !existsSync(file)) createFile(file);
+    if (release && !existsSync(file)) createFile(file, migrations);
     if (!release && role === 'server') throw fileInUse(options.file);
     db = new SqliteConnection(file, { busyTimeout, durability });
-    if (release) prepareRecords(db, records);
-    else if (!isPrepared(db, records)) {
+    const layout = layoutOf(db);
+    if (!isKnown(layout, migrations)) throw unknownLayout(options.file, layout, migrations);
+    if (release) {
+      if (layout < latestOf(migrations))
+        options.onMigrated?.({ from: migrate(db, migrations), to: latestOf(migrations) });
+      prepareRecords(db, records);
+    } else if (layout < latestOf(migrations) || !isPrepared(db, records)) {
       // The server would go on with what it knows of the file.
       throw new Error(
         `The data file ${options.file} is in use by a server of an earlier version. Stop that server, or use the command of its version.`,

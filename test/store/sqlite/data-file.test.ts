@@ -35,7 +35,7 @@ describe('an existing file', { timeout: 60_000 }, () => {
         bytes.writeUInt32BE(2, 60);
         writeFileSync(folder.file, bytes);
       },
-      'has layout 2, which this version cannot read (it reads 1). It was left as it is. Export it with the version that wrote it',
+      'has layout 2, which this version cannot read (it reads 1 to 1). It was left as it is. Export it with the version that wrote it',
     ],
   ])('that %s is refused with its name, and left as it is', async (_what, make, message) => {
     await make();
@@ -44,6 +44,18 @@ describe('an existing file', { timeout: 60_000 }, () => {
     expect((failure as Error).message).toMatch(/^The server ended with 1:\n/);
     expect((failure as Error).message).toContain(`The data file ${folder.file} ${message}`);
     expect(readFileSync(folder.file).equals(before)).toBe(true);
+  });
+
+  it('is brought to the latest layout by the migrations it lacks', async () => {
+    await fill();
+    const migrations = ['create table added (a)', 'insert into added values (7)'];
+    const versions: object[] = [];
+    const store = folder.open({ migrations, onMigrated: (each) => versions.push(each) });
+    expect(versions).toEqual([{ from: 1, to: 3 }]);
+    expect(await store.table(Pet).count({})).toBeGreaterThan(0);
+    await store.close();
+    expect(folder.outsider().prepare('select a from added').all()).toMatchObject([{ a: 7 }]);
+    expect(() => folder.open()).toThrow('has layout 3, which this version cannot read');
   });
 
   it('has one server at a time, beside which tools work', async () => {

@@ -1,0 +1,76 @@
+import type { SqliteConnection } from './connection.ts';
+
+/** Tells our files from those of other programs (`pragma application_id`): `Pets`. */
+export const APPLICATION_ID = 0x50657473;
+
+/**
+ * Tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
+ *
+ * `stored_objects` has everything that is no record, as API keys and webhooks (`objects.ts`); `object_terms` what it is
+ * found by.
+ * `ids` has the last id that was assigned to each kind of record.
+ * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
+ * position removed.
+ */
+const LAYOUT = `
+  create table usage (api_key_id text primary key, state text not null) strict, without rowid;
+
+  create table stored_objects (
+    kind text not null,
+    key text not null,
+    value text not null,
+    expires_at integer,
+    primary key (kind, key)
+  ) strict;
+  create index objects_by_expiry on stored_objects (expires_at) where expires_at is not null;
+  create table object_terms (
+    kind text not null,
+    term text not null,
+    key text not null,
+    primary key (kind, term, key)
+  ) strict, without rowid;
+  create index terms_by_key on object_terms (kind, key);
+
+  create table ids (records text primary key, last integer not null) strict, without rowid;
+
+  create table events (
+    position integer primary key,
+    type text not null,
+    time integer not null,
+    record text not null
+  ) strict;
+  create index events_by_type on events (type);
+  create table event_log (name text not null, removed integer not null) strict;
+  insert into event_log values (lower(hex(randomblob(4))), 0);
+`;
+
+/** SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. */
+export const MIGRATIONS: readonly string[] = [];
+
+export const latestOf = (migrations: readonly string[]): number => 1 + migrations.length;
+
+/** SQL that makes an empty file one of ours. */
+export const newFile = (migrations = MIGRATIONS): string => `
+  pragma application_id = ${APPLICATION_ID};
+  begin;
+  ${LAYOUT}
+  ${migrations.join('\n')}
+  pragma user_version = ${latestOf(migrations)};
+  commit;
+`;
+
+/** The layout of a file. */
+export const layoutOf = (db: SqliteConnection): number => Number(db.value('pragma user_version'));
+
+/** Whether a layout can be brought to the latest. */
+export const isKnown = (layout: number, migrations = MIGRATIONS): boolean =>
+  layout >= 1 && layout <= latestOf(migrations);
+
+/** Brings a file with a known layout to the latest. Nobody else may use it. @returns the layout it had */
+export const migrate = (db: SqliteConnection, migrations = MIGRATIONS): number =>
+  db.transaction(() => {
+    const from = layoutOf(db);
+    for (const statements of migrations.slice(from - 1)) db.exec(statements);
+    db.exec(`pragma user_version = ${latestOf(migrations)}`);
+    return from;
+  });
