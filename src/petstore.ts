@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
-import { explained, UsageError } from './cli/command.ts';
+import { explained } from './cli/command.ts';
 import { VERSION } from './config.ts';
 
 /** The exit code for a malformed command; one that can't be carried out ends with 1. */
@@ -58,7 +58,7 @@ export async function run(...args: string[]): Promise<void> {
       return;
     }
     process.stderr.write(`${explained(error)}\n`);
-    process.exit(error instanceof UsageError ? error.exitCode : 1);
+    process.exit(1);
   }
 }
 

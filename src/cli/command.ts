@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { AppError } from '../foundation/errors.ts';
+import { parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { hostsOf, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-
-/** The values of the options given, by name in camel case. */
-export type Options = Readonly<Record<string, string | undefined>>;
 
 /** What a command prints: a value for programs (`--json`), and lines for people. */
 export interface Report {
@@ -15,40 +13,33 @@ export interface Report {
   lines: readonly string[];
 }
 
-/** A mistake of the user: the message is printed without a stack. */
-export class UsageError extends Error {
-  readonly exitCode: number;
-
-  /** @param exitCode 2 for a malformed command, 1 for one that cannot be carried out */
-  constructor(message: string, exitCode = 2) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
-
-/** A command that is well-formed but cannot be carried out. */
-export const refused = (message: string): UsageError => new UsageError(message, 1);
-
-/** @param faults sentences @throws UsageError if there are any */
-export function refuse(faults: readonly string[]): void {
-  if (faults.length > 0) throw new UsageError(faults.join(' '));
-}
-
-/** Lets a command run this and print its report, with `--json` as JSON. */
-export function reports(
-  command: Command,
-  run: (args: readonly string[], options: Options) => Promise<Report>,
-): void {
-  command.option('--json', 'print JSON').action(async () => {
-    const { json, ...options } = command.opts();
-    const { value, lines } = await run(command.args, options);
-    print(json ? JSON.stringify(value, null, Array.isArray(value) ? 2 : undefined) : lines.join('\n'));
+/** Lets a command run this with its arguments and options, and print the report; with `--json` as JSON. */
+export function reports(command: Command, run: (...args: never[]) => Promise<Report>): void {
+  command.option('--json', 'print JSON').action(async (...args) => {
+    const { value, lines } = await run(...(args as never[]));
+    const json = () => JSON.stringify(value, null, Array.isArray(value) ? 2 : undefined);
+    process.stdout.write(`${command.opts().json ? json() : lines.join('\n')}\n`);
   });
 }
 
-/** An option that may be given several times, or once with values separated by commas. */
-export const several = (value: string, before?: string): string =>
-  before === undefined ? value : `${before},${value}`;
+/** Makes a parser of a command's arguments from one that returns null for what it does not take. */
+export const parsing =
+  <T>(parse: (text: string) => T | null, rule: string) =>
+  (text: string): T => {
+    const value = parse(text);
+    if (value === null) throw new InvalidArgumentError(rule);
+    return value;
+  };
+
+/** Parses an integer. */
+export const integerFrom = (min: number, max: number) =>
+  parsing((text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max ? value : null;
+  }, `It must be an integer from ${min} to ${max}.`);
+
+/** Parses a duration to milliseconds. */
+export const durationFrom = parsing(parseDuration, 'It must be a duration such as 30m, 12h or 90d.');
 
 /** Opens a store, and closes it after the work. Errors name the variable that leads to it. */
 export async function using<S extends { close(): unknown }, T>(
@@ -76,7 +67,7 @@ export async function withStore<T>(
   const { MONGODB_URI, DATA_FILE } = config;
   // A command that only reads must not create a store at a mistyped path.
   if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
-    throw new UsageError(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
+    throw new Error(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
   return await using(config, () => openStore(config, records, 'tool'), work);
 }
 
@@ -91,7 +82,7 @@ export function located(
   isOpen: boolean,
 ): unknown {
   const isAway = error instanceof AppError && error.code === 'UNAVAILABLE';
-  if (error instanceof UsageError || !(error instanceof Error) || (isOpen && !isAway)) return error;
+  if (!(error instanceof Error) || (isOpen && !isAway)) return error;
   const cause = isAway && error.cause instanceof Error ? error.cause : error;
   const message =
     MONGODB_URI === undefined
@@ -106,9 +97,13 @@ export function explained(error: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-export const print = (text: string): void => {
-  process.stdout.write(`${text}\n`);
-};
+/** RFC 3339, to the second; undefined for no time. */
+export const isoTime = <T extends number | undefined>(time: T) =>
+  (time === undefined ? time : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')) as T extends number
+    ? string
+    : undefined;
 
-/** RFC 3339, to the second. */
-export const isoTime = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
+/** What every group of commands says of itself. */
+export const GROUP_HELP = `
+All of them work on the store of MONGODB_URI or DATA_FILE, also beside a running
+server, and are in force within 5 seconds on every instance.`;

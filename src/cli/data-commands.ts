@@ -1,11 +1,12 @@
 import { Argument, type Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { RECORDS } from '../domains/index.ts';
+import { MAX_INT32 } from '../foundation/id.ts';
 import { openDumpSource, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { type Options, type Report, reports, UsageError, using, withStore } from './command.ts';
+import { integerFrom, type Report, reports, using, withStore } from './command.ts';
 import { type Manifest, type OnProgress, readExport, readManifest, writeExport } from './dump-files.ts';
-import { load } from './load.ts';
+import { type LoadOptions, load } from './load.ts';
 import { wrap } from './table.ts';
 
 /** The commands below `petstore data`. */
@@ -18,37 +19,41 @@ export function dataCommands(data: Command): void {
   loading
     .addArgument(new Argument('<kind>', 'what to add').choices(RECORDS.map(({ plural }) => plural)))
     .argument('<file>', 'the file; - for standard input')
-    .option('--dry-run', 'only check the file')
-    .option('--create-parents', 'create parents of names that no record has')
-    .option('--from <line>', 'begin with this line: those before are loaded already', '1');
-  reports(loading, ([kind, file], options) => loadFrom(kind!, file!, options));
+    .option('--dry-run', 'only check the file', false)
+    .option('--create-parents', 'create parents of names that no record has', false)
+    .option(
+      '--from <line>',
+      'begin with this line: those before are loaded already',
+      integerFrom(1, MAX_INT32),
+      1,
+    );
+  reports(loading, loadFrom);
 
   const exporting = data.command('export <dir>');
   exporting.description(
     `Write everything that the store holds to a new directory: records, API keys with their hashes, webhooks with their secrets, trusted documents, and usage; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
   );
-  reports(exporting, ([directory]) => exportTo(directory!));
+  reports(exporting, exportTo);
   const importing = data.command('import <dir>');
   importing.description(
     `Fill an empty store from an export, of either engine. One that was interrupted is begun again; a half-filled store is not served.`,
   );
-  reports(importing, ([directory]) => importFrom(directory!));
+  reports(importing, importFrom);
 }
 
-async function loadFrom(kind: string, file: string, options: Options): Promise<Report> {
-  const from = Number(options.from);
-  if (!Number.isSafeInteger(from) || from < 1) throw new UsageError('--from must be the number of a line.');
-  const record = RECORDS.find(({ plural }) => plural === kind)!;
-  const settings = {
-    ...{ record, file, from, dryRun: Boolean(options.dryRun), createParents: Boolean(options.createParents) },
-    onProgress(next: number, loaded: number) {
-      const text = `Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`;
-      // It may be killed.
-      if (process.stderr.isTTY) redraw(text);
-      else process.stderr.write(`${text}\n`);
-    },
+async function loadFrom(
+  kind: string,
+  file: string,
+  options: Pick<LoadOptions, 'from' | 'dryRun' | 'createParents'>,
+): Promise<Report> {
+  const onProgress = (next: number, loaded: number) => {
+    const text = `Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`;
+    // It may be killed.
+    if (process.stderr.isTTY) redraw(text);
+    else process.stderr.write(`${text}\n`);
   };
-  const work = (store: Store) => load(store, settings).finally(redraw);
+  const record = RECORDS.find(({ plural }) => plural === kind)!;
+  const work = (store: Store) => load(store, { ...options, record, file, onProgress }).finally(redraw);
   return await withStore(work, { createsStore: true, records: RECORDS });
 }
 

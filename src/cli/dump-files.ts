@@ -5,18 +5,17 @@ import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
 import { parseId } from '../foundation/id.ts';
 import { formatDate } from '../foundation/instant.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
-import { type ApiKey, PLAN_NAMES } from '../store/api-keys.ts';
+import type { ApiKey } from '../store/api-keys.ts';
 import type { DumpSource, DumpTarget, LastIds, UsageRow } from '../store/dump.ts';
 import type { Stored } from '../store/engine.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import { USAGE_TRANSPORTS, type UsageRow as UsageHistoryRow } from '../store/usage-history.ts';
+import type { UsageRow as UsageHistoryRow } from '../store/usage-history.ts';
 import type { Webhook } from '../store/webhooks.ts';
-import { linesOf } from './load-rows.ts';
+import { inBatches, linesOf } from './load-rows.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -35,24 +34,20 @@ export type OnProgress = (part: string, rows: number) => void;
 interface Part<T> {
   /** The name of its file. */
   name: string;
-  /** What every row must be. */
-  rule: z.ZodType<T>;
-  read(store: Store): AsyncIterable<readonly T[]> | Iterable<MaybePromise<readonly T[]>>;
+  /** What a row must be, beside JSON. */
+  rule?: z.ZodType;
+  read(store: Store): AsyncIterable<readonly T[]> | Iterable<Promise<readonly T[]>>;
   add(target: DumpTarget, rows: readonly T[]): Promise<void>;
 }
 
-/** Parts of all kinds go together: a part is only given rows that its own rule has read. */
+/** Parts of all kinds go together: a part is only given rows of its own file. */
 const part = <T>(part: Part<T>) => part as unknown as Part<unknown>;
 
 /** The rows of a kind of record are the records themselves. */
 const recordPart = (record: AnyRecord) =>
   part<Stored>({
     name: record.plural,
-    rule: newRules(
-      { id: record.id, ...record.fields },
-      graphqlDialect,
-      false,
-    ) as unknown as z.ZodType<Stored>,
+    rule: newRules({ id: record.id, ...record.fields }, graphqlDialect, false),
     async *read(store) {
       for (let after: string | undefined; ; ) {
         const { items } = await store.table(record).page({}, { limit: BATCH_SIZE, after });
@@ -64,19 +59,10 @@ const recordPart = (record: AnyRecord) =>
     add: (target, rows) => target.addRecords(record, rows),
   });
 
-const COUNT = z.number().min(0);
-const NAME = z.string().min(1);
-const HASH = z.string().regex(/^[0-9a-f]{64}$/);
-
 const PARTS: readonly Part<unknown>[] = [
   ...RECORDS.map(recordPart),
   part<UsageRow>({
     name: 'usage',
-    rule: z.strictObject({
-      apiKeyId: NAME,
-      ...{ minuteStart: COUNT, minuteUsed: COUNT, dayStart: COUNT, dayUsed: COUNT },
-      ...{ refusedUntil: COUNT, strikes: z.array(COUNT), bannedUntil: COUNT, bans: COUNT },
-    }),
     async *read(store) {
       const ids = (await store.apiKeys()).map(({ id }) => id);
       const states = await store.usage(ids);
@@ -86,10 +72,6 @@ const PARTS: readonly Part<unknown>[] = [
   }),
   part<UsageHistoryRow>({
     name: 'usageHistory',
-    rule: z.strictObject({
-      ...{ apiKeyId: NAME, date: z.iso.date(), operation: z.string().regex(/^\w+$/) },
-      ...{ transport: z.enum(USAGE_TRANSPORTS), requests: COUNT, units: COUNT, refused: COUNT },
-    }),
     async *read(store) {
       const now = Date.now();
       const [from, to] = [formatDate(now - HISTORY_KEPT * DAY), formatDate(now + DAY)];
@@ -98,47 +80,29 @@ const PARTS: readonly Part<unknown>[] = [
           operations.map((operation) => ({ apiKeyId, date, ...operation })),
         );
     },
-    add: async ({ store }, rows) => store.addUsage(rows, {}),
+    add: ({ store }, rows) => store.addUsage(rows, {}),
   }),
   part<TrustedDocument>({
     name: 'documents',
-    rule: z.strictObject({
-      ...{ list: NAME, id: z.string().regex(/^[\x21-\x7e]{1,128}$/), hash: HASH, text: NAME },
-      ...{ addedAt: z.number(), lastUsedAt: z.number().optional() },
-    }) as z.ZodType<TrustedDocument>,
     read: (store) => [store.documents()],
-    add: async ({ store }, rows) => store.addDocuments(rows),
+    add: ({ store }, rows) => store.addDocuments(rows),
   }),
   // Their places are not moved, because the log begins anew.
   part<Omit<Webhook, 'progress'>>({
     name: 'webhooks',
-    rule: z.strictObject({
-      ...{ id: NAME, apiKeyId: NAME, createdAt: z.number(), version: z.number() },
-      settings: z.looseObject({
-        ...{ url: z.string(), enabled: z.boolean() },
-        secrets: z.array(z.looseObject({ secret: z.string().startsWith('whsec_') })),
-      }),
-    }) as unknown as z.ZodType<Omit<Webhook, 'progress'>>,
     async *read(store) {
       yield (await store.webhooks()).map(({ progress, ...webhook }) => webhook);
     },
     async add({ store }, rows) {
-      const after = await store.endOfEvents();
+      const progress = { after: await store.endOfEvents(), moves: 0, attempted: 0, attempts: [] };
       for (const row of rows)
         await store.transaction(({ webhookWrites }) =>
-          webhookWrites.createWebhook(
-            { ...row, progress: { after, moves: 0, attempted: 0, attempts: [] } },
-            Number.POSITIVE_INFINITY,
-          ),
+          webhookWrites.createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY),
         );
     },
   }),
   part<ApiKey>({
     name: 'keys',
-    rule: z.looseObject({
-      ...{ id: NAME, name: z.string(), plan: z.enum(PLAN_NAMES) },
-      secrets: z.array(z.looseObject({ hash: HASH, prefix: z.string() })),
-    }) as unknown as z.ZodType<ApiKey>,
     read: (store) => [store.apiKeys()],
     async add({ store }, rows) {
       for (const row of rows) await store.createApiKey(row);
@@ -161,7 +125,7 @@ export type Manifest = z.infer<typeof MANIFEST_RULE>;
 
 const fileOf = (name: string): string => `${name}.jsonl`;
 /** How each file is written: for its owner only, and to the disk. */
-const NEW = { flag: 'wx', mode: 0o600, flush: true } as const;
+const PRIVATE = { mode: 0o600, flush: true };
 
 /**
  * Writes everything that a store holds to files.
@@ -188,14 +152,14 @@ export async function writeExport(
         onProgress(name, rows);
       }
     }
-    await writeFile(join(directory, fileOf(name)), lines(), NEW);
+    await writeFile(join(directory, fileOf(name)), lines(), PRIVATE);
     parts.unshift({ name, rows });
   }
   const manifest: Manifest = {
     ...{ format: FORMAT, version: VERSION, createdAt: new Date().toISOString() },
     ...{ engine: source.store.engine, lastIds: { ...(await source.lastIds()) }, parts },
   };
-  await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, NEW);
+  await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, PRIVATE);
   return manifest;
 }
 
@@ -213,14 +177,17 @@ export async function readExport(
   await target.setLastIds(manifest.lastIds as LastIds);
   for (const { name, rows } of manifest.parts) {
     const { rule, add } = PARTS.find((part) => part.name === name)!;
-    for await (const { from, to, batch } of batchesOf(directory, fileOf(name), rule, rows)) {
+    let added = 0;
+    for await (const batch of inBatches(rowsOf(directory, fileOf(name), rule, rows), BATCH_SIZE)) {
       try {
         await add(target, batch);
       } catch (error) {
         const { message } = ((error as Error).cause ?? error) as Error;
-        throw new Error(`${fileOf(name)}, lines ${from} to ${to}: ${message}`, { cause: error });
+        const lines = `lines ${added + 1} to ${added + batch.length}`;
+        throw new Error(`${fileOf(name)}, ${lines}: ${message}`, { cause: error });
       }
-      onProgress(name, to);
+      added += batch.length;
+      onProgress(name, added);
     }
   }
   await target.finish();
@@ -231,50 +198,40 @@ export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST);
   if (!existsSync(file))
     throw new Error(`${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`);
-  const { data: manifest, error } = MANIFEST_RULE.safeParse(parsed(await readFile(file, 'utf8'), MANIFEST));
-  if (error) throw new Error(`${MANIFEST} is not that of an export of this version: ${faults(error)}.`);
+  const manifest = parsed(await readFile(file, 'utf8'), MANIFEST, MANIFEST_RULE) as Manifest;
   const expected = [MANIFEST, ...manifest.parts.map(({ name }) => fileOf(name))];
-  const present = await readdir(directory);
-  const missing = expected.find((name) => !present.includes(name));
-  if (missing !== undefined) throw new Error(`${missing} is missing.`);
-  const foreign = present.find((name) => !expected.includes(name));
+  const foreign = (await readdir(directory)).find((name) => !expected.includes(name));
   if (foreign !== undefined) throw new Error(`${foreign} does not belong to this export.`);
   return manifest;
 }
 
 /** @param where the file, and the line if it has several */
-function parsed(text: string, where: string): unknown {
+function parsed(text: string, where: string, rule: z.ZodType = z.looseObject({})): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw new Error(`${where}: not valid JSON.`);
   }
+  const { data, error } = rule.safeParse(value);
+  if (!error) return data;
+  const faults = issuesOf(error.issues).map(({ path, message }) => `${path}: ${message}`);
+  throw new Error(`${where}: ${faults.join('; ')}.`);
 }
 
-const faults = (error: z.ZodError): string =>
-  issuesOf(error.issues)
-    .map(({ path, message }) => `${path}: ${message}`)
-    .join('; ');
-
-/** The rows of a file in batches. @throws Error for a line that is none, and if there are more or fewer */
-async function* batchesOf(
+/** The rows of a file. @throws Error for a line that is none, and if there are more or fewer */
+async function* rowsOf(
   directory: string,
   file: string,
-  rule: z.ZodType,
+  rule: z.ZodType | undefined,
   rows: number,
-): AsyncGenerator<{ from: number; to: number; batch: unknown[] }> {
-  let to = 0;
-  let batch: unknown[] = [];
-  for await (const line of linesOf(join(directory, file))) {
-    const where = `${file}, line ${++to}`;
-    if (to > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
-    const { data, error } = rule.safeParse(parsed(line, where));
-    if (error) throw new Error(`${where}: ${faults(error)}.`);
-    batch.push(data);
-    if (batch.length < BATCH_SIZE && to < rows) continue;
-    yield { from: to - batch.length + 1, to, batch };
-    batch = [];
+): AsyncGenerator<unknown> {
+  let line = 0;
+  for await (const text of linesOf(join(directory, file))) {
+    const where = `${file}, line ${++line}`;
+    if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
+    yield parsed(text, where, rule);
   }
-  if (to < rows)
-    throw new Error(`${file}, line ${to + 1}: the file ends here, but the manifest counts ${rows} lines.`);
+  if (line < rows)
+    throw new Error(`${file}, line ${line + 1}: the file ends here, but the manifest counts ${rows} lines.`);
 }

@@ -1,31 +1,31 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
 import { summarised, sumOf } from '../access/usage-history.ts';
-import { formatDate, parseDuration } from '../foundation/instant.ts';
+import { formatDate } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeyChanges, ApiKeySecret } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import { isoTime, type Options, type Report, refused, reports, UsageError, withStore } from './command.ts';
-import { addKeyOptions, readKeyOptions } from './key-options.ts';
+import {
+  durationFrom,
+  GROUP_HELP,
+  integerFrom,
+  isoTime,
+  type Report,
+  reports,
+  withStore,
+} from './command.ts';
+import { addKeyOptions, changesOf, type KeyOptions } from './key-options.ts';
 import { formatTable, wrap } from './table.ts';
-
-/** Days of usage shown by default. */
-const DEFAULT_DAYS = '30';
 
 /** The commands below `petstore keys`. */
 export function keyCommands(keys: Command): void {
-  keys.addHelpText(
-    'after',
-    `
-All of them work on the store of MONGODB_URI or DATA_FILE, also beside a running
-server, and are in force within 5 seconds on every instance.`,
-  );
+  keys.addHelpText('after', GROUP_HELP);
   const create = keys.command('create').description('Create a key and print it. It is shown only once.');
-  reports(addKeyOptions(create), (_, options) => createKey(options));
+  reports(addKeyOptions(create), createKey);
 
   const update = keys.command('update <id>').description('Change a key. What is not given stays as it is.');
-  reports(addKeyOptions(update), ([id], options) => updateKey(id!, options));
+  reports(addKeyOptions(update), updateKey);
 
   reports(
     keys.command('list').description('List all keys, what they may do and how much they used today.'),
@@ -33,27 +33,29 @@ server, and are in force within 5 seconds on every instance.`,
   );
 
   const usage = keys.command('usage <id>').description('Show what a key did, by day and operation.');
-  usage.option('--days <n>', `the number of days, today included: 1 to ${HISTORY_KEPT}`, DEFAULT_DAYS);
-  reports(usage, ([id], { days }) => showUsage(id!, days!));
+  const [days, parseDays] = [
+    `the number of days, today included: 1 to ${HISTORY_KEPT}`,
+    integerFrom(1, HISTORY_KEPT),
+  ];
+  reports(usage.option('--days <n>', days, parseDays, 30), showUsage);
 
   const webhooks = keys.command('webhooks <id>').description('List the webhooks of a key, or disable one.');
-  webhooks.option('--disable <webhook>', 'the id of the webhook to disable');
-  reports(webhooks, ([id], { disable }) => showWebhooks(id!, disable));
+  reports(webhooks.option('--disable <webhook>', 'the id of the webhook to disable'), showWebhooks);
 
-  reports(keys.command('revoke <id>').description('Revoke a key for good.'), ([id]) => revoke(id!));
+  reports(keys.command('revoke <id>').description('Revoke a key for good.'), revoke);
 
   const rotate = keys.command('rotate <id>');
   rotate.description('Give a key a new secret and print it. Everything else about the key stays.');
-  rotate.option('--grace <duration>', 'how long the old secret stays valid: 0, 90s, 30m, 24h, 7d', '24h');
-  reports(rotate, ([id], { grace }) => rotateKey(id!, grace!));
+  const grace = new Option('--grace <duration>', 'how long the old secret stays valid: 0, 90s, 30m, 24h, 7d');
+  reports(rotate.addOption(grace.default(DAY, '24h').argParser(durationFrom)), rotateKey);
 }
 
-async function createKey(options: Options): Promise<Report> {
-  const now = Date.now();
-  const properties = readKeyOptions({ name: '', plan: '', ...options }, now);
+async function createKey(options: KeyOptions, command: Command): Promise<Report> {
+  if (!options.name || !options.plan) command.error('create requires --name and --plan.');
+  const properties = changesOf(options, command);
   // A new key has nothing to clear.
   const given = Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null));
-  const { key, apiKey } = newApiKey({ ...(given as Pick<ApiKey, 'name' | 'plan'>), now });
+  const { key, apiKey } = newApiKey({ ...(given as Pick<ApiKey, 'name' | 'plan'>), now: Date.now() });
   const create = async (store: Store) => {
     await checkList(store, properties);
     await store.createApiKey(apiKey);
@@ -63,10 +65,9 @@ async function createKey(options: Options): Promise<Report> {
   return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE] };
 }
 
-async function updateKey(id: string, options: Options): Promise<Report> {
-  const changes = readKeyOptions(options, Date.now());
-  if (Object.keys(changes).length === 0)
-    throw new UsageError('Nothing to change: name an option. Try: petstore keys update --help');
+async function updateKey(id: string, options: KeyOptions, command: Command): Promise<Report> {
+  const changes = changesOf(options, command);
+  if (Object.keys(changes).length === 0) command.error('Nothing to change: name an option.');
   const key = await withStore(async (store) => {
     await checkList(store, changes);
     return existing(id, await store.updateApiKey(id, changes));
@@ -79,26 +80,23 @@ async function updateKey(id: string, options: Options): Promise<Report> {
       `  name       ${name}`,
       `  plan       ${plan}, ${limits.perMinute} requests per minute, ${limits.perDay} per day`,
       `  scopes     ${key.scopes?.join(', ') ?? 'any'}`,
-      `  expires    ${key.expiresAt === undefined ? 'never' : isoTime(key.expiresAt)}`,
+      `  expires    ${isoTime(key.expiresAt) ?? 'never'}`,
       `  addresses  ${key.allow?.join(', ') ?? 'any'}`,
       `  documents  ${key.documents ?? 'any'}`,
     ],
   };
 }
 
-/** @throws UsageError if there is no such list of documents */
+/** @throws Error if there is no such list of documents */
 async function checkList(store: Store, { documents }: ApiKeyChanges): Promise<void> {
   if (documents == null) return;
   const { list } = bindingOf(documents);
-  if ((await store.documents(list)).length === 0) throw refused(`There is no list ${list}.`);
+  if ((await store.documents(list)).length === 0) throw new Error(`There is no list ${list}.`);
 }
 
 /** What a key may do, for output. */
 const restrictionsOf = ({ scopes, expiresAt, allow, documents }: ApiKey) => ({
-  ...(scopes && { scopes }),
-  ...(expiresAt !== undefined && { expiresAt: isoTime(expiresAt) }),
-  ...(allow && { allow }),
-  ...(documents !== undefined && { documents }),
+  ...{ scopes, expiresAt: isoTime(expiresAt), allow, documents },
 });
 
 const SHOWN_ONCE = 'The key will not be shown again.';
@@ -134,33 +132,27 @@ type KeyRow = ReturnType<typeof rowOf>;
 function rowOf(key: ApiKey, usedToday: number, now: number) {
   const secrets = key.revokedAt === undefined ? key.secrets.filter(isAlive(now)) : [];
   return {
-    ...{ id: key.id, name: key.name, plan: key.plan, ...key.limits, usedToday },
-    ...(key.kind && { kind: key.kind }),
+    ...{ id: key.id, name: key.name, plan: key.plan, ...key.limits, usedToday, kind: key.kind },
     prefixes: secrets.map(({ prefix }) => prefix),
-    secrets: secrets.map(({ prefix, expiresAt }) => ({
-      prefix,
-      ...(expiresAt !== undefined && { expiresAt: isoTime(expiresAt) }),
-    })),
-    createdAt: isoTime(key.createdAt),
-    ...(key.lastUsedAt !== undefined && { lastUsedAt: isoTime(key.lastUsedAt) }),
+    secrets: secrets.map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
+    ...{ createdAt: isoTime(key.createdAt), lastUsedAt: isoTime(key.lastUsedAt) },
     ...restrictionsOf(key),
-    ...(key.revokedAt !== undefined && { revokedAt: isoTime(key.revokedAt) }),
+    revokedAt: isoTime(key.revokedAt),
   };
 }
 
 /** What does not fit into the table of keys, for the few that have it. */
 function notesOn({ kind, revokedAt, expiresAt, scopes, allow, documents, secrets }: KeyRow): string[] {
-  return [
-    ...(revokedAt ? [`revoked ${revokedAt}`] : []),
-    ...(kind ? ['for development, refused in production'] : []),
-    ...(expiresAt ? [`expires ${expiresAt}`] : []),
-    ...(scopes ? [`scopes ${scopes.join(', ')}`] : []),
-    ...(allow ? [`from ${allow.join(', ')}`] : []),
-    ...(documents ? [`documents ${documents}`] : []),
-    ...secrets.flatMap((secret) =>
-      secret.expiresAt ? [`secret ${secret.prefix}… until ${secret.expiresAt}`] : [],
-    ),
+  const notes = [
+    revokedAt && `revoked ${revokedAt}`,
+    kind && 'for development, refused in production',
+    expiresAt && `expires ${expiresAt}`,
+    scopes && `scopes ${scopes.join(', ')}`,
+    allow && `from ${allow.join(', ')}`,
+    documents && `documents ${documents}`,
+    ...secrets.map((secret) => secret.expiresAt && `secret ${secret.prefix}… until ${secret.expiresAt}`),
   ];
+  return notes.filter((note) => note !== undefined);
 }
 
 async function revoke(id: string): Promise<Report> {
@@ -170,9 +162,7 @@ async function revoke(id: string): Promise<Report> {
   return { value: { id, plan, revokedAt: isoTime(revokedAt!) }, lines: [`${id} is revoked.`] };
 }
 
-async function rotateKey(id: string, graceText: string): Promise<Report> {
-  const grace = parseDuration(graceText);
-  if (grace === null) throw new UsageError('--grace must be a duration such as 30m, 24h or 7d.');
+async function rotateKey(id: string, { grace }: { grace: number }): Promise<Report> {
   const { key, secret } = newSecret();
   const now = Date.now();
   const { plan, secrets } = await withStore(async (store) =>
@@ -186,13 +176,10 @@ async function rotateKey(id: string, graceText: string): Promise<Report> {
   return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE, ...ends] };
 }
 
-async function showUsage(id: string, wanted: string): Promise<Report> {
-  const count = /^[1-9]\d?$/.test(wanted) ? Number(wanted) : 0;
-  if (count < 1 || count > HISTORY_KEPT)
-    throw new UsageError(`--days must be an integer from 1 to ${HISTORY_KEPT}.`);
+async function showUsage(id: string, { days: count }: { days: number }): Promise<Report> {
   const now = Date.now();
   const stored = await withStore(async (store) => {
-    if (!(await store.apiKeyById(id))) throw refused(`There is no key ${id}.`);
+    existing(id, await store.apiKeyById(id));
     return store.usageDays(id, formatDate(now - (count - 1) * DAY), formatDate(now));
   });
   const days = stored
@@ -210,9 +197,9 @@ async function showUsage(id: string, wanted: string): Promise<Report> {
 const countsOf = ({ requests, units, refused }: ReturnType<typeof sumOf>): string[] =>
   [requests, units, refused].map(String);
 
-async function showWebhooks(id: string, disable: string | undefined): Promise<Report> {
+async function showWebhooks(id: string, { disable }: { disable?: string }): Promise<Report> {
   const webhooks = await withStore(async (store) => {
-    if (!(await store.apiKeyById(id))) throw refused(`There is no key ${id}.`);
+    existing(id, await store.apiKeyById(id));
     if (disable !== undefined)
       await store.webhookWrites.changeWebhook(id, disable, ({ settings }) => ({
         settings: { ...settings, enabled: false },
@@ -221,8 +208,7 @@ async function showWebhooks(id: string, disable: string | undefined): Promise<Re
   });
   const rows = webhooks.map(({ id, createdAt, settings, progress }) => ({
     ...{ id, url: settings.url, enabled: settings.enabled, createdAt: isoTime(createdAt) },
-    ...(settings.disabledReason && { disabledReason: settings.disabledReason }),
-    ...(progress.failing && { failingSince: isoTime(progress.failing.since) }),
+    ...{ disabledReason: settings.disabledReason, failingSince: isoTime(progress.failing?.since) },
   }));
   if (rows.length === 0) return { value: rows, lines: [`${id} has no webhooks.`] };
   const cells = rows.map(({ id, url, createdAt, enabled, disabledReason, failingSince }) => [
@@ -237,6 +223,6 @@ async function showWebhooks(id: string, disable: string | undefined): Promise<Re
 }
 
 function existing(id: string, key: ApiKey | null): ApiKey {
-  if (!key) throw refused(`There is no active key ${id}.`);
+  if (!key) throw new Error(`There is no active key ${id}.`);
   return key;
 }

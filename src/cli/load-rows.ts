@@ -5,7 +5,6 @@ import type { AppError } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { parseJson } from '../http/json.ts';
-import { refused } from './command.ts';
 
 /** A row of a file, before its values are checked. */
 export interface Row {
@@ -26,7 +25,7 @@ const MAX_ROW_LENGTH = 1_000_000;
  * grow with the file.
  *
  * @param columns those that a header may name
- * @throws UsageError if it can't be read, or is not UTF-8
+ * @throws Error if it can't be read, or is not UTF-8
  */
 export async function* rowsOf(
   file: string,
@@ -41,7 +40,7 @@ export async function* rowsOf(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      throw refused(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
+      throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
     throw error;
   }
 }
@@ -51,7 +50,7 @@ function headOf(file: string): string {
     const bytes = Buffer.alloc(HEAD_SIZE);
     return bytes.toString('utf8', 0, readSync(openSync(file, 'r'), bytes)).replace(/^\ufeff/, '');
   } catch (error) {
-    throw refused(`${file} cannot be read: ${(error as Error).message}`);
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`);
   }
 }
 
@@ -94,14 +93,14 @@ async function* csvRows(
   }
 }
 
-/** @throws UsageError once for what would be wrong with each row */
+/** @throws Error once for what would be wrong with each row */
 function checkedHeader(names: readonly string[], columns: readonly string[]): string[] {
   const header = names.map((name) => name.trim());
   const unknown = header.filter((name) => !columns.includes(name));
   const repeated = header.filter((name, n) => header.indexOf(name) < n);
   if (unknown.length + repeated.length === 0) return header;
   const known = `The columns are ${columns.join(', ')}.`;
-  throw refused(
+  throw new Error(
     [
       'Nothing was loaded: the header is wrong.',
       ...unknown.map((name) => `${name}: is no column. ${known}`),
@@ -142,14 +141,27 @@ async function* jsonRows(file: string, onFault: OnFault): AsyncGenerator<Row> {
   }
 }
 
+/** The lines of a text file in UTF-8. @throws Error if one is too long */
 export async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const text of textOf(file)) {
     const lines = (rest + text).split('\n');
     rest = lines.pop()!;
     if (rest.length > MAX_ROW_LENGTH)
-      throw refused(`${file} has a line of more than ${MAX_ROW_LENGTH} bytes.`);
+      throw new Error(`${file} has a line of more than ${MAX_ROW_LENGTH} bytes.`);
     yield* lines;
   }
   if (rest !== '') yield rest;
+}
+
+/** Divides rows into batches of this size. */
+export async function* inBatches<T>(rows: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const row of rows) {
+    batch.push(row);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }

@@ -3,16 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { z } from 'zod';
-import { AppError } from '../foundation/errors.ts';
+import { AppError, type Issue } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import { type AnyRecord, type Fields, newRules, parentField, referencesOf } from '../foundation/record.ts';
-import { graphqlDialect, issuesOf, UNKNOWN_FIELD_RULE } from '../foundation/validation.ts';
+import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
-import { explained, type Report, refused } from './command.ts';
-import { type Row, rowsOf } from './load-rows.ts';
+import { explained, type Report } from './command.ts';
+import { inBatches, type Row, rowsOf } from './load-rows.ts';
 
 export interface LoadOptions {
   record: AnyRecord;
@@ -40,10 +39,6 @@ interface NameColumn {
   column: string;
   field: string;
   parent: AnyRecord;
-  /** The rule of the name. */
-  rule: z.ZodType;
-  /** Whether a name is all that a parent needs. */
-  isCreatable: boolean;
 }
 
 /** A record to add. */
@@ -58,7 +53,7 @@ interface NewRecord {
  * Adds the records of a file by the rules of any write, with their events. The whole file is checked before anything is
  * written.
  *
- * @throws UsageError with all faults, or with the line to continue from
+ * @throws Error with all faults, or with the line to continue from
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
   if (options.file !== '-') return await loadFile(store, options);
@@ -98,7 +93,7 @@ class Faults {
     if (this.#count++ < MAX_FAULTS) this.#first.push({ line, message });
   };
 
-  /** @throws UsageError if there are any */
+  /** @throws Error if there are any */
   refuse(): void {
     if (this.#count === 0) return;
     const more = this.#count > MAX_FAULTS ? [`… and ${count(this.#count - MAX_FAULTS)} more`] : [];
@@ -106,7 +101,7 @@ class Faults {
     const shown = this.#first
       .toSorted((a, b) => a.line - b.line)
       .map(({ line, message }) => `line ${line}: ${message}`);
-    throw refused([`Nothing was loaded: ${faults}.`, ...shown, ...more].join('\n'));
+    throw new Error([`Nothing was loaded: ${faults}.`, ...shown, ...more].join('\n'));
   }
 }
 
@@ -117,21 +112,24 @@ type Missing = ReadonlyMap<AnyRecord, ReadonlySet<string>>;
 async function check(store: Store, options: LoadOptions): Promise<{ rows: number; missing: Missing }> {
   const { record, createParents } = options;
   const faults = new Faults();
-  const names = new Names(store);
+  const find = namesIn(store);
   const missing = new Map<AnyRecord, Set<string>>();
   const chosen = new Set<Id>();
   let rows = 0;
-  for await (const batch of batchesOf(options, faults)) {
+  for await (const batch of inBatches(recordsOf(options, faults), BATCH_SIZE)) {
     rows += batch.length;
     for (const { line, parents } of batch) {
       for (const { column, parent, name } of parents) {
-        const found = await names.find(parent, name);
+        const found = await find(parent, name);
         if (found.length > 1)
           faults.add(line, `${column}: several ${parent.plural} are called ${name}; use ids`);
-        else if (found.length === 0 && createParents)
+        else if (found.length === 0 && createParents && isCreatable(parent))
           missing.set(parent, (missing.get(parent) ?? new Set()).add(name));
         else if (found.length === 0)
-          faults.add(line, `${column}: there is no ${parent.kind} called ${name}; --create-parents makes it`);
+          faults.add(
+            line,
+            `${column}: there is no ${parent.kind} called ${name}${isCreatable(parent) ? '; --create-parents makes it' : ''}`,
+          );
       }
     }
     await checkIds(store, record, batch, chosen, faults);
@@ -139,6 +137,10 @@ async function check(store: Store, options: LoadOptions): Promise<{ rows: number
   faults.refuse();
   return { rows, missing };
 }
+
+/** Whether a name is all that a record needs. */
+const isCreatable = ({ fields: { name, ...others } }: AnyRecord): boolean =>
+  Object.values(others as Fields).every(({ presence }) => presence !== 'required');
 
 /** References by id must lead to a record, and chosen ids to none. */
 async function checkIds(
@@ -171,7 +173,7 @@ async function checkIds(
 /** Adds the parents that are missing, then the records, a hundred in a commit. */
 async function write(store: Store, options: LoadOptions, missing: Missing): Promise<void> {
   const { record, from, onProgress } = options;
-  const names = new Names(store);
+  const find = namesIn(store);
   let next = from;
   let loaded = 0;
   let signal: NodeJS.Signals | undefined;
@@ -186,20 +188,20 @@ async function write(store: Store, options: LoadOptions, missing: Missing): Prom
   };
   try {
     for (const [parent, parentNames] of missing)
-      for (const some of inBatches([...parentNames]))
+      for await (const some of inBatches(parentNames, BATCH_SIZE))
         await commit(async (tables) => {
           for (const name of some) await tables.table(parent).insert({ name } as never);
         });
-    for await (const batch of batchesOf(options, new Faults())) {
+    for await (const batch of inBatches(recordsOf(options, new Faults()), BATCH_SIZE)) {
       for (const { values, parents } of batch)
-        for (const { field, parent, name } of parents) [values[field]] = await names.find(parent, name);
+        for (const { field, parent, name } of parents) [values[field]] = await find(parent, name);
       await commit((tables) => add(tables, record, batch));
       loaded += batch.length;
       next = batch.at(-1)!.line + 1;
       onProgress(next, loaded);
     }
   } catch (error) {
-    throw refused(`${explained(error)}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
+    throw new Error(`${explained(error)}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }
@@ -216,116 +218,70 @@ async function add(tables: Tables, record: AnyRecord, batch: readonly NewRecord[
   }
 }
 
-function* inBatches<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0; from < all.length; from += BATCH_SIZE) yield all.slice(from, from + BATCH_SIZE);
-}
-
-/** Records by their names. One that is found is looked up once. */
-class Names {
-  readonly #store: Store;
-  readonly #known = new Map<string, readonly Id[]>();
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  /** The records of this name, at most two. */
-  async find(parent: AnyRecord, name: string): Promise<readonly Id[]> {
+/** Finds records by their names. One that is found is looked up once. */
+function namesIn(store: Store): (parent: AnyRecord, name: string) => Promise<readonly Id[]> {
+  const known = new Map<string, readonly Id[]>();
+  return async (parent, name) => {
     const key = `${parent.plural} ${name}`;
-    const found = this.#known.get(key) ?? (await this.#lookUp(parent, name));
-    if (found.length > 0) this.#known.set(key, found);
+    const before = known.get(key);
+    if (before) return before;
+    // In the order of names, longer ones that begin with this one come later.
+    const { items } = await store.table(parent).page({ name: { prefix: folded(name) } } as never, {
+      limit: PAGE,
+      order: { field: 'name', descending: false },
+    });
+    const found = items
+      .filter((item) => (item as { name?: unknown }).name === name)
+      .map(({ id }) => id as Id);
+    if (found.length > 0) known.set(key, found);
     return found;
-  }
-
-  async #lookUp(parent: AnyRecord, name: string): Promise<readonly Id[]> {
-    const prefix = folded(name);
-    const matching: Id[] = [];
-    for (let after: { id: Id; name: string } | undefined; ; ) {
-      const order = { field: 'name', descending: false, ...(after && { afterValue: folded(after.name) }) };
-      const { items, hasMore } = await this.#store
-        .table(parent)
-        .page({ name: { prefix } } as never, { limit: PAGE, after: after?.id, order });
-      const named = items as unknown as readonly { id: Id; name: string }[];
-      for (const item of named) if (item.name === name && matching.length < 2) matching.push(item.id);
-      after = named.at(-1);
-      // In the order of names, those that are longer come later.
-      if (matching.length > 1 || !hasMore || !after || folded(after.name) !== prefix) return matching;
-    }
-  }
+  };
 }
 
 /** The valid records of a file from a line on. @param faults gets what is wrong with the others */
-async function* batchesOf(
-  { record, file, from, createParents }: LoadOptions,
-  faults: Faults,
-): AsyncGenerator<NewRecord[]> {
-  const reader = new RecordReader(record, createParents);
-  let batch: NewRecord[] = [];
+async function* recordsOf({ record, file, from }: LoadOptions, faults: Faults): AsyncGenerator<NewRecord> {
+  const reader = readerOf(record);
   for await (const row of rowsOf(file, record, reader.columns, faults.add)) {
-    if (row.line < from) continue;
-    const read = reader.read(row, faults);
-    if (!read) continue;
-    batch.push(read);
-    if (batch.length < BATCH_SIZE) continue;
-    yield batch;
-    batch = [];
+    const read = row.line < from ? undefined : reader.read(row, faults);
+    if (read) yield read;
   }
-  if (batch.length > 0) yield batch;
 }
 
 /** Checks rows by the rules that the declaration of their record has for input. */
-class RecordReader {
-  readonly #rules: z.ZodObject;
-  readonly #byName: readonly NameColumn[];
-  readonly #createParents: boolean;
-  /** What a row may have. */
-  readonly columns: readonly string[];
-
-  constructor(record: AnyRecord, createParents: boolean) {
-    this.#rules = newRules(record.fields, graphqlDialect, record.choosesId);
-    this.#byName = referencesOf(record)
-      .filter(({ parent }) => (parent as AnyRecord).sorts.includes('name' as never))
-      .map(({ field, parent }) => {
-        const { name, ...others } = (parent as AnyRecord).fields as Fields;
-        return {
-          ...{ field, column: `${parentField(field)}.name`, parent: parent as AnyRecord },
-          // A rule that is made for each row takes longer than all else.
-          rule: name!.rule(graphqlDialect),
-          isCreatable: Object.values(others).every(({ presence }) => presence !== 'required'),
-        };
-      });
-    this.#createParents = createParents;
-    this.columns = [...Object.keys(this.#rules.shape), ...this.#byName.map(({ column }) => column)];
-  }
+function readerOf(record: AnyRecord) {
+  const byName = referencesOf(record).flatMap(({ field, ...reference }): NameColumn[] => {
+    const parent = reference.parent as AnyRecord;
+    return parent.sorts.includes('name') ? [{ field, column: `${parentField(field)}.name`, parent }] : [];
+  });
+  const names = byName.map(({ column, parent }) => [
+    column,
+    (parent.fields as Fields).name!.rule(graphqlDialect).optional(),
+  ]);
+  const rules = newRules(record.fields, graphqlDialect, record.choosesId).extend(Object.fromEntries(names));
 
   /** @returns undefined if the row breaks a rule */
-  read({ line, values: given }: Row, faults: Faults): NewRecord | undefined {
-    const values: Record<string, unknown> = { ...given };
-    const parents: (NameColumn & { name: string })[] = [];
-    const issues: { path: string; message: string }[] = [];
-    for (const each of this.#byName) {
-      const { column, field, parent, rule, isCreatable } = each;
-      const { [column]: name } = values;
-      delete values[column];
-      if (name === undefined || name === null) continue;
-      const parsed = rule.safeParse(name);
-      if (values[field] !== undefined) issues.push({ path: column, message: `is given beside ${field}` });
-      else if (!parsed.success) issues.push({ path: column, message: parsed.error.issues[0]!.message });
-      else if (this.#createParents && !isCreatable)
-        issues.push({ path: column, message: `a ${parent.kind} can't be created by its name only` });
-      else parents.push({ ...each, name: parsed.data as string });
+  const read = ({ line, values: given }: Row, faults: Faults): NewRecord | undefined => {
+    const row: Record<string, unknown> = { ...given };
+    const issues: Issue[] = [];
+    for (const { column, field } of byName) {
+      if (row[column] === null) delete row[column];
+      else if (row[column] !== undefined && row[field] !== undefined)
+        issues.push({ path: column, message: `is given beside ${field}` });
       // Stands for what the name leads to.
-      values[field] = '1';
+      else if (row[column] !== undefined) row[field] = '1';
     }
-    const { data, error } = this.#rules.safeParse(values);
-    issues.push(...(error ? issuesOf(error.issues) : []));
-    for (const { path, message } of issues)
-      faults.add(
-        line,
-        message === UNKNOWN_FIELD_RULE
-          ? `${path}: is no field. The fields are ${this.columns.join(', ')}`
-          : `${path}: ${message}`,
-      );
-    return issues.length === 0 ? { line, values: data as Record<string, unknown>, parents } : undefined;
-  }
+    const { data, error } = rules.safeParse(row);
+    issues.push(...issuesOf(error?.issues ?? []));
+    for (const { path, message } of issues) faults.add(line, `${path}: ${message}`);
+    if (issues.length > 0) return undefined;
+    const values = data as Record<string, unknown>;
+    const parents = byName.map((each) => ({ ...each, name: values[each.column] as string | undefined }));
+    for (const { column } of byName) delete values[column];
+    return {
+      line,
+      values,
+      parents: parents.filter(({ name }) => name !== undefined) as NewRecord['parents'],
+    };
+  };
+  return { columns: Object.keys(rules.shape), read };
 }

@@ -73,11 +73,11 @@ describe('the documents command', () => {
     [{ a: 'query A { nope }' }, /^Nothing was stored\.\na: Cannot query field "nope"/],
     [{ b: '{' }, /^Nothing was stored\.\nb: Syntax Error/],
     [{ pet: '{ pets { totalCount } }' }, /^Nothing was stored\. These ids have another text: pet\.$/],
-    [{ 'a b': PET }, /the id "a b" must have 1 to 128 visible ASCII characters/],
-    [{ a: 7 }, /the document of a is no text/],
+    [{ 'a b': PET }, /a b: the id must have 1 to 128 visible ASCII characters/],
+    [{ a: 7 }, /a: the document must be a text/],
     [{}, /it has no documents/],
-    [[], /is no manifest/],
-    ['no JSON', /cannot be read/],
+    [[], /it has no documents/],
+    ['no JSON', /is not valid JSON\. It must be JSON: a manifest/],
   ])(
     'stores nothing of a faulty manifest %j',
     async (content, message) => {
@@ -109,8 +109,9 @@ describe('the documents command', () => {
       ['remove none --id x', 1, /^There is no list none\.$/],
       ['remove web --id none', 1, /^The list web has no document none\.$/],
       ['remove web', 2, /^remove needs either --id or --unused\./],
-      ['remove web --unused soon', 2, /^--unused must be a duration/],
-      ['push any x.json', 2, /^NAME must have/],
+      ['remove web --id x --unused 1d', 2, /'--id <id>' cannot be used with option '--unused/],
+      ['remove web --unused soon', 2, /'soon' is invalid\. It must be a duration/],
+      ['push any x.json', 2, /'any' is invalid for argument 'name'\. It must have 1 to 100/],
       ['push web', 2, /missing required argument 'files'/],
       ['push', 2, /missing required argument 'name'/],
     ];
