@@ -55,13 +55,6 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The specification's Error object, as clients see it. */
-export interface PublicError {
-  code: ErrorCode;
-  message: string;
-  status: number;
-}
-
 /**
  * An error that clients may see. Any other error is masked as `INTERNAL`. graphql-js copies `extensions` into the
  * GraphQL error.
@@ -94,8 +87,10 @@ export class AppError extends Error {
     return fields ? { code, status, fields } : { code, status };
   }
 
-  toPublic(): PublicError {
-    return { code: this.code, message: this.message, status: this.status };
+  /** The specification's Error object, as clients see it. */
+  toPublic() {
+    const { code, message, status } = this;
+    return { code, message, status };
   }
 }
 

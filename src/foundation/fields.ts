@@ -168,7 +168,15 @@ export const code = (maxLength: number, description: string, example: string): R
     },
     limits: `1 to ${count(maxLength)} ASCII characters, stored in upper case`,
     maxLength,
-    rule: () => rules.code(maxLength),
+    rule: () =>
+      rules
+        .string()
+        .trim()
+        .toUpperCase()
+        .regex(
+          new RegExp(`^[ -~]{1,${maxLength}}$`),
+          `must have 1 to ${maxLength} printable ASCII characters`,
+        ),
   };
 };
 
@@ -179,7 +187,13 @@ export const opaqueId = (maxLength: number, description: string, example: string
   // Ids of events may be longer on MongoDB than they are.
   maxLength: Math.min(maxLength, 500),
   opaque: true,
-  rule: () => rules.opaqueId(maxLength),
+  rule: () => {
+    const rule = 'must be an id';
+    return z
+      .string({ error: rules.required(rule) })
+      .min(1, rule)
+      .max(maxLength, rule);
+  },
 });
 
 /** Different values of a kind, at least one and at most `maxItems` of them. */
@@ -207,13 +221,19 @@ export const integer = (
   schema: { type: 'integer', format: 'int32', minimum, maximum },
   limits: `${minimum} to ${maximum}`,
   range: [minimum, maximum],
-  rule: () => rules.integer(minimum, maximum),
+  rule: () => {
+    const rule = `must be an integer from ${minimum} to ${maximum}`;
+    return z
+      .int({ error: rules.required(rule) })
+      .min(minimum, rule)
+      .max(maximum, rule);
+  },
 });
 
 export const boolean = (description: string, example: boolean): Required<boolean> => ({
   ...declared('boolean', description, example),
   schema: { type: 'boolean' },
-  rule: rules.boolean,
+  rule: () => z.boolean({ error: rules.required('must be true or false') }),
 });
 
 /** One of a closed set of values. */

@@ -47,7 +47,7 @@ export class Meter {
   /** The price of the request, in units. */
   readonly units: number;
   readonly #used: { [What in Metered]?: number } = {};
-  #end: AllowanceExhausted | undefined;
+  #end: AppError | undefined;
 
   constructor(units: number) {
     this.units = units;
@@ -68,7 +68,9 @@ export class Meter {
     this.spend(what, amount);
     const allowance = allowanceOf(what, this.units);
     if (this.#used[what]! <= allowance) return;
-    this.#end ??= new AllowanceExhausted(what, allowance);
+    const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
+    const most = `${allowance.toLocaleString('en-US')} ${rest.join(' ')}`;
+    this.#end ??= new AppError('QUERY_TOO_COMPLEX', `The operation ${verb} more than ${most}.`);
     throw this.#end;
   }
 
@@ -79,14 +81,5 @@ export class Meter {
    */
   check(): void {
     if (this.#end) throw this.#end;
-  }
-}
-
-/** Ends work that goes beyond what was paid for. */
-export class AllowanceExhausted extends AppError {
-  constructor(what: Metered, allowance: number) {
-    const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
-    const most = allowance.toLocaleString('en-US');
-    super('QUERY_TOO_COMPLEX', `The operation ${verb} more than ${most} ${rest.join(' ')}.`);
   }
 }

@@ -35,11 +35,12 @@ export const graphqlDialect: InputDialect = {
   optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
 };
 
+export const string = () => z.string({ error: required('must be a string') });
+
 /** Text of `min` to `max` code points, without control characters that could break a terminal, log or CSV. */
-export const text = (min: number, max: number) => {
+export const text = (min: number, max: number, of = string()) => {
   const length = new RegExp(`^.{${min},${max}}$`, 'su');
-  return z
-    .string({ error: required('must be a string') })
+  return of
     .refine(
       (value) => length.test(value),
       min > 0 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`,
@@ -51,53 +52,22 @@ export const text = (min: number, max: number) => {
 export const MAX_NAME_LENGTH = 200;
 
 /** The name of a record. Stored trimmed. */
-export const name = () =>
-  z
-    .string({ error: required('must be a string') })
-    .transform((value) => value.trim())
-    .pipe(text(1, MAX_NAME_LENGTH));
+export const name = () => text(1, MAX_NAME_LENGTH, string().trim());
 
-/** A code. Stored trimmed and in upper case. */
-export const code = (max: number) =>
-  name()
-    .transform((value) => value.toUpperCase())
-    .refine(
-      (value) => value.length <= max && /^[ -~]*$/.test(value),
-      `must have 1 to ${max} printable ASCII characters`,
-    );
-
-/** The id of something else than a record. */
-export const opaqueId = (max: number) =>
-  z
-    .string({ error: required('must be an id') })
-    .min(1, 'must be an id')
-    .max(max, 'must be an id');
-
-/** Different values of a closed set, at least one. */
+/** Different values of a kind, at least one. */
 export const list = <T>(of: z.ZodType<T>) =>
   z
     .array(of, { error: required('must be a list') })
     .min(1, 'must have at least one value')
     .refine((values) => new Set(values).size === values.length, 'must not have a value twice');
 
-export const integer = (min: number, max: number) => {
-  const rule = `must be an integer from ${min} to ${max}`;
-  return z
-    .int({ error: required(rule) })
-    .min(min, rule)
-    .max(max, rule);
-};
-
+/** One of a closed set of values. */
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: required(`must be one of ${values.join(', ')}`) });
-
-export const boolean = () => z.boolean({ error: required('must be true or false') });
 
 /** An input object that refuses unknown fields. */
 export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: () => 'must be an object' });
-
-export const UNKNOWN_FIELD_RULE = 'is not a known field';
 
 /** Converts the issues of zod, one per field. */
 export const issuesOf = (issues: readonly z.core.$ZodIssue[]): Issue[] =>
@@ -105,5 +75,5 @@ export const issuesOf = (issues: readonly z.core.$ZodIssue[]): Issue[] =>
     const path = issue.path.map(String);
     if (issue.code !== 'unrecognized_keys')
       return [{ path: path.join('.') || 'body', message: issue.message }];
-    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: UNKNOWN_FIELD_RULE }));
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
   });

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/routes.ts';
-import { ERRORS, type PublicError } from '../../src/foundation/errors.ts';
+import { type AppError, ERRORS } from '../../src/foundation/errors.ts';
 import { anyCharacter, cases } from '../kit/cases.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 /** Runs of each kind of request. More than 10,000 in all in CI. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? cases(150, 5_000));
 
-function expectErrorFormat({ code, message, status }: PublicError, about: string): void {
+function expectErrorFormat({ code, message, status }: ReturnType<AppError['toPublic']>, about: string): void {
   expect(status, about).toBe(ERRORS[code]?.status);
   expect(message, about).not.toMatch(/undefined|\[object|NaN|\bat .*\.[jt]s|node_modules/);
 }

@@ -23,17 +23,12 @@ describe('a cursor', () => {
     expect(longest.length).toBeLessThanOrEqual(MAX_CURSOR_LENGTH);
   });
 
-  it('is refused once a character was changed, left out or added', () => {
-    const other = fc.constantFrom(...'AZaz09-_=+/ \u00e9');
-    fc.assert(
-      fc.property(position, fc.nat(), other, fc.constantFrom(0, 1), (place, at, character, dropped) => {
-        const cursor = encodeCursor('name', place);
-        const n = at % cursor.length;
-        const changed = cursor.slice(0, n) + character + cursor.slice(n + dropped);
-        if (changed !== cursor) expect(decodeCursor('name', changed, isAny)).toBeNull();
-        expect(decodeCursor('name', cursor.slice(0, n), isAny)).toBeNull();
-      }),
-    );
+  it('has one form, and its place an id', () => {
+    const cursor = encodeCursor('name', { value: 'Rex', id: '7' });
+    for (const other of [`${cursor}=`, `${cursor} `, cursor.slice(0, -1)])
+      expect(decodeCursor('name', other, isAny)).toBeNull();
+    for (const content of ['["name","Rex",7]', '["name","Rex","0"]', '["name", "Rex","7"]', '{}', 'null'])
+      expect(decodeCursor('name', Buffer.from(content).toString('base64url'), isAny)).toBeNull();
   });
 
   it.each(['', '0', '17', 'bnVsbA', 'x'.repeat(100_000)])('is never %s', (text) => {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
-import { eventsGone, type PublicError, unavailable } from '../../src/foundation/errors.ts';
+import { type AppError, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import type { EventFollower } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { EventStreamClient, type StreamCall } from '../kit/event-stream.ts';
@@ -249,7 +249,7 @@ interface Door {
   /** Units that open it and pay for 200 rows. */
   units: number;
   /** What a client got: how many rows, and the error at the end. */
-  received(client: EventStreamClient): { rows: number; error: Partial<PublicError> | undefined };
+  received(client: EventStreamClient): { rows: number; error: Partial<AppError> | undefined };
 }
 
 const AT_ONCE = { path: '/events?after=now&wait=25', call: { headers: { accept: '*/*' } } };
