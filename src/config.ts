@@ -10,8 +10,7 @@ export const VERSION: string = JSON.parse(
 
 const onOff = (fallback: boolean) =>
   z
-    .enum(['on', 'off'], 'must be on or off')
-    .transform((value) => value === 'on')
+    .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
     .default(fallback);
 
 const integer = (min: number, max: number) => {
@@ -29,12 +28,7 @@ const retention = z
   .transform((value) => parseDuration(value) ?? 0)
   .refine((value) => value > 0, RETENTION_RULE);
 
-const url = z
-  .string()
-  .refine(
-    (value) => /^https?:\/\//.test(value) && URL.canParse(value),
-    'must be an http:// or https:// address',
-  );
+const url = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' });
 
 const otlpProtocol = z.enum(['http/protobuf', 'http/json'], 'must be http/protobuf or http/json');
 
@@ -43,13 +37,9 @@ const day = z.iso
   .transform((value) => Date.parse(`${value}T00:00:00Z`));
 
 const ORIGIN_RULE = 'must be * or comma-separated origins such as https://example.org';
-const origin = z.string().refine((value) => {
-  try {
-    return new URL(value).origin === value;
-  } catch {
-    return false;
-  }
-}, ORIGIN_RULE);
+const origin = z
+  .string()
+  .refine((value) => URL.canParse(value) && new URL(value).origin === value, ORIGIN_RULE);
 
 /** All settings. A test compares README's table with them. */
 const VARIABLES = z.object({

@@ -91,6 +91,10 @@ function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undef
 
 /** A whole gateway: finds the transport of each request, sends what it answers, and records both. */
 export class Gateway implements RequestHandler {
+  /** The webhooks, which are delivered once this is started. */
+  readonly deliveries: Deliveries;
+  /** All open streams, which end when this is stopped. */
+  readonly openStreams: OpenStreams;
   readonly #services: Services;
   readonly #transports: readonly Transport[];
   /** Those that may match, by the root of the path; under the empty one those of all other paths. */
@@ -99,7 +103,9 @@ export class Gateway implements RequestHandler {
 
   constructor(options: GatewayOptions) {
     this.#services = createServices(options);
-    const { clock, report, cors } = this.#services;
+    const { clock, report, cors, deliveries, openStreams } = this.#services;
+    this.deliveries = deliveries;
+    this.openStreams = openStreams;
     const transports = transportsOf(this.#services);
     this.#transports = transports;
     this.#byRoot = new Map(
@@ -119,21 +125,6 @@ export class Gateway implements RequestHandler {
   /** Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it with. */
   async load(): Promise<void> {
     for (const transport of this.#transports) await transport.load?.();
-  }
-
-  /** Starts delivering webhooks. */
-  deliver(): void {
-    this.#services.deliveries.start();
-  }
-
-  /** Finishes the deliveries under way, in at most this many milliseconds, and leaves the others to other instances. */
-  endDeliveries(patience?: number): Promise<void> {
-    return this.#services.deliveries.stop(patience);
-  }
-
-  /** Ends all open streams and refuses new ones. */
-  endStreams(): void {
-    this.#services.openStreams.stop();
   }
 
   /** Stores what is only in memory, once the last request has been answered. */

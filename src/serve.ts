@@ -67,22 +67,15 @@ async function serve(config: Config): Promise<void> {
   const gateway = new Gateway({ store, config, log, metrics, tracing });
   const server = new HttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
-  // Whether there are any, as far as can be known: the database may be away.
-  const hasKeys =
-    key === null &&
-    (await store.apiKeys().then(
-      (keys) => keys.length > 0,
-      () => true,
-    ));
-  printBanner(output, config, port, key, hasKeys);
+  printBanner(output, config, port, key);
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals) => {
     if (stopping) return;
     stopping = true;
     log.info({ signal }, 'stopping');
-    gateway.endStreams();
-    await Promise.all([server.drain(), gateway.endDeliveries()]);
+    gateway.openStreams.stop();
+    await Promise.all([server.drain(), gateway.deliveries.stop()]);
     // If the database is unreachable, the exit must not wait for it to come back.
     await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
@@ -91,7 +84,7 @@ async function serve(config: Config): Promise<void> {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
-  gateway.deliver();
+  gateway.deliveries.start();
   await gateway.load();
 }
 
@@ -108,10 +101,8 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
     if (SAMPLE_DATA === 'on' && (await isUnused(store))) await addSampleData(store);
     return file === undefined ? null : await developmentKey(store, file, Date.now());
   };
-  const fillLater = (): void => {
-    const retry = () => fill().catch((err) => (isTransient(err) ? fillLater() : log.error({ err }, 'error')));
-    setTimeout(retry, RETRY_DELAY).unref();
-  };
+  const retry = () => fill().catch((err) => (isTransient(err) ? fillLater() : log.error({ err }, 'error')));
+  const fillLater = () => void setTimeout(retry, RETRY_DELAY).unref();
   try {
     return await fill();
   } catch (error) {
@@ -131,7 +122,6 @@ function printBanner(
   { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
   port: number,
   key: string | null,
-  hasKeys: boolean,
 ): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -144,8 +134,7 @@ function printBanner(
     `  Console    ${address}/console${fragment}`,
   ];
   if (key === null) {
-    const command = hasKeys ? 'list' : 'create --name NAME --plan free';
-    lines.push(`  API keys   npm run --silent keys -- ${command}`);
+    lines.push('  API keys   npm run --silent keys -- create --name NAME --plan free');
   } else {
     lines.push(
       `  API key    ${key}`,

@@ -157,17 +157,17 @@ export class TestGateway {
 
   /** Stops the gateway as SIGTERM does. */
   endStreams(): void {
-    this.#gateway.endStreams();
+    this.#gateway.openStreams.stop();
   }
 
   /** Starts delivering webhooks, as the program does. */
   deliver(): void {
-    this.#gateway.deliver();
+    this.#gateway.deliveries.start();
   }
 
   /** Stops delivering webhooks as SIGTERM does. @param patience for attempts under way, in milliseconds */
   async endDeliveries(patience?: number): Promise<void> {
-    await this.#gateway.endDeliveries(patience);
+    await this.#gateway.deliveries.stop(patience);
   }
 
   /** Stores what was counted in memory, as a stop does. */
