@@ -15,7 +15,7 @@ import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import type { UsageRow as UsageHistoryRow } from '../store/usage-history.ts';
 import type { Webhook } from '../store/webhooks.ts';
-import { inBatches, linesOf } from './load-rows.ts';
+import { inBatches, linesOf, textOf } from './load-rows.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -227,7 +227,7 @@ async function* rowsOf(
   rows: number,
 ): AsyncGenerator<unknown> {
   let line = 0;
-  for await (const text of linesOf(join(directory, file))) {
+  for await (const text of linesOf(textOf(join(directory, file)))) {
     const where = `${file}, line ${++line}`;
     if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
     yield parsed(text, where, rule);

@@ -1,4 +1,4 @@
-import { createReadStream, openSync, readSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
 import { type CsvError, type Info, parse } from 'csv-parse';
 import type { AppError } from '../foundation/errors.ts';
@@ -16,13 +16,10 @@ export interface Row {
 /** Called for each row that can't be read. */
 export type OnFault = (line: number, message: string) => void;
 
-/** How much of a file is read to tell what it is, in bytes. */
-const HEAD_SIZE = 65_536;
 const MAX_ROW_LENGTH = 1_000_000;
 
 /**
- * The rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line. Memory does not
- * grow with the file.
+ * The rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line.
  *
  * @param columns those that a header may name
  * @throws Error if it can't be read, or is not UTF-8
@@ -33,44 +30,40 @@ export async function* rowsOf(
   columns: readonly string[],
   onFault: OnFault,
 ): AsyncGenerator<Row> {
-  const head = headOf(file);
-  try {
-    if (head.trimStart().startsWith('{')) yield* jsonRows(file, onFault);
-    else yield* csvRows(file, head, fields, columns, onFault);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
-    throw error;
+  const rest = textOf(file);
+  const { value: head = '' } = await rest.next();
+  async function* text() {
+    yield head;
+    yield* rest;
   }
+  if (head.trimStart().startsWith('{')) yield* jsonRows(text(), onFault);
+  else yield* csvRows(text(), delimiterOf(head), fields, columns, onFault);
 }
 
-function headOf(file: string): string {
-  try {
-    const bytes = Buffer.alloc(HEAD_SIZE);
-    return bytes.toString('utf8', 0, readSync(openSync(file, 'r'), bytes)).replace(/^\ufeff/, '');
-  } catch (error) {
-    throw new Error(`${file} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-/** The text of a file without its byte order mark. */
-async function* textOf(file: string): AsyncGenerator<string> {
+/** The text of a file in UTF-8, or of standard input for `-`, without its byte order mark. @throws Error if it can't be read */
+export async function* textOf(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  for await (const chunk of createReadStream(file)) yield decoder.decode(chunk as Buffer, { stream: true });
-  yield decoder.decode();
+  try {
+    for await (const chunk of file === '-' ? process.stdin : createReadStream(file))
+      yield decoder.decode(chunk as Buffer, { stream: true });
+    yield decoder.decode();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw new Error(`${file} cannot be read: ${message}`);
+    throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
+  }
 }
 
 async function* csvRows(
-  file: string,
-  head: string,
+  text: AsyncIterable<string>,
+  delimiter: string,
   fields: Fields,
   columns: readonly string[],
   onFault: OnFault,
 ): AsyncGenerator<Row> {
   const parser = parse({
     columns: (names: string[]) => checkedHeader(names, columns),
-    delimiter: delimiterOf(head),
+    delimiter,
     info: true,
     trim: true,
     skip_empty_lines: true,
@@ -81,7 +74,7 @@ async function* csvRows(
     },
   });
   // What fails while the file is read ends the loop below.
-  pipeline(Readable.from(textOf(file)), parser, () => {});
+  pipeline(Readable.from(text), parser, () => {});
   for await (const { record, info } of parser as AsyncIterable<{
     record: Record<string, string>;
     info: Info;
@@ -123,9 +116,9 @@ function parsedCell(cell: string, field: Field | undefined): unknown {
   return cell;
 }
 
-async function* jsonRows(file: string, onFault: OnFault): AsyncGenerator<Row> {
+async function* jsonRows(lines: AsyncIterable<string>, onFault: OnFault): AsyncGenerator<Row> {
   let line = 0;
-  for await (const text of linesOf(file)) {
+  for await (const text of linesOf(lines)) {
     line++;
     if (text.trim() === '') continue;
     let values: unknown;
@@ -141,14 +134,14 @@ async function* jsonRows(file: string, onFault: OnFault): AsyncGenerator<Row> {
   }
 }
 
-/** The lines of a text file in UTF-8. @throws Error if one is too long */
-export async function* linesOf(file: string): AsyncGenerator<string> {
+/** The lines of a text. @throws Error if one is too long */
+export async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
-  for await (const text of textOf(file)) {
+  for await (const text of texts) {
     const lines = (rest + text).split('\n');
     rest = lines.pop()!;
     if (rest.length > MAX_ROW_LENGTH)
-      throw new Error(`${file} has a line of more than ${MAX_ROW_LENGTH} bytes.`);
+      throw new Error(`There is a line of more than ${MAX_ROW_LENGTH} bytes.`);
     yield* lines;
   }
   if (rest !== '') yield rest;

@@ -1,7 +1,3 @@
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type Issue } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
@@ -45,9 +41,12 @@ interface NameColumn {
 interface NewRecord {
   line: number;
   values: Record<string, unknown>;
-  /** The names of its parents, by field, for those that are given by name. */
+  /** The names of its parents, for those that are given by name. */
   parents: readonly (NameColumn & { name: string })[];
 }
+
+/** The ids of parents that are to be created, by name, once they are. */
+type Missing = Map<AnyRecord, Map<string, Id | undefined>>;
 
 /**
  * Adds the records of a file by the rules of any write, with their events. The whole file is checked before anything is
@@ -56,27 +55,15 @@ interface NewRecord {
  * @throws Error with all faults, or with the line to continue from
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
-  if (options.file !== '-') return await loadFile(store, options);
-  // It is read twice.
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-load-'));
-  try {
-    const file = join(folder, 'stdin');
-    await pipeline(process.stdin, createWriteStream(file, { mode: 0o600 }));
-    return await loadFile(store, { ...options, file });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-async function loadFile(store: Store, options: LoadOptions): Promise<Report> {
   const { record, dryRun } = options;
-  const { rows, missing } = await check(store, options);
+  const missing: Missing = new Map();
+  const records = await check(store, options, missing);
   const created = [...missing].map(([parent, { size }]) => amount(size, parent)).join(', ');
-  const what = `${amount(rows, record)}${created && ` and ${created}`}`;
+  const what = `${amount(records.length, record)}${created && ` and ${created}`}`;
   const parents = Object.fromEntries([...missing].map(([{ plural }, { size }]) => [plural, size]));
-  const value = { kind: record.plural, records: rows, parents, loaded: !dryRun };
+  const value = { kind: record.plural, records: records.length, parents, loaded: !dryRun };
   if (dryRun) return { value, lines: [`${what} can be loaded. Nothing was written.`] };
-  await write(store, options, missing);
+  await write(store, options, records, missing);
   return { value, lines: [`Loaded ${what}.`] };
 }
 
@@ -105,37 +92,35 @@ class Faults {
   }
 }
 
-/** The names of parents that are to be created. */
-type Missing = ReadonlyMap<AnyRecord, ReadonlySet<string>>;
-
-/** @returns the number of records to add, and the parents to create */
-async function check(store: Store, options: LoadOptions): Promise<{ rows: number; missing: Missing }> {
+/** @param missing filled with the parents to create @returns the records to add, with the ids of parents that are known */
+async function check(store: Store, options: LoadOptions, missing: Missing): Promise<NewRecord[]> {
   const { record, createParents } = options;
   const faults = new Faults();
   const find = namesIn(store);
-  const missing = new Map<AnyRecord, Set<string>>();
   const chosen = new Set<Id>();
-  let rows = 0;
+  const records: NewRecord[] = [];
   for await (const batch of inBatches(recordsOf(options, faults), BATCH_SIZE)) {
-    rows += batch.length;
-    for (const { line, parents } of batch) {
-      for (const { column, parent, name } of parents) {
+    await checkIds(store, record, batch, chosen, faults);
+    for (const { line, values, parents } of batch) {
+      for (const { column, field, parent, name } of parents) {
         const found = await find(parent, name);
-        if (found.length > 1)
+        const canCreate = found.length === 0 && isCreatable(parent);
+        values[field] = found[0];
+        if (canCreate && createParents)
+          missing.set(parent, (missing.get(parent) ?? new Map()).set(name, undefined));
+        else if (found.length > 1)
           faults.add(line, `${column}: several ${parent.plural} are called ${name}; use ids`);
-        else if (found.length === 0 && createParents && isCreatable(parent))
-          missing.set(parent, (missing.get(parent) ?? new Set()).add(name));
         else if (found.length === 0)
           faults.add(
             line,
-            `${column}: there is no ${parent.kind} called ${name}${isCreatable(parent) ? '; --create-parents makes it' : ''}`,
+            `${column}: there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`,
           );
       }
     }
-    await checkIds(store, record, batch, chosen, faults);
+    records.push(...batch);
   }
   faults.refuse();
-  return { rows, missing };
+  return records;
 }
 
 /** Whether a name is all that a record needs. */
@@ -171,9 +156,12 @@ async function checkIds(
 }
 
 /** Adds the parents that are missing, then the records, a hundred in a commit. */
-async function write(store: Store, options: LoadOptions, missing: Missing): Promise<void> {
-  const { record, from, onProgress } = options;
-  const find = namesIn(store);
+async function write(
+  store: Store,
+  { record, from, onProgress }: LoadOptions,
+  records: readonly NewRecord[],
+  missing: Missing,
+): Promise<void> {
   let next = from;
   let loaded = 0;
   let signal: NodeJS.Signals | undefined;
@@ -187,14 +175,14 @@ async function write(store: Store, options: LoadOptions, missing: Missing): Prom
     await sleep(PAUSE);
   };
   try {
-    for (const [parent, parentNames] of missing)
-      for await (const some of inBatches(parentNames, BATCH_SIZE))
+    for (const [parent, ids] of missing)
+      for await (const names of inBatches([...ids.keys()], BATCH_SIZE))
         await commit(async (tables) => {
-          for (const name of some) await tables.table(parent).insert({ name } as never);
+          for (const name of names) ids.set(name, (await tables.table(parent).insert({ name } as never)).id);
         });
-    for await (const batch of inBatches(recordsOf(options, new Faults()), BATCH_SIZE)) {
+    for await (const batch of inBatches(records, BATCH_SIZE)) {
       for (const { values, parents } of batch)
-        for (const { field, parent, name } of parents) [values[field]] = await find(parent, name);
+        for (const { field, parent, name } of parents) values[field] ??= missing.get(parent)?.get(name);
       await commit((tables) => add(tables, record, batch));
       loaded += batch.length;
       next = batch.at(-1)!.line + 1;
@@ -233,7 +221,7 @@ function namesIn(store: Store): (parent: AnyRecord, name: string) => Promise<rea
     const found = items
       .filter((item) => (item as { name?: unknown }).name === name)
       .map(({ id }) => id as Id);
-    if (found.length > 0) known.set(key, found);
+    known.set(key, found);
     return found;
   };
 }

@@ -1,5 +1,5 @@
 const DATE_TIME =
-  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
+  /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:(\.\d{1,3})\d*)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 
 /** The range with four-digit years in UTC. */
 const FIRST = Date.parse('0000-01-01T00:00:00.000Z');
@@ -12,15 +12,9 @@ const LAST = Date.parse('9999-12-31T23:59:59.999Z');
  * @returns milliseconds since 1970; null if the text is malformed or its year in UTC is not 0000..9999
  */
 export function parseInstant(text: string): number | null {
-  const match = DATE_TIME.exec(text);
-  if (!match) return null;
-  const [, date, hour, minute, second, fraction = '', sign, offsetHour, offsetMinute] = match;
-  if (parseDate(date!) === null) return null;
-  const local = Date.parse(`${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
-  const offset = sign
-    ? (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000)
-    : 0;
-  const instant = local - offset;
+  const [, date = '', time, fraction = '', offset = ''] = DATE_TIME.exec(text) ?? [];
+  if (parseDate(date) === null) return null;
+  const instant = Date.parse(`${date}T${time}${fraction}${offset.toUpperCase()}`);
   return instant >= FIRST && instant <= LAST ? instant : null;
 }
 
