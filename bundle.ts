@@ -11,7 +11,7 @@ import { build, type Plugin } from 'esbuild';
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
 /** The programs, by their files below src and dist. */
-const PROGRAMS = ['petstore', 'main', 'cli/keys'];
+const PROGRAMS = ['petstore', 'main', 'cli/keys', 'program'];
 
 /** What every file of a program begins with: `require` for libraries that are CommonJS, and the folder of all of them. */
 const HEAD = `import { createRequire as $createRequire } from 'node:module';

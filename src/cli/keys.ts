@@ -1,3 +1,3 @@
-import { run } from '../petstore.ts';
+import { run } from '../program.ts';
 
 await run('keys', ...process.argv.slice(2));

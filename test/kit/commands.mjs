@@ -1,6 +1,6 @@
 // Runs commands of the built program one after the other in this process, as its parent sends them: starting a process
 // takes far longer than most commands do. Each message `{args, settings}` is answered with an exit code and output.
-import { run } from '../../dist/petstore.js';
+import { run } from '../../dist/program.js';
 
 const { channel, env } = process;
 const send = process.send.bind(process);

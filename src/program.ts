@@ -1,0 +1,60 @@
+import { Command, CommanderError } from 'commander';
+import { explained } from './cli/command.ts';
+import { VERSION } from './config.ts';
+
+/** The exit code for a malformed command; one that can't be carried out ends with 1. */
+const MALFORMED = 2;
+
+/**
+ * The one command with all others below it. Each is loaded when it is called: a key is created without the schema, the
+ * server starts without the commands.
+ */
+async function programFor(args: readonly string[]): Promise<Command> {
+  const program = new Command('petstore')
+    .description('The Petstore gateway: one API over REST, GraphQL and MCP.')
+    .version(VERSION)
+    .configureHelp({ helpWidth: 80, showGlobalOptions: false })
+    .exitOverride()
+    .showHelpAfterError('Try: petstore --help');
+  const groups = {
+    serve: ['Start the server.', async () => (await import('./serve.ts')).serveCommand],
+    keys: ['Manage API keys.', async () => (await import('./cli/key-commands.ts')).keyCommands],
+    documents: [
+      'Manage lists of trusted GraphQL documents.',
+      async () => (await import('./cli/document-commands.ts')).documentCommands,
+    ],
+    data: [
+      'Load records from a file, or move a store.',
+      async () => (await import('./cli/data-commands.ts')).dataCommands,
+    ],
+  } satisfies Record<string, [string, () => Promise<(command: Command) => void>]>;
+  for (const [group, [description, load]] of Object.entries(groups)) {
+    const command = program.command(group).description(description);
+    command.showHelpAfterError(`Try: petstore ${group} --help`);
+    if (args.includes(group)) (await load())(command);
+  }
+  return program;
+}
+
+/**
+ * Runs a command. Sets the exit code of the process: 2 if the command is malformed, 1 if it can't be carried out.
+ *
+ * @param args as after `petstore`
+ */
+export async function run(...args: string[]): Promise<void> {
+  // `petstore keys list | head`
+  if (args[0] !== 'serve' && process.stdout.listenerCount('error') === 0)
+    process.stdout.on('error', () => process.exit());
+  const program = await programFor(args.slice(0, 2));
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has printed the message, or the help that was asked for.
+      process.exitCode = error.exitCode === 0 ? 0 : MALFORMED;
+      return;
+    }
+    process.stderr.write(`${explained(error)}\n`);
+    process.exit(1);
+  }
+}
