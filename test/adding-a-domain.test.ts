@@ -183,8 +183,10 @@ describe('the added domain', () => {
     const time = '2026-12-01T10:30:00.000+01:00';
     const { json } = await call('POST', '/appointments', { petId, vet: '  Dr. Moreau ', time });
     expect(json).toMatchObject({ petId, vet: 'Dr. Moreau', time: AT, status: 'booked' });
-    const listed = await call('GET', `/appointments?petId=${petId}&vet=dr&status=booked&sort=-vet`);
-    expect(listed.json).toEqual([json]);
+    for (const found of ['vet=dr&status=booked&sort=-vet', 'time=2026-12-01T10:30:00%2B01:00'])
+      expect((await call('GET', `/appointments?petId=${petId}&${found}`)).json).toEqual([json]);
+    const { message } = (await call('GET', '/appointments?vet=A&sort=time')).json;
+    expect(message).toBe('sort: must be vet or -vet together with `vet`.');
     const read = `{ appointment(id: ${json.id}) { vet pet { name } petCategory { name } } }`;
     expect(await graphql(read)).toEqual({
       appointment: { vet: 'Dr. Moreau', pet: { name: 'Rex' }, petCategory: { name: 'Dogs' } },
@@ -198,6 +200,8 @@ describe('the added domain', () => {
     expect((await call('DELETE', `/pets/${petId}`)).json).toEqual({ code: 'CONFLICT', message, status: 409 });
     await call('PATCH', path, { status: 'kept' });
     expect((await call('DELETE', `/pets/${petId}`)).status).toBe(204);
+    const left = `{ appointments(filter: { petId: ${petId} }) { nodes { pet { id } petCategory { id } } } }`;
+    expect(await graphql(left)).toEqual({ appointments: { nodes: [{ pet: null, petCategory: null }] } });
     expect((await call('PATCH', path, { status: 'booked' })).json.code).toBe('UNKNOWN_REFERENCE');
   });
 
