@@ -41,8 +41,8 @@ export interface Reads {
  * those stand once above both engines (`rules.ts`).
  */
 export interface Rows extends Reads {
-  /** Whether there is a record with all these values, apart from the one with this id. */
-  exists(values: Values, except?: Id): Promise<boolean>;
+  /** Whether there is a record with all these values. */
+  exists(values: Values): Promise<boolean>;
   /**
    * Locks a record until the transaction ends: `shared`, so that nobody else deletes it, or `alone`, so that nobody
    * else locks it at all. Where transactions exclude one another there is nothing to do.

@@ -232,14 +232,13 @@ class RecordWrites implements TableWrites<AnyRecord> {
     if (unknown.length > 0) throw unknownReferences(unknown);
   }
 
-  /** @throws CONFLICT if another record has the same values in fields that are unique together */
+  /** @throws CONFLICT if another record has the same values in fields that are unique together; its own have changed */
   async #checkUnique(values: Values, current: Stored | undefined): Promise<void> {
     for (const fields of this.#record.unique) {
       const isChanged = fields.some((field: string) => values[field] !== current?.[field]);
       if (!isChanged || fields.some((field: string) => values[field] === undefined)) continue;
       const same = Object.fromEntries(fields.map((field: string) => [field, values[field]]));
-      if (await this.#transaction.rows(this.#record).exists(same, current?.id))
-        throw notUnique(this.#record, fields);
+      if (await this.#transaction.rows(this.#record).exists(same)) throw notUnique(this.#record, fields);
     }
   }
 }

@@ -94,8 +94,8 @@ export class MongoRows extends RecordReads implements Rows {
     this.#locks = locks;
   }
 
-  async exists(values: Values, except?: Id): Promise<boolean> {
-    const filter = { ...this.#codec.stored(values), ...(except && { _id: { $ne: toKey(except) } }) };
+  async exists(values: Values): Promise<boolean> {
+    const filter = this.#codec.stored(values);
     const options = { ...this.#attempt.options, projection: { _id: 1 } } as const;
     return (await this.#attempt.send(() => this.#collection.findOne(filter as never, options))) !== null;
   }

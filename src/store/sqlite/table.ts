@@ -152,12 +152,11 @@ export class SqliteRows implements Rows {
     return found;
   }
 
-  async exists(values: Values, except: Id = NO_ID): Promise<boolean> {
+  async exists(values: Values): Promise<boolean> {
     await this.#gate();
     const { sql, params } = allOf(conditionsOf(this.#record, { filter: values }).equal);
-    const conditions = ['id <> ?', ...sql].join(' and ');
-    const query = `select 1 from "${this.#record.plural}" where ${conditions} limit 1`;
-    return this.#context.db.value(query, [BigInt(except), ...params]) !== undefined;
+    const query = `select 1 from "${this.#record.plural}" where ${sql.join(' and ')} limit 1`;
+    return this.#context.db.value(query, params) !== undefined;
   }
 
   /** Nobody else writes before a transaction has ended. */
@@ -210,6 +209,3 @@ export class SqliteRows implements Rows {
     return record;
   }
 }
-
-/** No record has it. */
-const NO_ID: Id = '0';
