@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
 import type { Headers } from './http/response.ts';
 
@@ -15,26 +16,19 @@ export interface RequestHandler {
 }
 
 /** Limits for slow clients, in milliseconds. */
-export interface Timeouts {
+const TIMEOUTS = {
   /** To send the headers of a request. */
-  headers: number;
-  /** To send a whole request. */
-  request: number;
-  /** Without reading anything of a response. */
-  unread: number;
-  /** Without a byte in either direction. */
-  idle: number;
-  /** Between requests. */
-  keepAlive: number;
-}
-
-const TIMEOUTS: Timeouts = {
   headers: 10_000,
+  /** To send a whole request. */
   request: 30_000,
+  /** Without reading anything of a response. */
   unread: 30_000,
+  /** Without a byte in either direction. */
   idle: 60_000,
+  /** Between requests. */
   keepAlive: 65_000,
 };
+export type Timeouts = typeof TIMEOUTS;
 /** How often timeouts are checked, at most. */
 const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
@@ -66,7 +60,6 @@ export class HttpServer extends Server {
       connectionsCheckingInterval: checkInterval,
       keepAliveTimeout: limits.keepAlive,
       maxHeaderSize: MAX_HEADER_BYTES,
-      noDelay: true,
       // Node's own response would not be in our error format.
       requireHostHeader: false,
     });
@@ -158,16 +151,13 @@ const LISTEN_ERRORS: Partial<Record<string, string>> = {
  * @returns the port, which is assigned if 0 was given
  * @throws Error with the reason it cannot listen
  */
-export function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = LISTEN_ERRORS[error.code ?? ''] ?? error.message;
-      reject(new Error(`The server cannot listen on port ${port} of ${host}: ${why}`, { cause: error }));
-    });
-    server.listen(port, host, () => {
-      server.removeAllListeners('error');
-      const address = server.address();
-      resolve(typeof address === 'object' && address ? address.port : port);
-    });
-  });
+export async function listen(server: Server, port: number, host: string): Promise<number> {
+  try {
+    await once(server.listen(port, host), 'listening');
+    return (server.address() as AddressInfo).port;
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const why = LISTEN_ERRORS[code] ?? message;
+    throw new Error(`The server cannot listen on port ${port} of ${host}: ${why}`, { cause: error });
+  }
 }

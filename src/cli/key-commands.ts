@@ -68,23 +68,11 @@ async function createKey(options: KeyOptions, command: Command): Promise<Report>
 async function updateKey(id: string, options: KeyOptions, command: Command): Promise<Report> {
   const changes = changesOf(options, command);
   if (Object.keys(changes).length === 0) command.error('Nothing to change: name an option.');
-  const key = await withStore(async (store) => {
+  const rows = await withStore(async (store) => {
     await checkList(store, changes);
-    return existing(id, await store.updateApiKey(id, changes));
+    return await rowsOf(store, [existing(id, await store.updateApiKey(id, changes))]);
   });
-  const { name, plan, limits } = key;
-  return {
-    value: { id, name, plan, ...limits, ...restrictionsOf(key) },
-    lines: [
-      `${id} now is:`,
-      `  name       ${name}`,
-      `  plan       ${plan}, ${limits.perMinute} requests per minute, ${limits.perDay} per day`,
-      `  scopes     ${key.scopes?.join(', ') ?? 'any'}`,
-      `  expires    ${isoTime(key.expiresAt) ?? 'never'}`,
-      `  addresses  ${key.allow?.join(', ') ?? 'any'}`,
-      `  documents  ${key.documents ?? 'any'}`,
-    ],
-  };
+  return { value: rows[0]!, lines: linesOf(rows) };
 }
 
 /** @throws Error if there is no such list of documents */
@@ -94,11 +82,6 @@ async function checkList(store: Store, { documents }: ApiKeyChanges): Promise<vo
   if ((await store.documents(list)).length === 0) throw new Error(`There is no list ${list}.`);
 }
 
-/** What a key may do, for output. */
-const restrictionsOf = ({ scopes, expiresAt, allow, documents }: ApiKey) => ({
-  ...{ scopes, expiresAt: isoTime(expiresAt), allow, documents },
-});
-
 const SHOWN_ONCE = 'The key will not be shown again.';
 
 const isAlive =
@@ -107,52 +90,53 @@ const isAlive =
     expiresAt === undefined || expiresAt > now;
 
 async function listKeys(): Promise<Report> {
+  const rows = await withStore(async (store) => rowsOf(store, await store.apiKeys()));
+  return { value: rows, lines: rows.length === 0 ? ['There are no keys.'] : linesOf(rows) };
+}
+
+type KeyRow = Awaited<ReturnType<typeof rowsOf>>[number];
+
+/** Keys as `--json` shows them. */
+async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   const now = Date.now();
-  const rows = await withStore(async (store) => {
-    const keys = await store.apiKeys();
-    const usage = await store.usage(keys.map(({ id }) => id));
-    return keys.map((key, index) => rowOf(key, usedToday(usage[index] ?? null, now), now));
+  const usage = await store.usage(keys.map(({ id }) => id));
+  return keys.map(({ id, name, plan, limits, kind, scopes, allow, documents, ...key }, n) => {
+    const secrets = key.revokedAt === undefined ? key.secrets.filter(isAlive(now)) : [];
+    return {
+      ...{ id, name, plan, ...limits, usedToday: usedToday(usage[n] ?? null, now), kind },
+      secrets: secrets.map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
+      ...{ createdAt: isoTime(key.createdAt), lastUsedAt: isoTime(key.lastUsedAt) },
+      ...{ scopes, expiresAt: isoTime(key.expiresAt), allow, documents, revokedAt: isoTime(key.revokedAt) },
+    };
   });
-  if (rows.length === 0) return { value: rows, lines: ['There are no keys.'] };
-  const cells = rows.map(({ id, plan, usedToday, perDay, lastUsedAt, prefixes, name }) => [
+}
+
+/** A table of keys, and below it what does not fit for those that have it. */
+function linesOf(rows: readonly KeyRow[]): string[] {
+  const cells = rows.map(({ id, plan, usedToday, perDay, lastUsedAt, secrets, name }) => [
     ...[id, plan, `${usedToday} of ${perDay}`, lastUsedAt?.slice(0, 10) ?? 'never'],
-    ...[prefixes.at(-1)?.replace('petstore_', '').concat('…') ?? '', name],
+    ...[secrets.at(-1)?.prefix.replace('petstore_', '').concat('…') ?? '', name],
   ]);
   const table = formatTable(['ID', 'PLAN', 'USED TODAY', 'LAST USED', 'SECRET', 'NAME'], cells);
   const details = rows.flatMap((row) => {
     const notes = notesOn(row).flatMap((note) => wrap(note, 76));
     return notes.length === 0 ? [] : ['', row.id, ...notes.map((line) => `  ${line}`)];
   });
-  return { value: rows, lines: [...table, ...details] };
+  return [...table, ...details];
 }
 
-type KeyRow = ReturnType<typeof rowOf>;
-
-/** A key as `list --json` shows it. */
-function rowOf(key: ApiKey, usedToday: number, now: number) {
-  const secrets = key.revokedAt === undefined ? key.secrets.filter(isAlive(now)) : [];
-  return {
-    ...{ id: key.id, name: key.name, plan: key.plan, ...key.limits, usedToday, kind: key.kind },
-    prefixes: secrets.map(({ prefix }) => prefix),
-    secrets: secrets.map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
-    ...{ createdAt: isoTime(key.createdAt), lastUsedAt: isoTime(key.lastUsedAt) },
-    ...restrictionsOf(key),
-    revokedAt: isoTime(key.revokedAt),
-  };
-}
-
-/** What does not fit into the table of keys, for the few that have it. */
-function notesOn({ kind, revokedAt, expiresAt, scopes, allow, documents, secrets }: KeyRow): string[] {
+function notesOn({ secrets, ...row }: KeyRow): string[] {
   const notes = [
-    revokedAt && `revoked ${revokedAt}`,
-    kind && 'for development, refused in production',
-    expiresAt && `expires ${expiresAt}`,
-    scopes && `scopes ${scopes.join(', ')}`,
-    allow && `from ${allow.join(', ')}`,
-    documents && `documents ${documents}`,
-    ...secrets.map((secret) => secret.expiresAt && `secret ${secret.prefix}… until ${secret.expiresAt}`),
+    row.revokedAt && `revoked ${row.revokedAt}`,
+    row.kind && 'for development, refused in production',
+    row.plan === 'enterprise' && `${row.perMinute} requests per minute`,
+    row.expiresAt && `expires ${row.expiresAt}`,
+    row.scopes && `scopes ${row.scopes.join(', ')}`,
+    row.allow && `from ${row.allow.join(', ')}`,
+    row.documents && `documents ${row.documents}`,
+    ...secrets.map(({ prefix, expiresAt }) => expiresAt && `secret ${prefix}… until ${expiresAt}`),
   ];
-  return notes.filter((note) => note !== undefined);
+  return notes.filter((note) => typeof note === 'string');
 }
 
 async function revoke(id: string): Promise<Report> {

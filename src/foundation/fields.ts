@@ -133,52 +133,44 @@ export const text = (maxLength: number, description: string, example: string): R
   rule: () => rules.text(0, maxLength),
 });
 
+/**
+ * The schemas of text that is stored trimmed, by its characters at either edge and between them. In input, white space
+ * around it counts for a JSON string's length but not for the rule.
+ */
+const trimmed = (maxLength: number, [edge, inner]: string[], [inputEdge, inputInner] = [edge, inner]) => ({
+  schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
+  inputSchema: {
+    ...{ type: 'string', minLength: 1 },
+    pattern: `^\\s*${inputEdge}(${inputInner}{0,${maxLength - 2}}${inputEdge})?\\s*$`,
+  },
+  maxLength,
+});
+
 /** A name of 1 to 200 characters that is stored trimmed. */
-export const name = (description: string, example: string): Required<string> => {
-  const maxLength = rules.MAX_NAME_LENGTH;
-  const [edge, inner] = [`[^\\s${CONTROL}]`, `[^${CONTROL}]`];
-  return {
-    ...declared('text', description, example),
-    schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
-    // Surrounding white space counts for a JSON string's length but not for the rule.
-    inputSchema: {
-      type: 'string',
-      minLength: 1,
-      pattern: `^\\s*${edge}(${inner}{0,${maxLength - 2}}${edge})?\\s*$`,
-    },
-    limits: `1 to ${maxLength} characters`,
-    maxLength,
-    rule: rules.name,
-  };
-};
+export const name = (description: string, example: string): Required<string> => ({
+  ...declared('text', description, example),
+  ...trimmed(rules.MAX_NAME_LENGTH, [`[^\\s${CONTROL}]`, `[^${CONTROL}]`]),
+  limits: `1 to ${rules.MAX_NAME_LENGTH} characters`,
+  rule: rules.name,
+});
 
 /**
  * A code, such as a tracking number: 1 to `maxLength` printable ASCII characters. Stored trimmed and in upper case, so that
  * codes that differ by case only are the same.
  */
-export const code = (maxLength: number, description: string, example: string): Required<string> => {
-  const [edge, inner] = ['[!-`{-~]', '[ -`{-~]'];
-  return {
-    ...declared('text', description, example),
-    schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
-    inputSchema: {
-      type: 'string',
-      minLength: 1,
-      pattern: `^\\s*[!-~]([ -~]{0,${maxLength - 2}}[!-~])?\\s*$`,
-    },
-    limits: `1 to ${count(maxLength)} ASCII characters, stored in upper case`,
-    maxLength,
-    rule: () =>
-      rules
-        .string()
-        .trim()
-        .toUpperCase()
-        .regex(
-          new RegExp(`^[ -~]{1,${maxLength}}$`),
-          `must have 1 to ${maxLength} printable ASCII characters`,
-        ),
-  };
-};
+export const code = (maxLength: number, description: string, example: string): Required<string> => ({
+  ...declared('text', description, example),
+  ...trimmed(maxLength, ['[!-`{-~]', '[ -`{-~]'], ['[!-~]', '[ -~]']),
+  limits: `1 to ${count(maxLength)} ASCII characters, stored in upper case`,
+  rule: () => {
+    const rule = `must have 1 to ${maxLength} printable ASCII characters`;
+    return rules
+      .string()
+      .trim()
+      .toUpperCase()
+      .regex(new RegExp(`^[ -~]{1,${maxLength}}$`), rule);
+  },
+});
 
 /** The id of something else than a record, such as an event. */
 export const opaqueId = (maxLength: number, description: string, example: string): Required<string> => ({
