@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { bindingOf } from '../access/api-keys.ts';
 import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
-import { SCOPES } from '../domains/scopes.ts';
+import { SCOPES } from '../domains/routes.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { parseDate, parseDuration } from '../foundation/instant.ts';
 import { MAX_NAME_LENGTH, name } from '../foundation/validation.ts';

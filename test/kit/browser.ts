@@ -19,38 +19,6 @@ if (!found) {
   console.warn(`!!! ${message}`);
 }
 
-const DISABLED_FEATURES = [
-  // Pages of the browser's own that each new window would load, for an address bar that nobody types into.
-  'WebUIOmniboxPopup',
-  'WebUIOmniboxAimPopup',
-  'WebUIOmniboxFullPopup',
-  // Playwright's own list, which this one takes the place of: what matters to it on Linux.
-  'AimEnabled',
-  'AvoidCorsURLLoaderRestartOnRedirect',
-  'AvoidUnnecessaryBeforeUnloadCheckSync',
-  'DestroyProfileOnBrowserClose',
-  'HttpsFirstBalancedModeAutoEnable',
-  'HttpsUpgrades',
-  'LensOverlay',
-  'MediaRouter',
-  'NetworkTimeServiceQuerying',
-  'OptimizationHints',
-  'PaintHolding',
-  'PreconnectToSearch',
-  'ThirdPartyStoragePartitioning',
-];
-
-const ARGUMENTS = [
-  `--disable-features=${DISABLED_FEATURES.join(',')}`,
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
 const atLength = process.env.AT_LENGTH === '1';
 
 /** If set to a folder, screenshots are saved there. */
@@ -225,7 +193,7 @@ let launched: Promise<Browser> | undefined;
 
 /** The browser of this worker, which all test files that run in it share. It ends with the process. */
 function launch(): Promise<Browser> {
-  launched ??= chromium.launch({ executablePath, args: ARGUMENTS });
+  launched ??= chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
   return launched;
 }
 

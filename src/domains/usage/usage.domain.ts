@@ -1,16 +1,49 @@
-import { MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
+import { firstDateKept, MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
+import { validationFailed } from '../../foundation/errors.ts';
 import { choice, choices, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
+import { formatDate } from '../../foundation/instant.ts';
 import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import { fieldParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
 import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
-import { HISTORY_KEPT } from '../../store/usage.ts';
+import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
 import type { UsageDay, UsageOperation } from '../../store/usage-history.ts';
-import { daysIn, rangeOf } from './usage.ts';
 
 const day = date('The day in UTC', '2026-11-22');
+
+/** Days shown by default, today included. */
+const DEFAULT_DAYS = 7;
+
+/** The days asked for. */
+interface DateRange {
+  from?: string | null | undefined;
+  to?: string | null | undefined;
+}
+
+/**
+ * The days to read: up to today, and a week by default. Days that are no longer kept are left out.
+ *
+ * @param now milliseconds since 1970
+ * @throws VALIDATION_FAILED if `from` is after `to`
+ */
+function rangeOf({ from, to }: DateRange, now: number): { from: string; to: string } {
+  const last = to ?? formatDate(now);
+  const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
+  if (first > last) throw validationFailed([{ path: 'from', message: 'must not be after to' }]);
+  const kept = firstDateKept(now);
+  const today = formatDate(now + DAY);
+  return { from: first < kept ? kept : first, to: last > today ? today : last };
+}
+
+/** The most days that a range can have, for its price. Unknown values count as all that are kept. */
+function daysIn({ from, to }: { from?: unknown; to?: unknown }, now: number): number {
+  const time = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN);
+  if (from == null) return DEFAULT_DAYS;
+  const days = (to == null ? now : time(to)) - time(from);
+  return Number.isNaN(days) ? HISTORY_KEPT : Math.min(HISTORY_KEPT, Math.max(1, Math.floor(days / DAY) + 1));
+}
 
 /** What was counted, of a day and of an operation. */
 const counts = {

@@ -23,6 +23,7 @@ import type {
   Webhook,
   WebhookChange,
   WebhookSecret,
+  WebhookSettings,
 } from '../../store/webhooks.ts';
 import { EVENT_TYPES, eventType, place, toEventTypeName } from '../event/event.ts';
 
@@ -71,11 +72,7 @@ export const inputs: Inputs = {
 };
 
 /** As the rules of {@link inputs} give it. */
-export interface NewWebhook {
-  url: string;
-  types?: readonly EventType[] | undefined;
-  after: string;
-}
+export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & { after: string };
 
 /** As the rules of {@link inputs} give it. */
 export interface WebhookPatch {

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { apiKey, type KeyState } from '../key.ts';
 
 /** The state of the page's key, and again each second, since what is left depends on the time. */
@@ -22,16 +22,14 @@ export function useKeyState(): KeyState {
 export function useLoaded<T>(call: () => Promise<T>, parameters: unknown[]) {
   const [state, setState] = useState<{ value?: T; failure?: string }>({});
   const calls = useRef(0);
-  const latest = useRef(call);
-  latest.current = call;
-  const reload = useCallback(async () => {
+  const reload = async () => {
     const current = ++calls.current;
-    const next = await latest.current().then(
+    const next = await call().then(
       (value) => ({ value }),
       ({ message }: Error) => ({ failure: message }),
     );
     if (current === calls.current) setState(next);
-  }, []);
+  };
   // biome-ignore lint/correctness/useExhaustiveDependencies: those of the caller
   useEffect(() => void reload(), parameters);
   return { ...state, reload };

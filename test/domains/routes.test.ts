@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SCOPES } from '../../src/domains/scopes.ts';
+import { SCOPES } from '../../src/domains/routes.ts';
 
 it('names each scope once, and none for writing what can only be read', () => {
   const written = ['pets', 'categories', 'orders', 'inventory', 'webhooks'];
