@@ -16,6 +16,8 @@ export interface Idempotency {
   key: string;
   /** Called when an outcome is replayed. */
   onReplay(): void;
+  /** Set when an outcome is replayed: the record is as it was written, and what is below it as it is now. */
+  replayed?: true;
 }
 
 /** The receivers of webhooks, outside of this program. */

@@ -30,7 +30,10 @@ export async function callOnce<T>(
     },
     work,
   );
-  if (replayed) idempotency!.onReplay();
+  if (replayed) {
+    idempotency!.replayed = true;
+    idempotency!.onReplay();
+  }
   return { value, replayed };
 }
 

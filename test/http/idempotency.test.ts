@@ -195,6 +195,27 @@ onAnyEngine('idempotent requests', (kit) => {
     },
   );
 
+  it('reads anew what is selected below the record of a replay', async () => {
+    const { C } = await makeWorld(kit);
+    const headers = { 'idempotency-key': newKey() };
+    const text = `mutation { createPet(input: {name: "A", categoryId: ${C}}) {
+      id name category { name } inventory { quantity pet { name } }
+    } }`;
+    const { id } = dataOf(await query(kit.gateway, text, undefined, { headers })).createPet;
+    const again = () => query(kit.gateway, text, undefined, { headers });
+    await send(kit.gateway, `PUT /store/inventory/${id}`, { body: '{"quantity":8}' });
+    await send(kit.gateway, `PATCH /pets/${id}`, { body: '{"name":"B"}' });
+    await send(kit.gateway, `PATCH /categories/${C}`, { body: '{"name":"Cats"}' });
+    const replayed = await again();
+    expect(replayed.headers['idempotency-replayed'], replayed.about).toBe('true');
+    expect(dataOf(replayed).createPet, replayed.about).toEqual({
+      ...{ id, name: 'A', category: { name: 'Cats' } },
+      inventory: { quantity: 8, pet: { name: 'B' } },
+    });
+    await send(kit.gateway, `DELETE /pets/${id}`);
+    expect(dataOf(await again()).createPet.inventory).toEqual({ quantity: 0, pet: { name: 'A' } });
+  });
+
   it('creates one record for concurrent duplicates', async () => {
     const key = newKey();
     const { C } = await makeWorld(kit);

@@ -1,6 +1,8 @@
 import { ownId } from '../../foundation/fields.ts';
+import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
 import { builder } from '../../kit/builder.ts';
+import type { Context } from '../../kit/context.ts';
 import type { Domain } from '../../kit/domain.ts';
 import { checkedBy } from '../../kit/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
@@ -14,6 +16,10 @@ import { Pet, PetStatus } from '../pet/pet.ts';
 
 const { quantity, status } = Pet.fields;
 
+/** The pet, of which a replay has the one that was written: what is below that is read anew while there is one. */
+const current = (pet: Pet, _args: object, { idempotency, loaders }: Context): MaybePromise<Pet> =>
+  idempotency?.replayed ? andThen(loaders.record(Pet, pet.id), (now) => now ?? pet) : pet;
+
 /** An inventory entry is a view of its pet, so the two cannot disagree. */
 const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
   interfaces: [NodeInterface],
@@ -24,12 +30,12 @@ const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
     petId: t.exposeID('id', { description: 'The id of the animal this entry tracks.' }),
     quantity: t.exposeInt('quantity', exposed(quantity)),
     status: t.expose('status', { type: enumOf(PetStatus), description: 'Status of the tracked animal.' }),
-    pet: t.field({ type: pet.type, description: 'The tracked animal.', resolve: (pet) => pet }),
+    pet: t.field({ type: pet.type, description: 'The tracked animal.', resolve: current }),
   }),
 });
 
 builder.objectField(pet.type, 'inventory', (t) =>
-  t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: (pet) => pet }),
+  t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: current }),
 );
 
 /** The rules for the stock of a pet, which both interfaces take alike. */
