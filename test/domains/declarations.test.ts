@@ -357,7 +357,6 @@ async function start(specs: readonly RecordSpec[], stage: Since, name: string, m
 }
 
 async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Promise<void> {
-  count(specs);
   const model = new Model(specs);
   const name = `declared-${randomUUID().slice(0, 8)}`;
   const pick = <T>(values: readonly T[]): T => values[draw(fc.nat, values.length - 1)]!;
@@ -590,33 +589,6 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     await running.stop();
   }
 }
-
-/** How often what may be declared was drawn, printed if COVERAGE is set. */
-const coverage = new Map<string, number>();
-
-function count(specs: readonly RecordSpec[]): void {
-  const add = (...parts: string[]) => coverage.set(parts.join(' '), (coverage.get(parts.join(' ')) ?? 0) + 1);
-  for (const [n, { fields, references, unique, choosesId }] of specs.entries()) {
-    for (const { name, kind, presence, since, sorted, filtered } of fields) {
-      add('field', kind, presence, since === 'start' ? '' : 'added');
-      add('sorted', kind, presence, sorted);
-      if (filtered) add('filtered', kind, presence);
-      add('named', name);
-    }
-    for (const { presence, holds, filtered, sorted } of references) {
-      add('reference', presence, `holds ${holds}`, ['', 'child', 'of two parents', 'grandchild'][n]!);
-      add('reference', presence, `sorted ${sorted}`, filtered ? 'filtered' : '');
-    }
-    add('unique', unique, references.length > 0 ? 'with a reference' : 'alone');
-    add('id', choosesId ? 'chosen' : 'assigned');
-  }
-}
-
-afterAll(() => {
-  if (!process.env.COVERAGE) return;
-  const all = [...coverage].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  console.info(all.map(([what, times]) => `${String(times).padStart(4)} ${what}`).join('\n'));
-});
 
 it('what a declaration accepts works over all interfaces, on all engines, and after a restart', {
   timeout: 600_000,

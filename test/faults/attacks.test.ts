@@ -76,48 +76,32 @@ onEachEngine('database operators', (kit) => {
 describe('attacks', () => {
   const kit = useGateway(sqlite);
 
-  it('does not pollute prototypes with __proto__ or constructor in a body', async () => {
+  it('does not pollute prototypes with names of a body or a query, of which the log keeps nothing', async () => {
     const { gateway } = kit;
-    for (const body of [
-      '{"__proto__":{"polluted":1},"name":"x"}',
-      '{"constructor":{"prototype":{"polluted":1}},"name":"x"}',
-    ]) {
+    const headers = { 'content-type': 'application/json' };
+    const query = 'mutation ($input: NewCategory!) { createCategory(input: $input) { id } }';
+    for (const body of ['{"__proto__":{"polluted":1}}', '{"constructor":{"prototype":{"polluted":1}}}']) {
       expectRefusal(
         await send(gateway, 'POST /categories', { body }),
         'VALIDATION_FAILED',
-        /is not a known field/,
+        /not a known field/,
       );
-      const asVariable = `{"query":"mutation ($input: NewCategory!) { createCategory(input: $input) { id } }","variables":{"input":${body}}}`;
-      const json = { 'content-type': 'application/json' };
-      expectQueryRefusal(
-        await send(gateway, 'POST /graphql', { body: asVariable, headers: json }),
-        'VALIDATION_FAILED',
-      );
-      const asParameter = `{"query":"{ __typename }","__proto__":{"polluted":1}}`;
-      // Unknown properties of a GraphQL request are ignored (GraphQL over HTTP, section 5.4).
-      const sent = await send(gateway, 'POST /graphql', { body: asParameter, headers: json });
-      expect(sent.json, sent.about).toEqual({ data: { __typename: 'Query' } });
+      const asVariable = `{"query":"${query}","variables":{"input":${body}},"__proto__":{"polluted":1}}`;
+      const sent = await send(gateway, 'POST /graphql', { body: asVariable, headers });
+      expectQueryRefusal(sent, 'VALIDATION_FAILED');
     }
     await send(gateway, '/pets?__proto__[polluted]=1');
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    const log = gateway.logs.join('');
+    expect(log).not.toContain(gateway.key.slice(9));
+    expect(log).not.toContain('polluted');
   });
 
-  it('responds 400 to deeply nested JSON', async () => {
+  it('responds 400 to deeply nested variables', async () => {
     const deep = `${'['.repeat(49_000)}${']'.repeat(49_000)}`;
-    for (const body of [deep, `{"name":${deep}}`, `{"a":`.repeat(15_000)]) {
-      const sent = await send(kit.gateway, 'POST /categories', { body });
-      expect(sent.status, sent.about.slice(0, 200)).toBe(400);
-    }
     const body = `{"query":"query ($ids: [ID!]) { __typename }","variables":{"ids":${deep}}}`;
     const headers = { 'content-type': 'application/json' };
     expect((await send(kit.gateway, 'POST /graphql', { body, headers })).status).toBe(400);
-  });
-
-  it('still serves requests after these attacks, and logged neither the key nor a payload', async () => {
-    expect(dataOf(await query(kit.gateway, '{ __typename }'))).toEqual({ __typename: 'Query' });
-    const log = kit.gateway.logs.join('');
-    expect(log).not.toContain(kit.gateway.key.slice(9));
-    expect(log).not.toContain('polluted');
   });
 });
 

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { access, constants, mkdtemp, rm } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
@@ -79,15 +78,14 @@ async function findServer(workers: number): Promise<TestServer | null> {
   const given = process.env.MONGODB_TEST_URI;
   if (given) return { what: 'MONGODB_TEST_URI', uris: [given], stop: async () => {} };
   const mongod = await onPath('mongod');
-  if (mongod) return together([await startMongod(mongod)]);
   const secantus = await secantusBinary();
   // It does one thing at a time, so that workers would wait for each other. Who follows events from the oldest one has
   // to pass those of all tests that it still has.
-  if (secantus) {
+  if (secantus && !mongod) {
     const start = () => startSecantus(secantus, { oplogEntries: 2_000 });
     return together(await Promise.all(Array.from({ length: workers }, start)));
   }
-  const server = await startMemoryServer();
+  const server = await startMemoryServer(mongod);
   return server && together([server]);
 }
 
@@ -99,29 +97,26 @@ const together = (servers: MongoServer[]): TestServer => ({
   },
 });
 
-/**
- * The path of SecantusDB's server, which substitutes for MongoDB if no mongod is available; null if not
- * found.
- */
+/** The path of SecantusDB's server, which substitutes for MongoDB if no mongod is available; null if not found. */
 export async function secantusBinary(): Promise<string | null> {
   const given = process.env.SECANTUS;
   return given && (await isExecutable(given)) ? given : await onPath('secantusd-py');
 }
 
 /**
- * Starts SecantusDB and resolves when it is ready. In memory unless `home` is set.
+ * Starts SecantusDB in memory and resolves when it is ready.
  *
  * @param settings `oplogEntries`: size limit of its oplog, enforced every 1,000 writes
  */
 export async function startSecantus(
   binary: string,
-  settings: { port?: number; home?: string; standalone?: boolean; oplogEntries?: number } = {},
+  settings: { port?: number; standalone?: boolean; oplogEntries?: number } = {},
 ): Promise<MongoServer> {
   const port = settings.port ?? (await freePort());
   const child = spawn(
     binary,
     [
-      ...['--port', String(port), '--storage-path', settings.home ?? ':memory:', '--log-level', 'ERROR'],
+      ...['--port', String(port), '--storage-path', ':memory:', '--log-level', 'ERROR'],
       '--enable-test-commands',
       ...(settings.standalone ? ['--standalone'] : []),
       ...(settings.oplogEntries ? ['--oplog-max-entries', String(settings.oplogEntries)] : []),
@@ -133,67 +128,30 @@ export async function startSecantus(
   return { what: `SecantusDB on port ${port}`, uri, stop: () => end(child) };
 }
 
-async function startMongod(binary: string): Promise<MongoServer> {
-  const port = await freePort();
-  const home = await mkdtemp(join(tmpdir(), 'petstore-mongod-'));
-  const child = spawn(
-    binary,
-    ['--port', String(port), '--dbpath', home, '--replSet', 'tests', '--bind_ip', '127.0.0.1'],
-    { stdio: 'ignore' },
-  );
-  const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
-  await untilReady(child, uri, async (client) => {
-    const admin = client.db('admin');
-    // Transactions need only one member.
-    const members = [{ _id: 0, host: `127.0.0.1:${port}` }];
-    await admin.command({ replSetInitiate: { _id: 'tests', members } }).catch((error) => {
-      if (error.codeName !== 'AlreadyInitialized') throw error;
-    });
-    if (!(await admin.command({ hello: 1 })).isWritablePrimary) throw new Error('no primary yet');
-  });
-  const stop = async () => {
-    await end(child);
-    await rm(home, { recursive: true, force: true });
-  };
-  return { what: `mongod on port ${port}`, uri, stop };
-}
-
-/** Without a cached mongod this downloads one, so detect a closed network first. */
-async function startMemoryServer(): Promise<MongoServer | null> {
+/** A replica set of one `mongod`. Without one this downloads it, so detect a closed network first. */
+async function startMemoryServer(mongod: string | null): Promise<MongoServer | null> {
   try {
     const { DryMongoBinary, MongoMemoryReplSet } = await import('mongodb-memory-server-core');
-    const options = await DryMongoBinary.generateOptions();
+    const options = await DryMongoBinary.generateOptions(mongod ? { systemBinary: mongod } : {});
     if (!(await DryMongoBinary.locateBinary(options)) && !(await canDownload())) return null;
     const server = await MongoMemoryReplSet.create({
-      replSet: { count: 1, storageEngine: 'wiredTiger' },
+      ...{ binary: options, replSet: { count: 1, storageEngine: 'wiredTiger' } },
     });
-    const stop = async () => {
-      await server.stop();
-    };
-    return { what: 'mongodb-memory-server', uri: server.getUri(), stop };
+    const stop = () => server.stop().then(() => {});
+    return { what: mongod ?? 'mongodb-memory-server', uri: server.getUri(), stop };
   } catch (error) {
     console.warn(`mongodb-memory-server: ${(error as Error).message}`);
     return null;
   }
 }
 
-async function canDownload(): Promise<boolean> {
-  try {
-    const answer = await fetch('https://fastdl.mongodb.org/', {
-      method: 'HEAD',
-      signal: AbortSignal.timeout(3_000),
-    });
-    return answer.status < 500;
-  } catch {
-    return false;
-  }
-}
+const canDownload = (): Promise<boolean> =>
+  fetch('https://fastdl.mongodb.org/', { method: 'HEAD', signal: AbortSignal.timeout(3_000) }).then(
+    ({ status }) => status < 500,
+    () => false,
+  );
 
-async function untilReady(
-  child: ChildProcess,
-  uri: string,
-  ready: (client: MongoClient) => Promise<unknown> = (client) => client.db('admin').command({ ping: 1 }),
-): Promise<void> {
+async function untilReady(child: ChildProcess, uri: string): Promise<void> {
   let failure: unknown;
   child.once('error', (error) => {
     failure = error;
@@ -206,7 +164,7 @@ async function untilReady(
       try {
         // The driver does not reconnect by itself after a failed connection.
         await client.connect();
-        await ready(client);
+        await client.db('admin').command({ ping: 1 });
         return;
       } catch (error) {
         if (Date.now() > deadline) failure = error;
