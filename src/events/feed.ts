@@ -1,13 +1,12 @@
-import { deferred } from '../foundation/maybe-promise.ts';
-import type { EventStore, Following, StoredEvent } from '../store/events.ts';
-import { NOW } from '../store/events.ts';
-import { EventReader, type FeedEvent, type FeedView, type Selection, toFeedEvent } from './reader.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '../foundation/errors.ts';
+import { type EventStore, NOW } from '../store/events.ts';
+import { EventReader, type Selection } from './reader.ts';
+import { Tail } from './tail.ts';
 
-/** How much of the end of the log is kept for readers who keep up. */
-const KEPT = { events: 1_000, bytes: 1_000_000 };
-/** How long events wait for more before readers are notified, in milliseconds. */
-const MAX_DELAY = 50;
-const DELAY_PER_READER = 0.05;
+/** Delay between attempts to follow the log further, in milliseconds. */
+const FIRST_PAUSE = 100;
+const MAX_PAUSE = 2_000;
 
 /**
  * The event log for the readers of this process. The store is followed once, however many readers there
@@ -17,15 +16,10 @@ const DELAY_PER_READER = 0.05;
 export class EventFeed {
   readonly #store: EventStore;
   readonly #readers = new Set<EventReader>();
-  #following: Promise<Following> | undefined;
-  /** The latest events, oldest first. */
-  #events: FeedEvent[] = [];
-  #bytes = 0;
-  /** The number of the first of `#events`: how many were dropped before it. */
-  #first = 0;
-  #changed = deferred();
-  #timer: NodeJS.Timeout | undefined;
-  #lag: (() => number) | undefined;
+  readonly #tail = new Tail();
+  #following: Promise<void> | undefined;
+  #answeredAt = 0;
+  #delay = 0;
 
   constructor(store: EventStore) {
     this.#store = store;
@@ -33,22 +27,23 @@ export class EventFeed {
 
   /** How many milliseconds readers may be behind the latest commit; 0 without readers. */
   get lag(): number {
-    return this.#lag?.() ?? 0;
+    return this.#following ? this.#delay + performance.now() - this.#answeredAt : 0;
   }
 
   /**
    * Opens a reader of the events after `after`, or of those committed from now on without it or with {@link NOW}.
    *
-   * @throws VALIDATION_FAILED, GONE, NOT_FOUND as {@link EventStore} does
+   * @throws VALIDATION_FAILED, GONE, UNAVAILABLE as {@link EventStore} does
    */
-  async open(selection: Selection): Promise<EventReader> {
-    const { after, types } = selection;
-    const reader = new EventReader(this.#view, types);
+  async open({ after, types }: Selection): Promise<EventReader> {
+    const reader = new EventReader(this.#store, this.#tail, types, () => this.#leave(reader));
     this.#readers.add(reader);
+    this.#tail.readers = this.#readers.size;
     try {
-      const following = await this.#follow();
+      this.#following ??= this.#follow();
+      await this.#following;
       const isNow = after === undefined || after === NOW;
-      await reader.start(this.#store, following, isNow ? await this.#store.endOfEvents() : after);
+      await reader.start(isNow ? await this.#store.endOfEvents() : after);
       return reader;
     } catch (error) {
       reader.close();
@@ -56,67 +51,33 @@ export class EventFeed {
     }
   }
 
-  /** The readers' view of the feed. */
-  readonly #view: FeedView = {
-    first: () => this.#first,
-    end: () => this.#first + this.#events.length,
-    get: (number) => this.#events[number - this.#first]!,
-    indexOf: (id) => {
-      const index = this.#events.findLastIndex(({ event }) => event.id === id);
-      return index < 0 ? undefined : this.#first + index;
-    },
-    changed: () => this.#changed.promise,
-    wake: () => this.#notify(),
-    left: (reader) => this.#leave(reader),
-  };
-
-  #follow(): Promise<Following> {
-    if (this.#following) return this.#following;
-    const follower = {
-      onEvents: (events: readonly StoredEvent[]) => {
-        if (this.#following === following) this.#add(events);
-      },
-      onEnd: (error: unknown) => {
-        if (this.#following === following) this.#end(error);
-      },
-    };
-    const following: Promise<Following> = Promise.resolve(this.#store.followEvents(follower));
-    this.#following = following;
-    following.then(
-      (progress) => {
-        if (this.#following === following) this.#lag = progress.lag;
-      },
-      // Those who wait for it fail; the last to leave ends it.
-      () => {},
-    );
+  #follow(): Promise<void> {
+    this.#answeredAt = performance.now();
+    const following: Promise<void> = this.#store.endOfEvents().then((end) => void this.#run(following, end));
     return following;
   }
 
-  #add(events: readonly StoredEvent[]): void {
-    for (const event of events) {
-      const added = toFeedEvent(event);
-      this.#events.push(added);
-      this.#bytes += added.bytes;
+  /** Follows the log from a position on, across failovers, until it is followed no longer. */
+  async #run(following: Promise<void>, after: string): Promise<void> {
+    const isOver = () => this.#following !== following;
+    let position = after;
+    for (let pause = FIRST_PAUSE; !isOver(); pause = Math.min(MAX_PAUSE, pause * 2)) {
+      try {
+        for await (const page of this.#store.followEvents(position)) {
+          if (isOver()) return;
+          const last = page.events.at(-1);
+          this.#answeredAt = performance.now();
+          this.#delay = last ? Math.max(0, Date.now() - last.time) : 0;
+          this.#tail.add(page);
+          position = page.next;
+          pause = FIRST_PAUSE;
+        }
+      } catch (error) {
+        if (isOver()) return;
+        if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) return this.#end(error);
+      }
+      await sleep(pause);
     }
-    let dropped = 0;
-    while (this.#events.length - dropped > KEPT.events || this.#bytes > KEPT.bytes)
-      this.#bytes -= this.#events[dropped++]!.bytes;
-    this.#events.splice(0, dropped);
-    this.#first += dropped;
-    this.#notify();
-  }
-
-  /** Wakes the readers, together for what comes in a moment that is longer the more there are. */
-  #notify(): void {
-    this.#timer ??= setTimeout(
-      () => {
-        this.#timer = undefined;
-        const { resolve } = this.#changed;
-        this.#changed = deferred();
-        resolve();
-      },
-      Math.min(MAX_DELAY, this.#readers.size * DELAY_PER_READER),
-    );
   }
 
   #end(error: unknown): void {
@@ -127,19 +88,12 @@ export class EventFeed {
 
   #leave(reader: EventReader): void {
     this.#readers.delete(reader);
+    this.#tail.readers = this.#readers.size;
     if (this.#readers.size === 0) this.#unfollow();
   }
 
   #unfollow(): void {
-    const following = this.#following;
     this.#following = undefined;
-    this.#lag = undefined;
-    this.#first += this.#events.length;
-    this.#events = [];
-    this.#bytes = 0;
-    void following?.then(
-      ({ stop }) => stop(),
-      () => {},
-    );
+    this.#tail.clear();
   }
 }

@@ -1,74 +1,45 @@
-import { eventJson } from '../domains/event/event.ts';
 import { ownTurn } from '../foundation/turns.ts';
-import type { EventRequest, EventStore, Following, StoredEvent } from '../store/events.ts';
+import type { EventRequest, EventStore } from '../store/events.ts';
+import { type FeedEvent, type Tail, toFeedEvent } from './tail.ts';
 
 /** Events per page while a reader catches up. */
 const CATCH_UP_PAGE_SIZE = 100;
 
-/** An event with its JSON text in REST form, which all readers share. */
-export interface FeedEvent {
-  event: StoredEvent;
-  json: string;
-  /** The length of the text in bytes. */
-  bytes: number;
-}
-
 /** Which events to read. */
 export type Selection = Omit<EventRequest, 'limit'>;
 
-export function toFeedEvent(event: StoredEvent): FeedEvent {
-  const json = eventJson(event);
-  return { event, json, bytes: Buffer.byteLength(json) };
-}
-
-/** What a reader sees of the feed. */
-export interface FeedView {
-  /** The number of the oldest event kept; events are numbered in order of arrival. */
-  first(): number;
-  /** The number of the next event to arrive. */
-  end(): number;
-  get(number: number): FeedEvent;
-  /** The number of the event with this id, if it is kept. */
-  indexOf(id: string): number | undefined;
-  /** Resolves when there are new events. */
-  changed(): Promise<void>;
-  /** Wakes waiting readers. */
-  wake(): void;
-  left(reader: EventReader): void;
-}
-
 /** One reader of the log. It pulls events: from the feed if it keeps up, else from pages of the store. */
 export class EventReader {
-  readonly #feed: FeedView;
+  readonly #store: EventStore;
+  readonly #tail: Tail;
   readonly types: Selection['types'];
-  /** The number of the next event to take; undefined while catching up. */
-  #next: number | undefined;
+  readonly #events = this.#read();
+  /** What was read before the first was taken. */
   #first: FeedEvent[] = [];
   /** The position that it started after. */
   beginning = '';
   /** The position after what was read, which may not have been taken yet. */
-  #position: string | undefined;
+  #position = '';
   /** The position up to which everything was taken or left out; undefined before the first event. */
   passed: string | undefined;
+  readonly close: () => void;
   /** Called when the reader fails, even while nobody is taking events. */
   onFailure: ((error: unknown) => void) | undefined;
   #failure: { error: unknown } | undefined;
-  #catchUp: AsyncGenerator<FeedEvent[]> | undefined;
-  #pagesAfter!: (position: string) => AsyncGenerator<FeedEvent[]>;
 
-  constructor(feed: FeedView, types: Selection['types']) {
-    this.#feed = feed;
+  constructor(store: EventStore, tail: Tail, types: Selection['types'], onClose: () => void) {
+    this.#store = store;
+    this.#tail = tail;
     this.types = types;
+    this.close = onClose;
   }
 
   /** Begins to read after a position. */
-  async start(store: EventStore, following: Following, after: string): Promise<void> {
+  async start(after: string): Promise<void> {
     this.beginning = after;
     this.#position = after;
-    this.#pagesAfter = (position) => this.#pages(store, following, position);
-    this.#catchUp = this.#pagesAfter(after);
     // Read the first page before the response starts, while an invalid position can still be reported.
-    this.#first = await this.#page();
+    this.#first = (await this.#events.next()).value;
   }
 
   /** Ends the reader with this error. */
@@ -76,88 +47,71 @@ export class EventReader {
     if (this.#failure) return;
     this.#failure = { error };
     this.onFailure?.(error);
-    this.#feed.wake();
-  }
-
-  close(): void {
-    this.#feed.left(this);
+    this.#tail.wake();
   }
 
   /** Waits for the next events. @returns at least one @throws the error that ended the reader */
   async take(): Promise<readonly FeedEvent[]> {
-    for (;;) {
+    for (let events = this.#first.splice(0); ; events = (await this.#events.next()).value) {
       // Whoever asks for more has taken what there was.
-      if (this.#first.length === 0) this.passed = this.#position;
+      if (events.length === 0) this.passed = this.#position;
       if (this.#failure) throw this.#failure.error;
-      if (this.#first.length > 0) return this.#first.splice(0);
-      if (this.#next !== undefined && this.#next < this.#feed.first()) {
-        this.#next = undefined;
-        this.#catchUp = this.#pagesAfter(this.#position!);
-      }
-      const events = this.#next === undefined ? await this.#page() : this.#kept();
       if (events.length > 0) return events;
-      // What failed while a page was read has woken nobody yet who waits from here on.
-      if (this.#failure) continue;
-      if (this.#next !== undefined && this.#next === this.#feed.end()) await this.#feed.changed();
     }
   }
 
-  async #page(): Promise<FeedEvent[]> {
-    const { value, done } = await this.#catchUp!.next();
-    return done ? [] : value;
-  }
-
-  #kept(): FeedEvent[] {
-    const end = this.#feed.end();
-    const events: FeedEvent[] = [];
-    for (let number = this.#next!; number < end; number++) {
-      const event = this.#feed.get(number);
-      if (!this.types || this.types.includes(event.event.type)) events.push(event);
-    }
-    if (end > this.#next!) this.#position = this.#feed.get(end - 1).event.id;
-    this.#next = end;
-    return events;
-  }
-
-  /** Reads pages from the store until they meet what the feed keeps. */
-  async *#pages(store: EventStore, following: Following, after: string): AsyncGenerator<FeedEvent[]> {
-    let position = after;
-    let last = after;
-    // Where the feed ended after it had caught up with the pages; undefined if a page had events since.
-    let end: number | undefined;
+  /** Reads on without an end. May find nothing, and does if it fails. */
+  async *#read(): AsyncGenerator<FeedEvent[], never> {
     for (;;) {
-      const page = await store.eventPage({
-        after: position,
+      let number = yield* this.#pages();
+      while (number >= this.#tail.first) {
+        const events = this.#tail.from(number);
+        number = this.#tail.end;
+        this.#position = events.at(-1)?.event.id ?? this.#position;
+        yield events.filter(({ event }) => this.types?.includes(event.type) ?? true);
+        // What failed meanwhile has woken nobody yet who waits from here on.
+        if (!this.#failure && number === this.#tail.end) await this.#tail.changed();
+      }
+    }
+  }
+
+  /**
+   * Reads pages from the store until they meet what the feed keeps.
+   *
+   * @returns the number of the event in the feed that is next
+   */
+  async *#pages(): AsyncGenerator<FeedEvent[], number> {
+    const tail = this.#tail;
+    let last = this.#position;
+    // When the feed has got all that a page could have: it has asked for what comes next since, and reached the end.
+    let due: number | undefined;
+    for (;;) {
+      const { end } = tail;
+      const isPassed = due !== undefined && tail.ends >= due;
+      const page = await this.#store.eventPage({
+        after: this.#position,
         limit: CATCH_UP_PAGE_SIZE,
         ...(this.types && { types: this.types }),
       });
-      position = page.next;
-      this.#position = position;
+      this.#position = page.next;
       if (page.events.length > 0) {
         last = page.events.at(-1)!.id;
-        end = undefined;
+        due = undefined;
       }
+      due ??= tail.ends + 2;
       yield page.events.map(toFeedEvent);
       // Others are let in between the pages, also if the client reads as fast as they are written.
       await ownTurn();
       if (!page.atEnd) continue;
-      if (end === undefined) {
-        await following.caughtUp();
-        const known = this.#feed.indexOf(last);
-        if (known === undefined) {
-          // The feed began after the last event or has dropped it. An empty page from here on proves that
-          // everything before this number is older.
-          end = this.#feed.end();
-          continue;
-        }
-        end = known + 1;
+      // Then all that the feed had before an empty page is older.
+      if (isPassed && page.events.length === 0) return end;
+      for (;;) {
+        const number = tail.after(last);
+        if (number !== undefined) return number;
+        if (tail.end !== end || tail.ends >= due) break;
+        await Promise.race([tail.changed(), tail.reached()]);
+        if (this.#failure) yield [];
       }
-      if (end >= this.#feed.first()) {
-        this.#next = end;
-        return;
-      }
-      // The feed has dropped events that came while this one was not read.
-      end = undefined;
     }
   }
 }

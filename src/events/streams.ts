@@ -5,7 +5,8 @@ import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from '../store/events.ts';
 import { EventFeed } from './feed.ts';
-import type { EventReader, FeedEvent, Selection } from './reader.ts';
+import type { EventReader, Selection } from './reader.ts';
+import type { FeedEvent } from './tail.ts';
 
 /** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;

@@ -3,8 +3,8 @@ import type { Store } from '../store/store.ts';
 import type { Table, Tables } from '../store/table.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Members that do not query the database: a look at the cache, and `close`. */
-const NOT_A_CALL = new Set(['cached', 'close']);
+/** Members that do not query the database once: a look at the cache, the log as it grows, and `close`. */
+const NOT_A_CALL = new Set(['cached', 'followEvents', 'close']);
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 

@@ -82,7 +82,7 @@ export interface EventPage {
   events: StoredEvent[];
   /** The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. */
   next: string;
-  /** Whether the page reached the end of the log at the time of reading, or its beginning if it is read backward. */
+  /** Whether the page reached what was the end of the log when it was asked for, or its beginning if it is read backward. */
   atEnd: boolean;
 }
 
@@ -90,21 +90,8 @@ export interface EventPage {
 export const examinedAtMost = (meter: Meter | undefined): number =>
   Math.min(allowanceOf('events', 1), meter?.left('events') ?? Number.POSITIVE_INFINITY);
 
-/** Receives everything that is committed from the moment it starts following the log. */
-export interface EventFollower {
-  /** The next events, in log order and without gaps. */
-  onEvents(events: readonly StoredEvent[]): void;
-  /** The log cannot be followed any longer. Nothing comes after this. */
-  onEnd(error: unknown): void;
-}
-
-export interface Following {
-  /** Resolves when the follower has received everything committed before the call. */
-  caughtUp(): Promise<void>;
-  /** How many milliseconds the follower may be behind the latest commit. */
-  lag(): number;
-  stop(): void;
-}
+/** How long a follower of the log waits for events at most before it is told that there are none, in milliseconds. */
+export const FOLLOW_WAIT = 500;
 
 /**
  * The event log: every write that changed something, once, in commit order. Writes that were rolled back are not in it.
@@ -118,9 +105,10 @@ export interface EventStore {
   /** The position after everything committed so far. @throws NOT_FOUND if the database has no log */
   endOfEvents(): Promise<string>;
   /**
-   * Follows the log from now on. Everything committed after the returned promise resolves is delivered.
+   * The pages of the log after a position, each as soon as it is there, and empty ones while nothing is committed: one at
+   * {@link FOLLOW_WAIT} at least. Where they end, the log is to be followed anew from the last one on.
    *
-   * @throws NOT_FOUND if the database has no log
+   * @throws UNAVAILABLE, in which case too, and GONE
    */
-  followEvents(follower: EventFollower): Promise<Following>;
+  followEvents(after: string): AsyncIterable<EventPage>;
 }

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { type AppError, eventsGone, unavailable } from '../../src/foundation/errors.ts';
-import type { EventFollower } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { EventStreamClient, type StreamCall } from '../kit/event-stream.ts';
 import { TestGateway } from '../kit/gateway.ts';
@@ -32,6 +31,8 @@ describe.each([
   let beforeFollowing: () => void | Promise<void>;
   /** Ends the log as the store does when it cannot be followed any longer. */
   let endLog: (error: unknown) => void;
+  /** What pages of the log fail with. */
+  let failure: unknown;
   const clients: EventStreamClient[] = [];
 
   beforeAll(async () => {
@@ -39,10 +40,21 @@ describe.each([
     const { store } = opened;
     const watched: Store = {
       ...store,
-      followEvents: async (follower: EventFollower) => {
+      endOfEvents: async () => {
         await beforeFollowing();
-        endLog = follower.onEnd;
-        return store.followEvents(follower);
+        return store.endOfEvents();
+      },
+      async eventPage(request) {
+        if (failure) throw failure;
+        return store.eventPage(request);
+      },
+      async *followEvents(after) {
+        const ended = new Promise<never>((_, reject) => {
+          endLog = reject;
+        });
+        ended.catch(() => {});
+        const pages = store.followEvents(after)[Symbol.asyncIterator]();
+        for (;;) yield (await Promise.race([pages.next(), ended])).value;
       },
     };
     gateway = await TestGateway.start(watched);
@@ -53,6 +65,7 @@ describe.each([
   });
   beforeEach(() => {
     beforeFollowing = () => {};
+    failure = undefined;
     gateway.logs.length = 0;
   });
   afterEach(async () => {
@@ -196,7 +209,8 @@ describe.each([
 
   it('ends with UNAVAILABLE when the database is unreachable, and logs the cause', async () => {
     const client = await open();
-    endLog(unavailable(new Error('secret')));
+    failure = unavailable(new Error('secret'));
+    await opened.store.table(Category).insert({ name: 'Not read' });
     expect(await lastError(client)).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
     expect(client.text).not.toContain('secret');
     expect(JSON.stringify(logged('error'))).toContain('secret');

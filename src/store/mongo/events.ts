@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  type ChangeStream,
   type ChangeStreamDeleteDocument,
   type ChangeStreamInsertDocument,
   type ChangeStreamOptions,
@@ -12,30 +10,25 @@ import {
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
-  type EventFollower,
   type EventPage,
   type EventRequest,
   type EventStore,
   type EventType,
   eventOf,
   examinedAtMost,
-  type Following,
+  FOLLOW_WAIT,
   type StoredEvent,
 } from '../events.ts';
 import { within } from './batching.ts';
 import { codecOf, EVENT } from './codec.ts';
 import { type Key, toId } from './collection.ts';
 import type { Database } from './database.ts';
-import { isHistoryLost, isUnavailable, portError } from './errors.ts';
+import { isHistoryLost, portError } from './errors.ts';
 
-/** How long a read at the end of the log waits for more events, in milliseconds. */
+/** How long a page at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
-const FOLLOW_WAIT = 500;
 /** How long a page may search for the end of the log, in milliseconds. */
 const PAGE_TIME = 2_000;
-/** Delay between attempts to resume the log, in milliseconds. */
-const FIRST_PAUSE = 100;
-const MAX_PAUSE = 2_000;
 /** If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in seconds. */
 const AGES = [7 * 86_400, 86_400, 3_600, 60, 0];
 
@@ -77,12 +70,6 @@ const timeOf = ({ wallTime }: Change): number => wallTime!.getTime();
 export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   const { client, db } = database;
   const { isEvent, toEvent } = createChangeEvents(records);
-  /** By follower. */
-  const stopping = new Set<() => void>();
-
-  const open = (options: ChangeStreamOptions): ChangeStream<Document, Change> =>
-    db.watch<Document, Change>([{ $match: isEvent }], options);
-
   const clusterTime = async (): Promise<Timestamp> => {
     const ping = db.command({ ping: 1, ...database.options });
     return (await within(database.timeoutMs, ping)).operationTime as Timestamp;
@@ -99,34 +86,40 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     for (const age of AGES) yield { startAtOperationTime: new Timestamp({ t: now - age, i: 1 }) };
   }
 
-  /**
-   * Reads the log from a start to its end, for a bounded time.
-   *
-   * @param visit gets each event; returns whether it is enough
-   */
-  async function scan(
-    start: ChangeStreamOptions,
-    visit: (event: StoredEvent) => boolean,
-  ): Promise<{ ended: 'enough' | 'end' | 'late'; next: string }> {
-    const end = await clusterTime();
-    const stream = open({ ...start, maxAwaitTimeMS: PAGE_WAIT });
-    const deadline = performance.now() + PAGE_TIME;
+  /** The log from a start on, in batches as the server responds with them. Ends when the database is dropped. */
+  async function* batches(start: ChangeStreamOptions): AsyncGenerator<EventPage> {
+    const stream = db.watch<Document, Change>([{ $match: isEvent }], start);
+    let end: Timestamp | undefined;
     try {
-      for (let seen: string | undefined; ; ) {
-        const change = await stream.tryNext();
-        if (change) {
-          const event = toEvent(change);
-          // The token of the batch may be beyond events that were not visited.
-          if (visit(event)) return { ended: 'enough', next: event.id };
-        } else {
-          const next = tokenOf(stream);
-          if (stream.closed || performance.now() > deadline) return { ended: 'late', next };
-          if (hasReached(next, end) ?? next === seen) return { ended: 'end', next };
-          seen = next;
-        }
+      for (let next: string | undefined; !stream.closed; ) {
+        end ??= await clusterTime();
+        const events: StoredEvent[] = [];
+        let last: Change | undefined;
+        do {
+          // The driver may wait for good for what it sends over a connection that ends (see `gather`).
+          const change = await within(FOLLOW_WAIT + database.timeoutMs, stream.tryNext());
+          if (!change) break;
+          events.push(toEvent(change));
+          last = change;
+        } while (stream.bufferedCount() > 0);
+        const seen = next;
+        // May be beyond the last event.
+        next = (stream.resumeToken as { _data: string })._data;
+        const atEnd: boolean = last ? last.clusterTime!.gt(end) : (hasReached(next, end) ?? next === seen);
+        if (atEnd) end = undefined;
+        yield { events, next, atEnd };
       }
     } finally {
       await stream.close();
+    }
+  }
+
+  /** The log from a start to its end, for a bounded time. */
+  async function* toEnd(start: ChangeStreamOptions): AsyncGenerator<EventPage> {
+    const deadline = performance.now() + PAGE_TIME;
+    for await (const batch of batches({ ...start, maxAwaitTimeMS: PAGE_WAIT })) {
+      yield batch;
+      if (batch.atEnd || performance.now() > deadline) return;
     }
   }
 
@@ -134,15 +127,18 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     { types, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<EventPage> {
-    const events: StoredEvent[] = [];
+    const page: EventPage = { events: [], next: '', atEnd: false };
     const most = examinedAtMost(meter);
     let examined = 0;
     try {
-      const { ended, next } = await scan({ ...start, batchSize: limit }, (event) => {
-        if (types?.includes(event.type) ?? true) events.push(event);
-        return ++examined >= most || events.length === limit;
-      });
-      return { events, next, atEnd: ended === 'end' };
+      for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
+        for (const event of events) {
+          if (types?.includes(event.type) ?? true) page.events.push(event);
+          if (++examined >= most || page.events.length === limit) return { ...page, next: event.id };
+        }
+        Object.assign(page, { next, atEnd });
+      }
+      return page;
     } finally {
       meter?.spend('events', examined);
     }
@@ -170,13 +166,14 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     for await (const { start, isOldest } of startsBefore(before)) {
       const events: StoredEvent[] = [];
       try {
-        const { ended } = await scan(start, (event) => {
-          if (event.id === before) return true;
-          events.push(event);
-          if (events.length > most) events.shift();
-          return false;
-        });
-        const isWhole = ended === (before === undefined ? 'end' : 'enough');
+        let isWhole = false;
+        for await (const batch of toEnd(start)) {
+          const end = batch.events.findIndex(({ id }) => id === before);
+          events.push(...(end < 0 ? batch.events : batch.events.slice(0, end)));
+          events.splice(0, events.length - most);
+          isWhole = before === undefined ? batch.atEnd : end >= 0;
+          if (isWhole) break;
+        }
         const found = types ? events.filter(({ type }) => types.includes(type)) : events;
         if (isWhole && (isOldest || found.length > limit || events.length === most)) {
           meter?.spend('events', events.length);
@@ -202,69 +199,12 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     return (await readPage({ limit: 1, types: [] }, start)).next;
   }
 
-  /** Follows the log across closed streams, failovers and server restarts. */
-  async function followEvents(follower: EventFollower): Promise<Following> {
-    const openAfter = (startAfter: unknown) => open({ startAfter, maxAwaitTimeMS: FOLLOW_WAIT });
-    let stream = openAfter({ _data: await endOfEvents() });
-    let stopped = false;
-    let pause = FIRST_PAUSE;
-    let answeredAt = performance.now();
-    let delay = 0;
-    const waiting = new Set<{ until?: Timestamp; resolve: () => void }>();
-
-    const next = async (): Promise<void> => {
-      const readers = [...waiting];
-      for (const reader of readers) reader.until ??= await clusterTime();
-      // The driver may wait for good for what it sends over a connection that ends (see `gather`).
-      const change = await within(FOLLOW_WAIT + database.timeoutMs, stream.tryNext());
-      if (!change && stream.closed) throw new Error('The database was dropped.');
-      pause = FIRST_PAUSE;
-      answeredAt = performance.now();
-      delay = change ? Math.max(0, Date.now() - timeOf(change)) : 0;
-      if (change && !stopped) follower.onEvents([toEvent(change)]);
-      for (const reader of readers) {
-        if (change && !change.clusterTime!.gt(reader.until!)) continue;
-        waiting.delete(reader);
-        reader.resolve();
-      }
-    };
-
-    const run = async (): Promise<void> => {
-      while (!stopped) {
-        try {
-          await next();
-        } catch (error) {
-          if (stopped) break;
-          if (!isResumable(error)) {
-            follower.onEnd(isHistoryLost(error) ? eventsGone() : error);
-            break;
-          }
-          await sleep(pause);
-          pause = Math.min(MAX_PAUSE, pause * 2);
-          const after = stream.resumeToken;
-          void stream.close().catch(() => {});
-          if (!stopped) stream = openAfter(after);
-        }
-      }
-      stop();
-      for (const { resolve } of waiting) resolve();
-    };
-
-    const stop = () => {
-      stopped = true;
-      stopping.delete(stop);
-      void stream.close().catch(() => {});
-    };
-    stopping.add(stop);
-    void run();
-
-    return {
-      async caughtUp() {
-        if (!stopped) await new Promise<void>((resolve) => waiting.add({ resolve }));
-      },
-      lag: () => delay + performance.now() - answeredAt,
-      stop,
-    };
+  async function* followEvents(after: string): AsyncGenerator<EventPage> {
+    try {
+      yield* batches({ startAfter: { _data: after }, maxAwaitTimeMS: FOLLOW_WAIT });
+    } catch (error) {
+      throw isHistoryLost(error) ? eventsGone() : portError(error);
+    }
   }
 
   return {
@@ -291,15 +231,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     endOfEvents,
 
     followEvents,
-
-    stopFollowing() {
-      for (const stop of stopping) stop();
-    },
-  } satisfies EventStore & Record<string, unknown>;
+  } satisfies EventStore;
 }
-
-const tokenOf = (stream: ChangeStream<Document, Change>): string =>
-  (stream.resumeToken as { _data: string })._data;
 
 /**
  * Whether an exhausted stream has seen everything up to `time`. An empty response alone only means that the
@@ -316,9 +249,6 @@ function timeIn(token: string): Timestamp | undefined {
     ? new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) })
     : undefined;
 }
-
-/** Whether a failed stream can be resumed. Only an error from the server itself can rule that out. */
-const isResumable = (error: unknown): boolean => !(error instanceof MongoServerError) || isUnavailable(error);
 
 /** Translates the error of a stream that does not start at the requested position. */
 function resumeError(error: unknown): unknown {

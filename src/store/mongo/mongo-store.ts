@@ -52,7 +52,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { client, db, execute } = database;
   const { run, close } = createTransactions(database);
   const [ids, locks] = [createIds(database), createLocks(database)];
-  const { stopFollowing, ...events } = mongoEvents(database, records);
+  const { followEvents, ...events } = mongoEvents(database, records);
 
   const within = (attempt: Attempt): EngineTransaction => {
     const opened: MongoRows[] = [];
@@ -75,6 +75,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     objects: (kind) => executed(database, objectsOf(database, kind) as unknown as Methods) as never,
     ...executed(database, mongoUsage(database)),
     ...executed(database, events),
+    followEvents,
     transaction: (work, several = false) =>
       execute(() =>
         run(async (attempt) => {
@@ -88,7 +89,6 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
         await db.command({ ping: 1 });
       }),
     async close() {
-      stopFollowing();
       await close();
       await client.close();
     },

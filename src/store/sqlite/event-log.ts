@@ -1,17 +1,18 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
-import type {
-  EventFollower,
-  EventPage,
-  EventRecord,
-  EventRequest,
-  EventStore,
-  EventType,
-  StoredEvent,
+import { deferred } from '../../foundation/maybe-promise.ts';
+import {
+  type EventPage,
+  type EventRecord,
+  type EventRequest,
+  type EventStore,
+  type EventType,
+  FOLLOW_WAIT,
+  type StoredEvent,
 } from '../events.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** Events removed per transaction, and read at once of what another process has written. */
+/** Events removed per transaction, and read at once by who follows the log. */
 const BATCH_SIZE = 500;
 /** Pause between removals in milliseconds, to let other work proceed. */
 const REMOVAL_PAUSE = 20;
@@ -36,7 +37,8 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
   let pending: Omit<StoredEvent, 'id'>[] = [];
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
-  const followers = new Set<EventFollower>();
+  /** Resolves when there are more, or none for a while. */
+  let written = deferred();
 
   const idOf = (position: number): string => `${name}-${position}`;
   const idForm = new RegExp(`^${name}-(0|[1-9]\\d{0,15})$`);
@@ -53,19 +55,11 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
       .json<Row[]>(`select json_group_array(${EVENT}) from (${sql})`, params)!
       .map(([position, type, time, record]) => ({ id: idOf(position), type, time, record }));
 
-  /** A follower that fails is followed no longer: it is not the fault of who has written. */
-  const tell = (events: readonly StoredEvent[]): void => {
-    for (const follower of followers) {
-      try {
-        follower.onEvents(events);
-      } catch (error) {
-        followers.delete(follower);
-        try {
-          follower.onEnd(error);
-        } catch {}
-      }
-    }
+  const tell = (): void => {
+    written.resolve();
+    written = deferred();
   };
+  const idle = setInterval(tell, FOLLOW_WAIT).unref();
 
   const readBounds = (): void => {
     removed = db.value('select removed from event_log') as number;
@@ -76,11 +70,8 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
   writer.follow({
     refresh() {
       pending = [];
-      const known = last;
       readBounds();
-      const sql = 'select * from events where position > ? order by position limit ?';
-      for (let from = Math.max(known, removed); from < last && followers.size > 0; from += BATCH_SIZE)
-        tell(rowsOf(sql, [from, Math.min(BATCH_SIZE, last - from)]));
+      tell();
     },
     beforeCommit() {
       if (pending.length === 0) return;
@@ -92,9 +83,9 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     },
     onCommitted() {
       if (pending.length === 0) return;
-      const written = pending.map((event): StoredEvent => ({ id: idOf(++last), ...event }));
+      last += pending.length;
       pending = [];
-      tell(written);
+      tell();
     },
   });
 
@@ -154,9 +145,13 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
 
       endOfEvents: async () => idOf(last),
 
-      async followEvents(follower) {
-        followers.add(follower);
-        return { async caughtUp() {}, lag: () => 0, stop: () => void followers.delete(follower) };
+      async *followEvents(after) {
+        for (let next = after; ; ) {
+          if (positionOf(next) === last) await written.promise;
+          const page = readPage(positionOf(next), { limit: BATCH_SIZE });
+          next = page.next;
+          yield page;
+        }
       },
     } satisfies EventStore,
     /** Starts removing events older than this, in milliseconds, a few at a time. */
@@ -164,6 +159,7 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     close(): void {
       isClosed = true;
       clearTimeout(timer);
+      clearInterval(idle);
     },
   };
 }

@@ -2,8 +2,8 @@ import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/op
 import { requireScopes } from '../../access/scopes.ts';
 import type { Session, UsageSubject } from '../../access/session.ts';
 import { scopesOf } from '../../domains/routes.ts';
-import type { FeedEvent } from '../../events/reader.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
+import type { FeedEvent } from '../../events/tail.ts';
 import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { Negotiation } from '../../http/media-type.ts';

@@ -4,6 +4,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { RECORDS } from '../../../src/domains/index.ts';
+import { EventFeed } from '../../../src/events/feed.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -16,6 +17,17 @@ const binary = await secantusBinary();
 /** More writes than one response of a change stream covers, and than the oplog keeps once its limit is enforced. */
 const MANY = 1_100;
 const namesOf = (stream: EventStreamClient) => stream.events.map(({ data }) => data.name);
+
+/** Collects the names of what is written from now on. */
+async function readNames(store: MongoStore) {
+  const names: unknown[] = [];
+  const reader = await new EventFeed(store).open({});
+  const read = async () => {
+    for (;;) names.push(...(await reader.take()).map(({ event }) => event.record.name));
+  };
+  read().catch((error) => names.push(error));
+  return { names, stop: reader.close };
+}
 
 // Not the shared server, because the oplog is short and failpoints affect all clients.
 describe.runIf(binary)('the event log on MongoDB', () => {
@@ -131,11 +143,7 @@ describe.runIf(binary)('the event log on MongoDB', () => {
   it('continues after the database was dropped and recreated', async () => {
     const other = `events-${randomUUID().slice(0, 8)}`;
     const reading = await openMongoStore({ records: RECORDS, uri: mongoUri(other, server.uri) });
-    const names: string[] = [];
-    const { stop } = await reading.followEvents({
-      onEvents: (events) => names.push(...events.map(({ record }) => String(record.name))),
-      onEnd: (error) => names.push(String(error)),
-    });
+    const { names, stop } = await readNames(reading);
     const create = async (name: string) => {
       const store = await openMongoStore({ records: RECORDS, uri: mongoUri(other, server.uri) });
       await store.table(Category).insert({ name });
@@ -226,11 +234,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a disconnected change stream', () 
     const writer = await database.open();
     const store = await database.open({ uri: proxy.uri, timeoutMs: 1_000 });
     const { port } = new URL(proxy.uri);
-    const names: unknown[] = [];
-    const { stop } = await store.followEvents({
-      onEvents: (events) => void names.push(...events.map(({ record }) => record.name)),
-      onEnd: (error) => void names.push(error),
-    });
+    const { names, stop } = await readNames(store);
     const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): unknown[] };
     try {
       for (let cut = 0; cut < 2; cut++) {

@@ -6,7 +6,6 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { deferred } from '../../../src/foundation/maybe-promise.ts';
 import { addSampleData } from '../../../src/sample.ts';
-import type { StoredEvent } from '../../../src/store/events.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { codeOf } from '../../kit/errors.ts';
 import { startServer } from '../../kit/process.ts';
@@ -93,29 +92,6 @@ describe('the log of events', () => {
     const { events } = await store.eventPage({ limit: 10 });
     expect(events.map(({ record }) => record.name)).toEqual(['New']);
     await expect(store.eventPage({ after: start, limit: 1 })).rejects.toMatchObject({ code: 'GONE' });
-  });
-
-  it('reports no failed follower as a failed write', async () => {
-    const store = folder.open();
-    const ended: unknown[] = [];
-    const fault = new Error('a follower');
-    await store.followEvents({
-      onEvents() {
-        throw fault;
-      },
-      onEnd(error) {
-        ended.push(error);
-        throw fault;
-      },
-    });
-    const others: StoredEvent[] = [];
-    await store.followEvents({ onEvents: (events) => void others.push(...events), onEnd() {} });
-    for (const name of ['Written', 'Later']) await store.table(Category).insert({ name });
-    expect(ended).toEqual([fault]);
-    expect(others.map(({ record }) => record.name)).toEqual(['Written', 'Later']);
-    expect((await store.table(Category).page({}, { limit: 5 })).items).toMatchObject(
-      others.map(({ record }) => record),
-    );
   });
 });
 
