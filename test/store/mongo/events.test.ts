@@ -120,7 +120,7 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     await create('Before');
     await stream.until(1);
     // Attempts to resume the stream fail too.
-    await fail(['getMore', 'aggregate'], how, 5);
+    await fail(['getMore', 'aggregate'], how, 2);
     for (const name of ['A', 'B', 'C']) await create(name);
     await stream.until(4);
     await create('After');
