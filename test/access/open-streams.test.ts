@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
+import { unavailable } from '../../src/foundation/errors.ts';
 import type { ApiKey, ApiKeyChanges } from '../../src/store/api-keys.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { EventStreamClient } from '../kit/event-stream.ts';
@@ -139,30 +140,33 @@ describe.each(enginesAtLength.map(({ name }) => [name]))(
   },
 );
 
-it('are checked though the key of another cannot be read, which is not read again meanwhile', async () => {
+it('are checked though the keys of others cannot be read, of which one that hangs is not read again', async () => {
   const clock = new Clock();
   const opened = await engines[0]!.open(clock.now);
-  let hung: string | undefined;
-  let reads = 0;
+  const unreadable = new Map<unknown, () => Promise<never>>();
+  const reads: unknown[] = [];
   const store = failing(opened.store, /^apiKeyBySecretHash$/, ([hash], read) => {
-    if (hash !== hung) return read();
-    reads++;
-    return new Promise(() => {});
+    if (unreadable.has(hash)) reads.push(hash);
+    return (unreadable.get(hash) ?? read)();
   });
   const gateway = await TestGateway.start(store, {}, clock);
-  const keys = await Promise.all(Array.from({ length: 3 }, () => gateway.keyRecord({})));
+  const keys = await Promise.all(Array.from({ length: 4 }, () => gateway.keyRecord({})));
   const open = (key: string) => EventStreamClient.open({ url: gateway.url, key }, '/events/stream');
-  const [stuck, ...others] = await Promise.all(keys.map(({ key }) => open(key)));
-  hung = keys[0]!.apiKey.secrets[0]!.hash;
+  const [stuck, unknown, ...others] = await Promise.all(keys.map(({ key }) => open(key)));
+  const [hanging, failed] = keys.map(({ apiKey }) => apiKey.secrets[0]!.hash);
+  unreadable.set(hanging, () => new Promise(() => {}));
+  unreadable.set(failed, () => Promise.reject(unavailable()));
   // The second ends in a later check than that which hangs.
   for (const [n, revoked] of others.entries()) {
-    await opened.store.revokeApiKey(keys[n + 1]!.apiKey.id, clock.now());
+    await opened.store.revokeApiKey(keys[n + 2]!.apiKey.id, clock.now());
     clock.advance(5_000);
     await revoked.ended;
     expect(revoked.text).toContain('UNAUTHENTICATED');
   }
-  expect([stuck!.isOpen, reads]).toEqual([true, 1]);
-  stuck!.close();
+  expect([stuck!.isOpen, unknown!.isOpen]).toEqual([true, true]);
+  expect(reads.filter((hash) => hash === hanging)).toHaveLength(1);
+  expect(reads).toContain(failed);
+  for (const stream of [stuck, unknown]) stream!.close();
   await gateway.close();
   await opened.close();
 });

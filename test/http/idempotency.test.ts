@@ -100,6 +100,11 @@ onAnyEngine('idempotent requests', (kit) => {
     const patch = (id: string) => send(kit.gateway, `PATCH /pets/${id}`, { body: '{"name":"Max"}', headers });
     expectAnswer(await patch(P), 200);
     expectRefusal(await patch(F), 'IDEMPOTENCY_KEY_REUSED');
+    // Two that take the same.
+    const { id } = (await post(kit, '/webhooks', newKey(), { url: 'https://localhost:1/' })).json;
+    const shared = newKey();
+    expectAnswer(await post(kit, `/webhooks/${id}/rotate`, shared, undefined), 200);
+    expectRefusal(await post(kit, `/webhooks/${id}/test`, shared, undefined), 'IDEMPOTENCY_KEY_REUSED');
   });
 
   it('keeps the keys of different API keys apart', async () => {

@@ -90,26 +90,6 @@ onAnyEngine('subscription { events }', (kit) => {
     });
   });
 
-  it('charges one unit to open, and the cost of 100 rows before every 100 events', async () => {
-    const key = await kit.gateway.newKey('enterprise', { perMinute: 4, perDay: 1_000 });
-    // A row weighs 53: 2 for each of the 26 names, and 1 for the object. 100 rows cost 3 units.
-    const names = Array.from({ length: 26 }, (_, i) => `n${i}: name`).join(' ');
-    const text = `subscription { events { category { ${names} } } }`;
-    const cost = await send(kit.gateway, 'POST /graphql/cost', {
-      body: JSON.stringify({ query: text }),
-      headers: { 'content-type': 'application/json' },
-    });
-    expect(cost.json.cost).toBe(3);
-    const client = await subscribe(text, {}, { key });
-    expect(client.response.headers['x-ratelimit-remaining']).toBe('3');
-    await Promise.all(Array.from({ length: 102 }, (_, i) => create(`N${i}`)));
-    await client.ended;
-    const results = resultsOf(client);
-    expect(results).toHaveLength(101);
-    expect(results.at(-1).errors).toMatchObject([{ extensions: { code: 'RATE_LIMITED', status: 429 } }]);
-    expect(client.messages.at(-1)).toEqual({ event: 'complete', data: '' });
-  });
-
   it.each([
     ['subscription { events(after: "nonsense") { id } }', 'VALIDATION_FAILED', {}],
     ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', {}],
