@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import {
   dataOf,
@@ -101,10 +102,11 @@ onAnyEngine('idempotent requests', (kit) => {
     expectAnswer(await patch(P), 200);
     expectRefusal(await patch(F), 'IDEMPOTENCY_KEY_REUSED');
     // Two that take the same.
-    const { id } = (await post(kit, '/webhooks', newKey(), { url: 'https://localhost:1/' })).json;
-    const shared = newKey();
-    expectAnswer(await post(kit, `/webhooks/${id}/rotate`, shared, undefined), 200);
-    expectRefusal(await post(kit, `/webhooks/${id}/test`, shared, undefined), 'IDEMPOTENCY_KEY_REUSED');
+    await kit.gateway.store.table(Order).insert({ id: '4711', complete: true });
+    const shared = { headers: { 'idempotency-key': newKey() } };
+    dataOf(await query(kit.gateway, 'mutation { deleteOrder(id: 4711) }', undefined, shared));
+    const reused = await query(kit.gateway, 'mutation { deletePet(id: 4711) }', undefined, shared);
+    expect(reused.json.errors[0].extensions.code, reused.about).toBe('IDEMPOTENCY_KEY_REUSED');
   });
 
   it('keeps the keys of different API keys apart', async () => {
