@@ -1,9 +1,6 @@
 import {
-  type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
-  isCompositeType,
-  type NamedTypeNode,
   separateOperations,
   TypeInfo,
   visit,
@@ -25,22 +22,20 @@ export function scopesOf(
 ): ReadonlySet<string> {
   const scopes = new Set<string>();
   const info = new TypeInfo(schema);
-  const requireRead = (type: GraphQLNamedType | undefined): void => {
-    const scope = isCompositeType(type) ? scopeOfType(type) : undefined;
+  const requireType = (): void => {
+    const scope = scopeOfType(getNamedType(info.getType())!);
     if (scope !== undefined) scopes.add(readScope(scope));
   };
-  const condition = ({ typeCondition }: { readonly typeCondition?: NamedTypeNode | undefined }): void =>
-    requireRead(typeCondition && schema.getType(typeCondition.name.value));
   visit(
     separateOperations(document.ast)[name?.value ?? '']!,
     visitWithTypeInfo(info, {
       Field() {
-        const { type, extensions } = info.getFieldDef()!;
-        if (typeof extensions.scope === 'string') scopes.add(extensions.scope);
-        else requireRead(getNamedType(type));
+        const { scope } = info.getFieldDef()!.extensions;
+        if (typeof scope === 'string') scopes.add(scope);
+        else requireType();
       },
-      InlineFragment: condition,
-      FragmentDefinition: condition,
+      InlineFragment: requireType,
+      FragmentDefinition: requireType,
     }),
   );
   // What includes another is enough.

@@ -8,6 +8,7 @@ import {
   type OperationDefinitionNode,
   parse,
   print,
+  SingleFieldSubscriptionsRule,
   specifiedRules,
   type ValidationRule,
   validate,
@@ -56,7 +57,7 @@ export class Documents {
   constructor(schema: GraphQLSchema, { introspection }: { introspection: boolean }) {
     this.#schema = schema;
     this.#hideSuggestions = !introspection;
-    this.#rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
+    this.#rules = introspection ? RULES : [...RULES, NoSchemaIntrospectionCustomRule];
   }
 
   /** @throws OperationRefused if none of the document can run */
@@ -73,7 +74,7 @@ export class Documents {
     let errors: readonly GraphQLError[];
     try {
       ast = parse(text, { maxTokens: MAX_TOKENS });
-      errors = this.#errorsOf(ast);
+      errors = validate(this.#schema, ast, this.#rules, { hideSuggestions: this.#hideSuggestions });
     } catch (error) {
       if (error instanceof RangeError)
         throw new OperationRefused([publicError(tooComplex('is nested too deep'))]);
@@ -107,21 +108,37 @@ export class Documents {
     if (this.#hideSuggestions) return formatted;
     return { ...formatted, message: namingValues(this.#schema, formatted.message) };
   }
+}
 
-  #errorsOf(ast: DocumentNode): readonly GraphQLError[] {
+type SubscriptionsVisitor = { OperationDefinition(node: OperationDefinitionNode): void };
+
+/**
+ * The root field of a subscription is one and under no condition (GraphQL specification, section 5.2.4.1). graphql-js 16
+ * lacks the latter, and throws an error where a condition is a variable.
+ */
+const SubscriptionsRule: ValidationRule = (context) => ({
+  OperationDefinition(node) {
     try {
-      return validate(this.#schema, ast, this.#rules, { hideSuggestions: this.#hideSuggestions });
+      (SingleFieldSubscriptionsRule(context) as SubscriptionsVisitor).OperationDefinition(node);
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error;
-      // A rule of graphql-js 16 asks for the value of a variable, which validation does not know.
-      return [
-        new GraphQLError('The root field of a subscription must not have @skip or @include.', {
-          nodes: error.nodes ?? [],
-        }),
-      ];
     }
-  }
-}
+  },
+  SelectionSet({ selections }) {
+    if (context.getParentType()?.name !== 'Subscription') return;
+    const nodes = selections
+      .flatMap(({ directives }) => directives ?? [])
+      .filter(({ name: { value } }) => value === 'skip' || value === 'include');
+    if (nodes.length > 0)
+      context.reportError(
+        new GraphQLError('The root field of a subscription must not have @skip or @include.', { nodes }),
+      );
+  },
+});
+
+const RULES: readonly ValidationRule[] = specifiedRules.map((rule) =>
+  rule === SingleFieldSubscriptionsRule ? SubscriptionsRule : rule,
+);
 
 /** Whether graphql-js gave up: because of the number of tokens or errors, or of what it would have to compare. */
 const isGivingUp = ({ message }: GraphQLError): boolean => /(?:Parsing|Validation) aborted/.test(message);

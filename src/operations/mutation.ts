@@ -1,14 +1,10 @@
 import {
   type ExecutionResult,
   type GraphQLError,
-  GraphQLSchema,
   getArgumentValues,
   locatedError,
-  type OperationDefinitionNode,
-  OperationTypeNode,
   TypeNameMetaFieldDef,
 } from 'graphql';
-import { memoized } from '../foundation/cache.ts';
 import { isRefusal } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context } from '../kit/context.ts';
@@ -19,21 +15,11 @@ import type { MutationResult } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Part of a mutation: one root field that writes, and perhaps `__typename`. */
-export interface MutationPart {
-  /** The field that writes; undefined if there is none. */
-  field: SelectedField | undefined;
-  /** Executes the part with everything below it. */
-  execute(root: Writer, context: Context): MaybePromise<ExecutionResult>;
-}
+/** Executes the nth part of an operation with everything below it. */
+export type ExecutePart = (part: number, root: object, context: Context) => MaybePromise<ExecutionResult>;
 
-const isWriting = ({ definition }: SelectedField): boolean => definition !== TypeNameMetaFieldDef;
-
-/** The field of a part that writes. */
-export const writingField = (part: Selection): SelectedField | undefined => part.find(isWriting);
-
-/** The number of root fields that write. */
-export const countWrites = (selection: Selection): number => selection.filter(isWriting).length;
+/** Whether a root field of a mutation writes. */
+export const isWriting = ({ definition }: SelectedField): boolean => definition !== TypeNameMetaFieldDef;
 
 /** Splits the root fields of a mutation, in order, so that each part has one that writes. */
 export function partsOf(selection: Selection): readonly Selection[] {
@@ -50,19 +36,24 @@ export function partsOf(selection: Selection): readonly Selection[] {
  * specification, section 6.2.2). Several are written and read in one transaction, which any error undoes. A
  * single one is read after its commit, which spares the transaction.
  */
-export function mutate(
+export const mutate = (
   context: Context,
-  parts: readonly MutationPart[],
+  writes: readonly SelectedField[],
   variables: Variables,
-): Promise<MutationResult> {
-  return parts.length === 1 ? mutateAlone(context, parts[0]!) : mutateTogether(context, parts, variables);
-}
+  execute: ExecutePart,
+): Promise<MutationResult> =>
+  writes.length === 1
+    ? mutateAlone(context, writes[0]!, execute)
+    : mutateTogether(context, writes, variables, execute);
 
-async function mutateAlone(context: Context, { field, execute }: MutationPart): Promise<MutationResult> {
+async function mutateAlone(
+  context: Context,
+  { definition: { name } }: SelectedField,
+  execute: ExecutePart,
+): Promise<MutationResult> {
   let committed = false;
   const root: Writer = {
     async write({ work, onCommitted }, args, own) {
-      const { name } = field!.definition;
       const outcome = context.idempotency
         ? (await callOnce(context, name, args, (transaction) => work(transaction, args, own))).value
         : await work(context.store, args, own);
@@ -71,30 +62,31 @@ async function mutateAlone(context: Context, { field, execute }: MutationPart): 
       return outcome;
     },
   };
-  const result = await execute(root, context);
+  const result = await execute(0, root, context);
   return result.errors && committed ? { ...result, committed } : result;
 }
 
 async function mutateTogether(
   context: Context,
-  parts: readonly MutationPart[],
+  writes: readonly SelectedField[],
   variables: Variables,
+  execute: ExecutePart,
 ): Promise<MutationResult> {
   const { store, idempotency } = context;
   // Each attempt has its own, and the last one counts.
   let performed: Performed;
   const work = async (transaction: Transaction) => {
-    performed = await perform(context, parts, transaction);
+    performed = await perform(context, writes.length, transaction, execute);
     return performed.outcomes;
   };
   try {
     if (idempotency) {
-      const inputs = parts.map(({ field }) => {
-        const { definition, nodes } = field!;
-        return [definition.name, getArgumentValues(definition, nodes[0], variables)];
-      });
+      const inputs = writes.map(({ definition, nodes }) => [
+        definition.name,
+        getArgumentValues(definition, nodes[0], variables),
+      ]);
       const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
-      if (replayed) return await replay(context, parts, value);
+      if (replayed) return await replay(context, value, execute);
     } else await store.transaction(work);
     for (const callback of performed!.callbacks) callback();
     return { data: performed!.data };
@@ -120,12 +112,13 @@ interface Performed {
  */
 async function perform(
   context: Context,
-  parts: readonly MutationPart[],
+  parts: number,
   transaction: Transaction,
+  execute: ExecutePart,
 ): Promise<Performed> {
   // No prototype: a response key may be `__proto__`.
   const performed: Performed = { outcomes: [], data: Object.create(null), callbacks: [] };
-  for (const [at, { execute }] of parts.entries()) {
+  for (let at = 0; at < parts; at++) {
     const writer: Writer = {
       async write({ work, onCommitted }, args, own) {
         const outcome = await work(transaction, args, own);
@@ -136,7 +129,7 @@ async function perform(
     };
     // New loaders, because this write may change what was read before it.
     const loaders = context.loaders.within(transaction);
-    const { data, errors } = await execute(writer, { ...context, loaders });
+    const { data, errors } = await execute(at, writer, { ...context, loaders });
     if (errors) {
       // The engine has to know of its own errors, because it may try again.
       const unexpected = errors.find(({ originalError }) => originalError && !isRefusal(originalError));
@@ -150,11 +143,11 @@ async function perform(
 /** Reads the payloads of a call that was answered before, from the outcomes of its writes. */
 async function replay(
   context: Context,
-  parts: readonly MutationPart[],
   outcomes: readonly unknown[],
+  execute: ExecutePart,
 ): Promise<MutationResult> {
   const results = await Promise.all(
-    parts.map(({ execute }, at) => execute({ write: () => outcomes[at] as never }, context)),
+    outcomes.map((outcome, at) => execute(at, { write: () => outcome }, context)),
   );
   const errors = results.flatMap((result) => result.errors ?? []);
   const data = results.every((result) => result.data)
@@ -172,26 +165,3 @@ class Undone extends Error {
     this.errors = errors;
   }
 }
-
-/**
- * The schema that each kind of operation executes against. A part of a mutation executes as a query against a
- * schema whose query type is Mutation.
- */
-export type ExecutionSchemas = Record<`${OperationTypeNode}`, GraphQLSchema>;
-
-export const executionSchemas = memoized(
-  (schema: GraphQLSchema): ExecutionSchemas => ({
-    query: schema,
-    mutation: new GraphQLSchema({
-      ...schema.toConfig(),
-      query: schema.getMutationType() ?? null,
-      mutation: null,
-      subscription: null,
-    }),
-    subscription: schema,
-  }),
-);
-
-/** Turns a mutation into a query; leaves other operations unchanged. */
-export const asQuery = (node: OperationDefinitionNode): OperationDefinitionNode =>
-  node.operation === OperationTypeNode.MUTATION ? { ...node, operation: OperationTypeNode.QUERY } : node;

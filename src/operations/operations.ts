@@ -1,7 +1,6 @@
 import {
   createSourceEventStream,
   type DocumentNode,
-  type ExecutionResult,
   execute,
   type GraphQLField,
   type GraphQLSchema,
@@ -10,19 +9,18 @@ import {
 import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
 import { scopesOf } from './document-scopes.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
-import { countWrites, type ExecutionSchemas, executionSchemas, mutate, writingField } from './mutation.ts';
+import { type ExecutePart, mutate } from './mutation.ts';
 import { type Plan, Plans, resultWriter } from './plan.ts';
-import { type Price, Prices } from './price.ts';
+import { type Measures, measuresOf, type Price, priceOf } from './price.ts';
 import {
   type ErrorReporter,
-  type MutationResult,
   OperationRefused,
   type PublicResult,
   publicError,
@@ -77,8 +75,7 @@ export interface InternalOperation {
 }
 
 /** By text. */
-const internalCode = memoized((_: GraphQLSchema) => new Map<string, { plan: Plan; code: CompiledQuery }>());
-const pricesOf = memoized((schema: GraphQLSchema) => new Prices(schema));
+const internalPlans = memoized((_: GraphQLSchema) => new Map<string, Plan>());
 
 /** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
 function requireAlone(selection: Selection): void {
@@ -94,11 +91,10 @@ function requireAlone(selection: Selection): void {
  */
 export class Operations {
   readonly #schema: GraphQLSchema;
-  readonly #schemas: ExecutionSchemas;
   readonly #report: ErrorReporter;
   readonly #suggest: boolean;
   readonly #documents: Documents;
-  readonly #prices: Prices;
+  readonly #measures: Measures;
   readonly #plans: Plans;
   readonly #receivers: Receivers | undefined;
   readonly #scopesOf = memoized((operation: Operation) => scopesOf(this.#schema, operation));
@@ -114,71 +110,52 @@ export class Operations {
   ) {
     this.#receivers = receivers;
     this.#schema = schema;
-    this.#schemas = executionSchemas(schema);
     this.#report = report;
     this.#suggest = introspection;
     this.#documents = new Documents(schema, { introspection });
-    this.#prices = pricesOf(schema);
+    this.#measures = measuresOf(schema);
     this.#plans = new Plans(schema, report);
   }
 
   /** @throws OperationRefused if it cannot be executed */
   prepare(request: OperationRequest): PreparedOperation {
     const operation = this.#operation(request);
-    const { document, node } = operation;
     try {
-      const suggest = this.#suggest;
-      const variables = coerceVariables(this.#schema, node, request.variables ?? {}, { suggest });
-      const plan = this.#plans.planOf(operation, variables);
-      if (plan.parts.length > 1) requireAlone(plan.selected.selection);
-      const price = this.#priceOf(plan, variables);
-      const { selection } = plan.selected;
-      // Most operations have no field that is answered without records.
-      const schemaData =
-        plan.rootFields.length < selection.length || selection.length === 0
-          ? introspect(this.#schema, selection, variables)
-          : undefined;
-      return this.#prepared(document.text, plan, variables, price, schemaData);
+      return this.#prepared(operation, request.variables ?? {});
     } catch (error) {
       if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
       throw error;
     }
   }
 
-  #prepared(
-    text: string,
-    plan: Plan,
-    variables: Variables,
-    price: Price,
-    schemaData: Record<string, unknown> | undefined,
-  ): PreparedOperation {
-    const { operation, selected, documents } = plan;
-    const { node } = operation;
-    const interpret = (part: number): Executor => {
-      const args = {
-        schema: this.#schemas[node.operation],
-        document: documents[part]!,
-        variableValues: variables,
-      };
-      return (rootValue, contextValue) => execute({ ...args, rootValue, contextValue });
-    };
+  #prepared(operation: Operation, inputs: Variables): PreparedOperation {
+    const { document, node } = operation;
+    const schema = this.#schema;
+    const variables = coerceVariables(schema, node, inputs, { suggest: this.#suggest });
+    const plan = this.#plans.planOf(operation, variables);
+    const { selection, rootFields } = plan;
+    if (plan.parts.length > 1) requireAlone(selection);
+    const price = this.#priceOf(plan, variables);
+    // Most operations have no field that is answered without records.
+    const schemaData =
+      rootFields.length < selection.length || selection.length === 0
+        ? introspect(schema, selection, variables)
+        : undefined;
     return {
-      document: operation.document.ast,
-      text,
+      document: document.ast,
+      text: document.text,
       operation: node,
       cost: price.units,
       charges: price.fields,
-      mutations: node.operation === 'mutation' ? countWrites(selected.selection) : 0,
-      rootFields: plan.rootFields,
+      mutations: plan.writes.length,
+      rootFields,
       scopes: () => this.#scopesOf(operation),
-      execute: (context) => {
-        if (schemaData) return { data: schemaData };
-        const code = this.#plans.codeFor(plan, variables);
-        plan.isCompiled = code !== null;
-        return this.#run(plan, variables, context, code ? executorOf(code, variables) : interpret);
-      },
+      execute: (context) =>
+        schemaData
+          ? { data: schemaData }
+          : this.#run(plan, variables, context, this.#plans.codeFor(plan, variables)),
       subscribe: async (context, contextOfEvent) => {
-        const args = { schema: this.#schema, document: documents[0]!, variableValues: variables };
+        const args = { schema, document: plan.documents[0]!, variableValues: variables };
         const source = await createSourceEventStream({ ...args, contextValue: context });
         if (!(Symbol.asyncIterator in source)) {
           const error = source.errors![0]!;
@@ -193,8 +170,8 @@ export class Operations {
         })();
       },
       stringify: (result) => {
-        if (!plan.isCompiled || result.errors || result.extensions) return toJson(result);
-        plan.write ??= resultWriter(selected.selection);
+        if (!plan.code?.parts || result.errors || result.extensions) return toJson(result);
+        plan.write ??= resultWriter(selection);
         return jsonOf(plan.write, result);
       },
     };
@@ -202,16 +179,14 @@ export class Operations {
 
   /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
-    const known = internalCode(this.#schema);
-    const plan = known.get(query)?.plan ?? this.#plans.planOf(this.#operation({ query }), {});
-    const { operation } = plan.operation.node;
-    const code = known.get(query)?.code ?? this.#plans.compile(operation, plan.documents[0]!);
+    const known = internalPlans(this.#schema);
+    const plan = known.get(query) ?? this.#plans.planOf(this.#operation({ query }), {});
+    known.set(query, plan);
+    const code = this.#plans.codeOf(plan).parts;
     if (!code) throw new Error(`Cannot compile ${query}`);
-    known.set(query, { plan, code });
     return Object.assign(
-      (variables: Record<string, unknown>, context: Context) =>
-        this.#run(plan, variables, context, executorOf([code], variables)),
-      { field: plan.selected.selection[0]!.definition },
+      (variables: Record<string, unknown>, context: Context) => this.#run(plan, variables, context, code),
+      { field: plan.selection[0]!.definition },
     );
   }
 
@@ -231,46 +206,34 @@ export class Operations {
 
   #priceOf(plan: Plan, variables: Variables): Price {
     if (plan.price) return plan.price;
-    const { operation, selected } = plan;
-    const price = this.#prices.priceOf(selected.selection, operation.node.operation, variables);
-    if (!price.dependsOnTime && operation.node.variableDefinitions!.length === 0) plan.price = price;
+    const { operation, variableDefinitions } = plan.operation.node;
+    const price = priceOf(this.#measures, plan.selection, operation, variables);
+    if (!price.dependsOnTime && variableDefinitions!.length === 0) plan.price = price;
     return price;
   }
 
-  /** @param executorOf returns what executes the nth part */
+  /** @param code of each part; null to interpret */
   #run(
-    { operation: { node }, parts }: Plan,
+    plan: Plan,
     variables: Variables,
     context: Context,
-    executorOf: (part: number) => Executor,
+    code: readonly CompiledQuery[] | null,
   ): MaybePromise<PublicResult> {
     context.webhooks = this.#receivers;
-    const publish = (settled: MutationResult): PublicResult =>
-      settled.errors
-        ? publicResult(settled, this.#report, context.requestId)
-        : (settled as Omit<ExecutionResult, 'errors'>);
+    const run: ExecutePart = (part, rootValue, contextValue) =>
+      code
+        ? code[part]!.query(rootValue, contextValue, variables)
+        : execute({
+            schema: plan.schema,
+            document: plan.documents[part]!,
+            variableValues: variables,
+            rootValue,
+            contextValue,
+          });
     const result =
-      node.operation === 'mutation'
-        ? mutate(
-            context,
-            parts.map((part, n) => ({
-              field: writingField(part),
-              execute: (root, own) => executorOf(n)(root, own),
-            })),
-            variables,
-          )
-        : executorOf(0)(ROOT, context);
-    return result instanceof Promise ? result.then(publish) : publish(result);
+      plan.writes.length > 0 ? mutate(context, plan.writes, variables, run) : run(0, ROOT, context);
+    return andThen(result, (settled) => publicResult(settled, this.#report, context.requestId));
   }
 }
-
-/** Executes a part of an operation. */
-type Executor = (root: object, context: Context) => MaybePromise<ExecutionResult>;
-
-const executorOf =
-  (code: readonly CompiledQuery[], variables: Variables) =>
-  (part: number): Executor =>
-  (root, context) =>
-    code[part]!.query(root, context, variables);
 
 const ROOT = Object.freeze({});

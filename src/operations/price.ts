@@ -16,6 +16,7 @@ import {
   isSpecifiedScalarType,
   TypeNameMetaFieldDef,
 } from 'graphql';
+import { memoized } from '../foundation/cache.ts';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
 import { isOpaque, ruleOf, textIssues } from '../kit/arguments.ts';
@@ -53,77 +54,85 @@ interface Amount {
 }
 
 type Field = GraphQLField<unknown, unknown>;
+type Given = Readonly<Record<string, unknown>>;
+
+/** What the selection of a field adds to an operation. */
+interface Measure {
+  /** That of each value. */
+  weight: number;
+  /** The most entries of a list, by its arguments. */
+  size: ((given: Given) => number) | undefined;
+}
+
+/** The measures of all fields of a schema. */
+export type Measures = ReadonlyMap<Field, Measure>;
+
+/** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
+export const measuresOf = memoized((schema: GraphQLSchema): Measures => {
+  const types = Object.values(schema.getTypeMap()).filter(
+    (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
+  );
+  const fields = types.flatMap((type) => Object.values(type.getFields()).map((field) => ({ type, field })));
+  const connections = new Set(
+    fields.filter(({ field }) => isPaged(field)).map(({ field }) => getNamedType(field.type)),
+  );
+  return new Map(
+    fields.map(({ type, field }) => {
+      const size = sizeOf(field);
+      const isConnection = connections.has(type);
+      if (isList(field) && !isConnection && !size)
+        throw new Error(
+          `${type.name}.${field.name}: nothing says how many entries it can have. Declare extensions.maxItems: a number, or a function of the field's arguments.`,
+        );
+      const isWrapper = isConnection && !isLeafType(getNamedType(field.type));
+      return [field, { weight: isWrapper ? 0 : weightOf(type, field), size }];
+    }),
+  );
+});
 
 /**
- * Computes the prices of operations in units: the sum over all root fields of `max(1, ceil(entries / 100),
- * ceil(weight / 2500))`, using the most each can return.
+ * Prices an operation in units: the sum over all root fields of `max(1, ceil(entries / 100), ceil(weight / 2500))`,
+ * using the most each can return. Checks its arguments on the way: page sizes, cursors, sorts, inputs and ids.
+ *
+ * @param variables coerced, with defaults
+ * @throws OperationRefused listing the first faults, QUERY_TOO_COMPLEX above MAX_COST units
  */
-export class Prices {
-  readonly #weights = new Map<Field, number>();
-
-  /** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
-  constructor(schema: GraphQLSchema) {
-    const types = Object.values(schema.getTypeMap()).filter(
-      (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
+export function priceOf(
+  measures: Measures,
+  selection: Selection,
+  kind: 'query' | 'mutation' | 'subscription',
+  variables: Variables,
+): Price {
+  const walk = new Walk(measures, variables);
+  const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
+  let freeWeight = 0;
+  const priced: { field: SelectedField; units: number }[] = [];
+  for (const field of selection) {
+    const { entries, weight } = walk.amountOf(field, rows);
+    const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
+    if (isSchemaField(field)) priced.push({ field, units: 1 });
+    else if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
+    else {
+      const units = Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
+      priced.push({ field, units });
+    }
+  }
+  if (walk.errors.length > 0) throw new OperationRefused(walk.errors);
+  const fields = priced.map(({ field, units }) => ({ name: field.definition.name, units }));
+  if (freeWeight > FREE_WEIGHT)
+    fields.push({ name: 'rateLimit', units: Math.ceil(freeWeight / WEIGHT_PER_UNIT) });
+  const units = fields.reduce((sum, { units }) => sum + units, 0);
+  if (units > MAX_COST) {
+    const costliest = priced.reduce((most, each) => (each.units > most.units ? each : most), {
+      field: selection[0]!,
+      units: 0,
+    });
+    const [all, own] = [units, costliest.units].map((count) => count.toLocaleString('en-US'));
+    throw tooComplex(
+      `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
     );
-    const fields = types.flatMap((type) => Object.values(type.getFields()));
-    const connections = new Set(fields.filter(isPaged).map(({ type }) => getNamedType(type)));
-    for (const type of types) {
-      const isConnection = connections.has(type);
-      for (const field of Object.values(type.getFields())) {
-        if (isListType(getNullableType(field.type)) && !isConnection && !isPaged(field) && !isSized(field)) {
-          throw new Error(
-            `${type.name}.${field.name}: nothing says how many entries it can have. Declare extensions.maxItems: a number, or a function of the field's arguments.`,
-          );
-        }
-        this.#weights.set(
-          field,
-          isConnection && !isLeafType(getNamedType(field.type)) ? 0 : weightOf(type, field),
-        );
-      }
-    }
   }
-
-  /**
-   * Prices an operation, and checks its arguments on the way: page sizes, cursors, sorts, inputs and ids.
-   *
-   * @param variables coerced, with defaults
-   * @throws OperationRefused listing the first faults, QUERY_TOO_COMPLEX above MAX_COST units
-   */
-  priceOf(selection: Selection, kind: 'query' | 'mutation' | 'subscription', variables: Variables): Price {
-    const walk = new Walk(this.#weights, variables);
-    const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
-    let units = 0;
-    let freeWeight = 0;
-    const fields: { name: string; units: number }[] = [];
-    let costliest = { field: selection[0]!, units: 0 };
-    const add = (field: SelectedField, own: number) => {
-      units += own;
-      fields.push({ name: field.definition.name, units: own });
-      if (own > costliest.units) costliest = { field, units: own };
-    };
-    for (const field of selection) {
-      const { entries, weight } = walk.amountOf(field, rows);
-      const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
-      if (isSchemaField(field)) add(field, 1);
-      else if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
-      else
-        add(field, Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT)));
-    }
-    if (freeWeight > FREE_WEIGHT) {
-      const own = Math.ceil(freeWeight / WEIGHT_PER_UNIT);
-      units += own;
-      fields.push({ name: 'rateLimit', units: own });
-    }
-    if (walk.errors.length > 0) throw new OperationRefused(walk.errors);
-    if (units > MAX_COST) {
-      const [all, own] = [units, costliest.units].map((count) => count.toLocaleString('en-US'));
-      throw tooComplex(
-        `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
-      );
-    }
-    return { units, fields, dependsOnTime: walk.dependsOnTime };
-  }
+  return { units, fields, dependsOnTime: walk.dependsOnTime };
 }
 
 /** Walks the selection of an operation for one set of variables. */
@@ -131,13 +140,13 @@ class Walk {
   dependsOnTime = false;
   /** One entry of `errors` for each field with faults in its arguments. */
   readonly errors: GraphQLFormattedError[] = [];
-  readonly #weights: ReadonlyMap<Field, number>;
+  readonly #measures: Measures;
   readonly #variables: Variables;
   /** What the arguments of nodes are, which several types may share. */
-  readonly #arguments = new Map<FieldNode, Record<string, unknown>>();
+  readonly #arguments = new Map<FieldNode, Given>();
 
-  constructor(weights: ReadonlyMap<Field, number>, variables: Variables) {
-    this.#weights = weights;
+  constructor(measures: Measures, variables: Variables) {
+    this.#measures = measures;
     this.#variables = variables;
   }
 
@@ -149,9 +158,11 @@ class Walk {
    */
   amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
     const given = nodes[0].arguments!.length > 0 ? this.#argumentsOf(definition, nodes[0]) : NO_ARGUMENTS;
-    const size = this.#sizeOf(definition, given) ?? page;
+    if (typeof definition.extensions.maxItems === 'function') this.dependsOnTime = true;
+    const { weight: own = 1, size: sizeBy } = this.#measures.get(definition) ?? {};
+    const size = sizeBy?.(given) ?? page;
     const more = rows * weightOfArguments(definition, given);
-    if (!isListType(getNullableType(definition.type))) {
+    if (!isList(definition)) {
       const { entries, weight } = this.#maximum(subselections, rows, size);
       // The page is read even if neither nodes nor edges are selected.
       const isOnlyRead = size !== undefined && isPaged(definition) && !hasList(subselections);
@@ -161,7 +172,7 @@ class Walk {
     const amount = this.#maximum(subselections, entries, undefined);
     // The field itself counts once, as if it had one value.
     const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
-    const weight = amount.weight + more + values * (this.#weights.get(definition) ?? 1);
+    const weight = amount.weight + more + values * own;
     return { entries: amount.entries + entries, weight };
   }
 
@@ -169,7 +180,7 @@ class Walk {
   adviceFor({ definition, nodes }: SelectedField, units: number): string {
     if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
     const given = this.#argumentsOf(definition, nodes[0]);
-    const page = isPaged(definition) ? this.#sizeOf(definition, given)! : 0;
+    const page = isPaged(definition) ? pageSize(given) : 0;
     const fitting = Math.floor((page * MAX_COST) / units);
     return fitting > 0
       ? `${typeof given.last === 'number' ? 'last' : 'first'}: ${fitting} fits`
@@ -192,32 +203,13 @@ class Walk {
     for (const field of selection) {
       const { entries, weight } = this.amountOf(field, rows, page);
       sum.entries += entries;
-      sum.weight += weight + rows * (this.#weights.get(field.definition) ?? 1);
+      sum.weight += weight + rows * (this.#measures.get(field.definition)?.weight ?? 1);
     }
     return sum;
   }
 
-  /** The number of entries a list field can return, by its arguments; undefined if it is not a list with a size. */
-  #sizeOf(definition: Field, given: Record<string, unknown>): number | undefined {
-    if (isPaged(definition)) {
-      const sizes = [given.first, given.last].filter((size) => typeof size === 'number');
-      return sizes.length > 0 ? Math.max(0, ...sizes) : DEFAULT_PAGE_SIZE;
-    }
-    if (!isListType(getNullableType(definition.type))) return undefined;
-    const { maxItems } = definition.extensions;
-    if (typeof maxItems === 'number') return maxItems;
-    if (typeof maxItems === 'function') {
-      this.dependsOnTime = true;
-      return maxItems(given);
-    }
-    const keys = listSizeArgument(definition);
-    if (!keys) return undefined;
-    const named = given[keys.name];
-    return Array.isArray(named) ? named.length : 1;
-  }
-
   /** The arguments of a field, checked the first time. */
-  #argumentsOf(definition: Field, node: FieldNode): Record<string, unknown> {
+  #argumentsOf(definition: Field, node: FieldNode): Given {
     let given = this.#arguments.get(node);
     if (given) return given;
     const issues: Issue[] = [];
@@ -243,10 +235,10 @@ class Walk {
   }
 }
 
-const NO_ARGUMENTS: Record<string, unknown> = Object.freeze({});
+const NO_ARGUMENTS: Given = Object.freeze({});
 
 /** What is wrong with an argument, whatever the data is. */
-function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): readonly Issue[] {
+function issuesOf(argument: GraphQLArgument, given: Given): readonly Issue[] {
   const issues = ruleOf(argument)?.(given as never) ?? [];
   const value = given[argument.name];
   if (value == null) return issues;
@@ -260,7 +252,7 @@ function issuesOf(argument: GraphQLArgument, given: Record<string, unknown>): re
 }
 
 /** Resolvers may look at every value of an argument for every row. */
-function weightOfArguments({ args }: Field, given: Record<string, unknown>): number {
+function weightOfArguments({ args }: Field, given: Given): number {
   if (given === NO_ARGUMENTS) return 0;
   let count = 0;
   for (const { name, type } of args) if (!isLeafType(getNullableType(type))) count += valuesIn(given[name]);
@@ -277,17 +269,25 @@ function valuesIn(value: unknown): number {
 /** Whether a field is paginated by its arguments. */
 const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
 
-/** The list argument that names a field's entries one by one. */
-const listSizeArgument = ({ args }: Field) => args.find(({ type }) => isListType(getNullableType(type)));
+const isList = ({ type }: Field): boolean => isListType(getNullableType(type));
 
-/** Whether a list that is not paginated says how many entries it can have. */
-const isSized = (field: Field): boolean =>
-  ['number', 'function'].includes(typeof field.extensions.maxItems) || listSizeArgument(field) !== undefined;
+/** The entries of a page, which is asked for by at most one of these. */
+const pageSize = ({ first, last }: Given): number => Number(first ?? last ?? DEFAULT_PAGE_SIZE);
+
+/** What tells the most entries of a list; undefined if it is none, or nothing does. */
+function sizeOf(field: Field): Measure['size'] {
+  if (isPaged(field)) return pageSize;
+  if (!isList(field)) return undefined;
+  const { maxItems } = field.extensions;
+  if (typeof maxItems === 'number') return () => maxItems;
+  if (typeof maxItems === 'function') return maxItems as Measure['size'];
+  // One that names the entries one by one.
+  const named = field.args.find(({ type }) => isListType(getNullableType(type)));
+  return named && ((given) => (Array.isArray(given[named.name]) ? (given[named.name] as []).length : 1));
+}
 
 const hasList = (subselections: SelectedField['subselections']): boolean =>
-  [...subselections.values()].some((selection) =>
-    selection.some(({ definition }) => isListType(getNullableType(definition.type))),
-  );
+  [...subselections.values()].some((selection) => selection.some(({ definition }) => isList(definition)));
 
 /**
  * The weight of a field's value. `extensions.maxLength` of the field or its scalar gives the maximum number

@@ -8,7 +8,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { ROUTES } from '../../src/domains/routes.ts';
 import { Operations } from '../../src/operations/operations.ts';
-import { Prices } from '../../src/operations/price.ts';
+import { measuresOf, priceOf } from '../../src/operations/price.ts';
 import { OperationRefused } from '../../src/operations/result.ts';
 import { select } from '../../src/operations/selection.ts';
 import { schema } from '../../src/schema.ts';
@@ -134,7 +134,7 @@ describe('operation cost', () => {
   });
 
   it('refuses schemas with a text or list of unknown size', () => {
-    const modelOf = (fields: string) => () => new Prices(buildSchema(`type Query { ${fields} }`));
+    const modelOf = (fields: string) => () => measuresOf(buildSchema(`type Query { ${fields} }`));
     expect(modelOf('name: String')).toThrow('name: nothing says how long this text can be');
     expect(modelOf('sizes: [Int]')).toThrow('Query.sizes: nothing says how many entries it can have');
     expect(modelOf('sizes(first: Int): [Int] by(ids: [ID!]!): [Int]')).not.toThrow();
@@ -147,26 +147,26 @@ describe('operation cost', () => {
     const days = sized.getQueryType()!.getFields().days!;
     const names = (sized.getType('Day') as GraphQLObjectType).getFields().names!;
     Object.assign(names.extensions, { maxLength: 150 });
-    expect(() => new Prices(sized)).toThrow('Query.days: nothing says how many entries it can have');
+    expect(() => measuresOf(sized)).toThrow('Query.days: nothing says how many entries it can have');
     Object.assign(days.extensions, { maxItems: ({ count }: { count?: number }) => count ?? 7 });
-    expect(() => new Prices(sized)).toThrow('Day.names: nothing says how many entries it can have');
+    expect(() => measuresOf(sized)).toThrow('Day.names: nothing says how many entries it can have');
     Object.assign(names.extensions, { maxItems: 10 });
-    const model = new Prices(sized);
-    const priceOf = (query: string, variables = {}) => {
+    const measures = measuresOf(sized);
+    const price = (query: string, variables = {}) => {
       const ast = parse(query);
       const node = ast.definitions[0] as OperationDefinitionNode;
       const document = { text: query, ast, operations: new Map() };
       const { selection } = select(sized, { document, node, number: 0, booleans: [] }, variables);
-      return model.priceOf(selection, 'query', variables);
+      return priceOf(measures, selection, 'query', variables);
     };
     // A function may also depend on the time.
-    expect(priceOf('{ days { hits } }')).toMatchObject({ units: 1, dependsOnTime: true });
-    expect(priceOf('{ days(count: 101) { hits } }').units).toBe(2);
-    expect(priceOf('query ($n: Int) { days(count: $n) { hits } }', { n: 250 }).units).toBe(3);
+    expect(price('{ days { hits } }')).toMatchObject({ units: 1, dependsOnTime: true });
+    expect(price('{ days(count: 101) { hits } }').units).toBe(2);
+    expect(price('query ($n: Int) { days(count: $n) { hits } }', { n: 250 }).units).toBe(3);
     // 100 days with 10 names of weight 2 each.
-    expect(priceOf('{ days(count: 100) { names } }').units).toBe(11);
-    expect(priceOf('{ days(count: 10) { names a: names b: names c: names } }').units).toBe(5);
-    expect(priceOf(`{ days(count: 1) { ${aliases(130, 'names')} } }`).units).toBe(14);
+    expect(price('{ days(count: 100) { names } }').units).toBe(11);
+    expect(price('{ days(count: 10) { names a: names b: names c: names } }').units).toBe(5);
+    expect(price(`{ days(count: 1) { ${aliases(130, 'names')} } }`).units).toBe(14);
   });
 
   // A list of webhooks, each with its types, is dearer over GraphQL, which has no plan to bound it by.
