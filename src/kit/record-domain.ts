@@ -56,11 +56,11 @@ export function typeOf({ choices, kind, opaque, maxItems }: Field) {
   return (maxItems === undefined ? type : [type]) as 'String';
 }
 
-/** Options of an output field: what its declaration says. */
-export const exposed = <F extends Field>({ description, presence, maxLength, maxItems }: F) => ({
+/** Options of an output field: what its declaration says. An opaque id weighs what any id does. */
+export const exposed = <F extends Field>({ description, presence, opaque, maxLength, maxItems }: F) => ({
   description: `${description}.`,
   nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
-  ...((maxLength !== undefined || maxItems !== undefined) && { extensions: { maxLength, maxItems } }),
+  extensions: { ...(!opaque && { maxLength }), maxItems },
 });
 
 /** Makes an object of each of these, by its name. */
