@@ -1,16 +1,32 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
-import { GraphQLScalarType } from 'graphql';
+import {
+  defaultFieldResolver,
+  type GraphQLField,
+  type GraphQLInputType,
+  GraphQLScalarType,
+  type GraphQLSchema,
+  type GraphQLType,
+  getNamedType,
+  getNullableType,
+  isCompositeType,
+  isInputObjectType,
+  isInterfaceType,
+  isListType,
+  isObjectType,
+  parseType,
+  typeFromAST,
+} from 'graphql';
 import type { z } from 'zod';
 import { validationFailed } from '../foundation/errors.ts';
 import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { issuesOf } from '../foundation/validation.ts';
 import { IdScalar, textScalar, withRule } from './arguments.ts';
-import { connectionRule } from './connection.ts';
+import { Connection, connectionRule } from './connection.ts';
 import type { Context } from './context.ts';
 
 const DateTimeScalar = textScalar(
@@ -123,3 +139,42 @@ builder.queryType({ description: 'Root type of all queries.' });
 builder.mutationType({
   description: 'Root type of all mutations. An `Idempotency-Key` header makes a request safe to retry.',
 });
+
+/** Builds the schema from what domains added, with our ID type instead of graphql-js's, which Pothos always uses. */
+export function buildSchema(): GraphQLSchema {
+  const schema = builder.toSchema();
+  const types = schema.getTypeMap();
+  types[IdScalar.name] = IdScalar;
+  const withIdScalar = <T extends GraphQLType>(type: T): T =>
+    typeFromAST(schema, parseType(String(type)) as never) as unknown as T;
+  for (const type of Object.values(types)) {
+    if (type.name.startsWith('__')) continue;
+    if (isInputObjectType(type))
+      for (const field of Object.values(type.getFields())) field.type = withIdScalar(field.type);
+    else if (isObjectType(type) || isInterfaceType(type))
+      for (const field of Object.values(type.getFields())) {
+        field.type = withIdScalar(field.type);
+        for (const arg of field.args as unknown as { type: GraphQLInputType }[])
+          arg.type = withIdScalar(arg.type);
+        if (isObjectType(type)) adaptResolver(type.name, field);
+      }
+  }
+  return schema;
+}
+
+function adaptResolver(type: string, field: GraphQLField<unknown, Context>): void {
+  const { name, resolve = defaultFieldResolver } = field;
+  // Compiled code awaits the results of resolvers but not properties.
+  if (type === 'PageInfo') field.resolve = (...call) => defaultFieldResolver(...call);
+  if (!isListType(getNullableType(field.type)) || !isCompositeType(getNamedType(field.type))) return;
+  // Pothos would make an edge for each of the nodes of a page, to take the node from it.
+  const list: typeof resolve =
+    name === 'nodes' && field.resolve
+      ? (source, ...rest) => (source instanceof Connection ? source.nodes : resolve(source, ...rest))
+      : resolve;
+  // Yields to other requests between the entries, each of which may have many fields.
+  field.resolve = (source, args, context, info) =>
+    andThen(list(source, args, context, info) as MaybePromise<readonly unknown[]>, (entries) =>
+      context.loaders.entries(entries),
+    );
+}

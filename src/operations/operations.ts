@@ -1,6 +1,7 @@
 import {
   createSourceEventStream,
   type DocumentNode,
+  type ExecutionResult,
   execute,
   type GraphQLField,
   type GraphQLSchema,
@@ -232,7 +233,11 @@ export class Operations {
           });
     const result =
       plan.writes.length > 0 ? mutate(context, plan.writes, variables, run) : run(0, ROOT, context);
-    return andThen(result, (settled) => publicResult(settled, this.#report, context.requestId));
+    return andThen(result, (settled) =>
+      settled.errors
+        ? publicResult(settled, this.#report, context.requestId)
+        : (settled as Omit<ExecutionResult, 'errors'>),
+    );
   }
 }
 
