@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Position } from '../foundation/cursor.ts';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import type { AnyRecord, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { AnyRecord } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../store/table.ts';
 import { type ConnectionArguments, cursorOf, DEFAULT_SORT, readList, type Sort } from './list-arguments.ts';
-import type { ChildLists, Loaders } from './loaders.ts';
+import type { Load, Loaders } from './loaders.ts';
 
 export const MAX_PAGE_SIZE = 100;
 
@@ -16,6 +17,110 @@ export const connectionRule = ({ first, last }: ConnectionArguments): Issue[] =>
   ...sizeIssues('last', last),
   ...(first != null && last != null ? [{ path: 'last', message: 'must not be combined with first' }] : []),
 ];
+
+const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
+  value != null && (value < 1 || value > MAX_PAGE_SIZE)
+    ? [{ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` }]
+    : [];
+
+/** A list as its arguments ask for it, which is the same below all parents of a level. */
+interface List {
+  record: AnyRecord;
+  request: PageRequest;
+  sort: Sort;
+  /** Reads a page of it. */
+  read(page: PageRequest, parent?: Id): MaybePromise<Page<{ id: Id }>>;
+  count(parent?: Id): MaybePromise<number>;
+}
+
+/** The lists of one kind below parents, as the arguments of a field ask for them. */
+interface ChildLists extends List {
+  /** What refers to the parents. */
+  field: string;
+  args: ConnectionArguments;
+  /** The only parent whose records match the filter, if it names one. */
+  only: unknown;
+  /** Reads the page that is asked for. */
+  readPage: Load<Page<{ id: Id }>>;
+}
+
+/** A page of records as a Relay connection. Edges and what is beyond the page are read if a client selects them. */
+export class Connection {
+  readonly #page: Page<{ id: Id }>;
+  readonly #list: List;
+  readonly #parent: Id | undefined;
+  // Queried at most once, however many aliases select them.
+  #count: MaybePromise<number> | undefined;
+  #hasEarlier: MaybePromise<boolean> | undefined;
+  #hasLater: MaybePromise<boolean> | undefined;
+
+  constructor(page: Page<{ id: Id }>, list: List, parent?: Id) {
+    this.#page = page;
+    this.#list = list;
+    this.#parent = parent;
+  }
+
+  get nodes(): readonly { id: Id }[] {
+    return this.#page.items;
+  }
+
+  get edges(): { node: { id: Id }; readonly cursor: string }[] {
+    const { record, sort } = this.#list;
+    return this.#page.items.map((node) => ({
+      node,
+      get cursor() {
+        return cursorOf(record, sort, node);
+      },
+    }));
+  }
+
+  totalCount(): MaybePromise<number> {
+    this.#count ??= this.#list.count(this.#parent);
+    return this.#count;
+  }
+
+  /** A connection is its own PageInfo: their fields do not overlap. */
+  get pageInfo(): this {
+    return this;
+  }
+
+  get startCursor(): string | null {
+    return this.#cursorOf(this.#page.items[0]);
+  }
+
+  get endCursor(): string | null {
+    return this.#cursorOf(this.#page.items.at(-1));
+  }
+
+  #cursorOf(item: { id: Id } | undefined): string | null {
+    return item ? cursorOf(this.#list.record, this.#list.sort, item) : null;
+  }
+
+  // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
+  get hasNextPage(): boolean {
+    const { backward, before, order } = this.#list.request;
+    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#exists('after', before, order?.beforeValue);
+    return this.#hasLater as boolean;
+  }
+
+  get hasPreviousPage(): boolean {
+    const { backward, after, order } = this.#list.request;
+    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#exists('before', after, order?.afterValue);
+    return this.#hasEarlier as boolean;
+  }
+
+  /** Whether the list has an item at this place or on one side of it. */
+  #exists(side: 'after' | 'before', id: Id | undefined, value: Position['value'] | undefined) {
+    if (id === undefined) return false;
+    const { order } = this.#list.request;
+    const request: PageRequest = { limit: 0, [side]: id, inclusive: true };
+    if (order) {
+      const { field, descending } = order;
+      request.order = { field, descending, [`${side}Value` as const]: value };
+    }
+    return andThen(this.#list.read(request, this.#parent), ({ hasMore }) => hasMore);
+  }
+}
 
 /** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
 function readRequest(record: AnyRecord, args: ConnectionArguments, below?: string) {
@@ -33,116 +138,16 @@ function readRequest(record: AnyRecord, args: ConnectionArguments, below?: strin
   return { request, sort, filter };
 }
 
-const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
-  value != null && (value < 1 || value > MAX_PAGE_SIZE)
-    ? [{ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` }]
-    : [];
-
-/** What a connection needs beyond its page. Each function is called only if a client selects the field. */
-export interface ConnectionSource<T extends { id: Id }> {
-  /** The records and the order of the list, to which its cursors belong. */
-  record: AnyRecord;
-  sort: Sort;
-  /** Reads another page of the same list. */
-  readPage: (page: PageRequest) => MaybePromise<Page<T>>;
-  count: () => MaybePromise<number>;
-}
-
-/** A page of records as a Relay connection. Edges and page info beyond the page are computed on demand. */
-export class Connection<T extends { id: Id }> {
-  readonly #page: Page<T>;
-  readonly #request: PageRequest;
-  readonly #source: ConnectionSource<T>;
-  // Queried at most once, however many aliases select them.
-  #count: MaybePromise<number> | undefined;
-  #hasEarlier: MaybePromise<boolean> | undefined;
-  #hasLater: MaybePromise<boolean> | undefined;
-
-  constructor(page: Page<T>, request: PageRequest, source: ConnectionSource<T>) {
-    this.#page = page;
-    this.#request = request;
-    this.#source = source;
-  }
-
-  get nodes(): readonly T[] {
-    return this.#page.items;
-  }
-
-  get edges(): { node: T; readonly cursor: string }[] {
-    const { record, sort } = this.#source;
-    return this.#page.items.map((node) => ({
-      node,
-      get cursor() {
-        return cursorOf(record, sort, node);
-      },
-    }));
-  }
-
-  get totalCount(): () => MaybePromise<number> {
-    return () => (this.#count ??= this.#source.count());
-  }
-
-  /** A connection is its own PageInfo: their fields do not overlap. */
-  get pageInfo(): this {
-    return this;
-  }
-
-  get startCursor(): string | null {
-    return this.#cursorOf(this.#page.items[0]);
-  }
-
-  get endCursor(): string | null {
-    return this.#cursorOf(this.#page.items.at(-1));
-  }
-
-  #cursorOf(item: T | undefined): string | null {
-    return item ? cursorOf(this.#source.record, this.#source.sort, item) : null;
-  }
-
-  // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
-  get hasNextPage(): boolean {
-    const { backward, before } = this.#request;
-    this.#hasLater ??= (!backward && this.#page.hasMore) || this.#exists('after', before);
-    return this.#hasLater as boolean;
-  }
-
-  get hasPreviousPage(): boolean {
-    const { backward, after } = this.#request;
-    this.#hasEarlier ??= (backward && this.#page.hasMore) || this.#exists('before', after);
-    return this.#hasEarlier as boolean;
-  }
-
-  /** Whether the list has an item at this cursor or on one side of it. */
-  #exists(side: 'after' | 'before', cursor: Id | undefined): MaybePromise<boolean> {
-    if (cursor === undefined || cursor === '0') return false;
-    const { order } = this.#request;
-    const value = side === 'after' ? order?.beforeValue : order?.afterValue;
-    const page = this.#source.readPage({
-      limit: 0,
-      [side]: cursor,
-      inclusive: true,
-      ...(order && {
-        order: { field: order.field, descending: order.descending, [`${side}Value` as const]: value },
-      }),
-    });
-    return andThen(page, ({ hasMore }) => hasMore);
-  }
-}
-
 /** All records of a kind that match a filter, as a connection. */
-export function recordConnection<R extends AnyRecord>(
-  record: R,
+export function recordConnection(
+  record: AnyRecord,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
-): MaybePromise<Connection<RecordOf<R>>> {
-  const { request, sort, filter: wanted } = readRequest(record, args);
-  const filter = wanted as FilterOf<R>;
-  const readPage = (page: PageRequest) => loaders.page(record, filter, page);
-  const count = () => loaders.count(record, filter);
-  return andThen(
-    readPage(request),
-    (page) => new Connection(page, request, { record, sort, readPage, count }),
-  );
+): MaybePromise<Connection> {
+  const { request, sort, filter } = readRequest(record, args);
+  const read = (page: PageRequest) => loaders.page(record, filter as never, page);
+  const count = () => loaders.count(record, filter as never);
+  return andThen(read(request), (page) => new Connection(page, { record, request, sort, read, count }));
 }
 
 function childLists(
@@ -153,9 +158,10 @@ function childLists(
 ): ChildLists {
   const { request, sort, filter } = readRequest(record, args, field);
   const { [field]: only, ...rest } = filter;
-  const read = (page: PageRequest) => loaders.pagesByParent(record, field as never, rest as never, page);
-  const count = () => loaders.countsByParent(record, field as never, rest as never);
-  return { record, field, args, request, sort, only, read, readPage: read(request), count };
+  const load = (page: PageRequest) => loaders.pagesByParent(record, field as never, rest as never, page);
+  const count = (parent: Id) => loaders.countsByParent(record, field as never, rest as never)(parent);
+  const read = (page: PageRequest, parent: Id) => load(page)(parent);
+  return { record, field, args, request, sort, only, readPage: load(request), read, count } as ChildLists;
 }
 
 const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
@@ -178,22 +184,15 @@ export function childConnection(
   parent: Id,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
-): MaybePromise<Connection<{ id: Id }>> {
-  let lists = loaders.latest;
+): MaybePromise<Connection> {
+  let lists = loaders.latest as ChildLists | undefined;
   if (lists?.record !== record || lists.field !== field || !isSame(lists.args, args)) {
     lists = childLists(record, field, args, loaders);
     loaders.latest = lists;
   }
-  const { request, sort, only, read, readPage, count } = lists;
+  const list = lists;
   // Otherwise a hundred aliases could count the children of a hundred other parents.
-  if ((only ?? parent) !== parent)
-    return new Connection(EMPTY, request, { record, sort, readPage: () => EMPTY, count: () => 0 });
-  // Written out: a spread here would take a third of the time of a nested query.
-  const source = {
-    record,
-    sort,
-    readPage: (page: PageRequest) => read(page)(parent),
-    count: () => count()(parent),
-  };
-  return andThen(readPage(parent), (page) => new Connection(page, request, source));
+  if ((list.only ?? parent) !== parent)
+    return new Connection(EMPTY, { ...list, read: () => EMPTY, count: () => 0 });
+  return andThen(list.readPage(parent), (page) => new Connection(page, list, parent));
 }

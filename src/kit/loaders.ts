@@ -7,7 +7,6 @@ import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/r
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
-import type { ConnectionArguments, Sort } from './list-arguments.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
@@ -44,24 +43,8 @@ interface Source {
   readonly turns: Turns | undefined;
 }
 
-type Load<T> = (id: Id) => MaybePromise<T>;
-
-/** The lists of one kind below parents, as the arguments of a field ask for them. */
-export interface ChildLists {
-  record: AnyRecord;
-  /** What refers to the parents. */
-  field: string;
-  args: ConnectionArguments;
-  request: PageRequest;
-  sort: Sort;
-  /** The only parent whose records match the filter, if it names one. */
-  only: unknown;
-  /** Reads the page that is asked for. */
-  readPage: Load<Page<{ id: Id }>>;
-  /** What reads another page. */
-  read(page: PageRequest): Load<Page<{ id: Id }>>;
-  count(): Load<number>;
-}
+/** Loads what belongs to an id, together with what belongs to the others of its level. */
+export type Load<T> = (id: Id) => MaybePromise<T>;
 
 /** What a loader reads. */
 interface Reading<T> {
@@ -150,8 +133,8 @@ export class Loaders {
   readonly #records: RecordLoader<never>[] = [];
   /** What belongs to parents, by what it is: one loader, and so one command, for each. */
   readonly #children = new Map<string, Load<unknown>>();
-  /** The latest lists below parents: the rows of a page ask for the same ones one after the other. */
-  latest: ChildLists | undefined;
+  /** What connections keep: the latest lists below parents, as the rows of a page ask for the same ones one after the other. */
+  latest: unknown;
 
   constructor(tables: Tables, caller = INTERNAL_CALLER) {
     const turns = caller.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(caller)) : undefined;
