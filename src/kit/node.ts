@@ -8,17 +8,8 @@ import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
 import { mayRead } from './scopes.ts';
 
-/**
- * A record with the name of its GraphQL type, which the record alone does not tell: pets and inventory
- * entries share one.
- */
-interface NodeRecord {
-  __typename: string;
-}
-
-type Find = (id: Id, context: Context) => MaybePromise<object | null>;
-
-const finders = new Map<string, Find>();
+/** By the name of the GraphQL type that shows them. */
+const records = new Map<string, AnyRecord>();
 
 /** The description of nodeId fields. */
 export const NODE_ID =
@@ -27,10 +18,9 @@ export const NODE_ID =
 /** Relay's Node interface. `nodeId` is unique across all types, while `id` is unique within one type only. */
 export const NodeInterface = builder.interfaceRef<object>('Node').implement({
   description: 'A record with an id that is unique across all types.',
-  fields: (t) => ({
-    nodeId: t.id({ description: NODE_ID }),
-  }),
-  resolveType: (node) => (node as NodeRecord).__typename,
+  fields: (t) => ({ nodeId: t.id({ description: NODE_ID }) }),
+  // The record alone does not tell: pets and inventory entries share one.
+  resolveType: (node) => (node as { __typename: string }).__typename,
 });
 
 /** The nodeId of a record. Clients may store it, so the format must never change. */
@@ -43,19 +33,17 @@ const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).
  * @returns the resolver of its nodeId
  */
 export function nodeType(record: AnyRecord, type = record.type): (record: { id: Id }) => string {
-  finders.set(type, (id, { loaders }) => loaders.record(record, id));
+  records.set(type, record);
   return ({ id }) => nodeIdOf(type, id);
 }
 
 /** Finds a record by nodeId; null if there is none, the key may not read it or the nodeId is malformed. */
 function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybePromise<object | null> {
   const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
-  const find = finders.get(type);
-  if (!find || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
+  const record = records.get(type);
+  if (!record || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
   if (!mayRead(context.principal, schema.getType(type)!)) return null;
-  const result = find(id, context);
-  const named = (record: object | null) => record && { __typename: type, ...record };
-  return andThen(result, named);
+  return andThen(context.loaders.record(record, id), (row) => row && { __typename: type, ...row });
 }
 
 const nodeIdsRule = ({ nodeIds }: { nodeIds: readonly string[] }) =>

@@ -18,8 +18,14 @@ const FLUSH_INTERVAL = 10_000;
 /** An id of a manifest, as visible ASCII. */
 const ID = /^[\x21-\x7e]{1,135}$/;
 
-/** Receives each document outside of the list of a key that only reports them. */
-export type OnUntrusted = (apiKeyId: string, hash: string, requestId?: string) => void;
+interface Services {
+  store: DocumentStore;
+  clock: Clock;
+  /** Receives each document outside of the list of a key that only reports them. */
+  onUntrusted: (apiKeyId: string, hash: string) => void;
+  /** Receives errors of storing uses in the background. */
+  report: (error: unknown) => void;
+}
 
 /** The parameters of a request that send a document or name one, as given. */
 interface Named {
@@ -36,10 +42,7 @@ interface Named {
  * key could send the document itself.
  */
 export class NamedDocuments {
-  readonly #store: DocumentStore;
-  readonly #clock: Clock;
-  readonly #onUntrusted: OnUntrusted;
-  readonly #report: (error: unknown) => void;
+  readonly #services: Services;
   readonly #cache = new LRUCache<string, { document: TrustedDocument | null; until: number }>({
     max: MAX_CACHED,
     maxSize: MAX_CHARACTERS,
@@ -54,17 +57,8 @@ export class NamedDocuments {
   #uses = new Map<string, { list: string; id: string; lastUsedAt: number }>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: {
-    store: DocumentStore;
-    clock: Clock;
-    onUntrusted: OnUntrusted;
-    /** Receives errors of storing uses in the background. */
-    report: (error: unknown) => void;
-  }) {
-    this.#store = options.store;
-    this.#clock = options.clock;
-    this.#onUntrusted = options.onUntrusted;
-    this.#report = options.report;
+  constructor(services: Services) {
+    this.#services = services;
   }
 
   /**
@@ -92,14 +86,14 @@ export class NamedDocuments {
       const document = persisted === undefined ? await this.#named(binding?.list, hash) : null;
       if (document) return this.#used(document);
       if (persisted === undefined) throw persistedQueryNotFound();
-      if (binding) this.#onUntrusted(id, hash);
+      if (binding) this.#services.onUntrusted(id, hash);
       return persisted;
     }
     if (binding) {
       const document = await this.#byText(binding.list, text);
       if (document) this.#used(document);
       else if (binding.isStrict) throw untrusted();
-      else this.#onUntrusted(id, hashOf(text));
+      else this.#services.onUntrusted(id, hashOf(text));
     }
     if (hash !== undefined) this.#persist(hash, text);
     return text;
@@ -133,7 +127,7 @@ export class NamedDocuments {
     const uses = this.#uses;
     this.#uses = new Map();
     try {
-      await this.#store.touchDocuments([...uses.values()]);
+      await this.#services.store.touchDocuments([...uses.values()]);
     } catch (error) {
       // Later uses of the same document count.
       this.#uses = new Map([...uses, ...this.#uses]);
@@ -155,23 +149,25 @@ export class NamedDocuments {
     const byHash =
       hash === undefined
         ? null
-        : await this.#lookUp(`${list ?? ''} sha256:${hash}`, () => this.#store.documentByHash(list, hash));
+        : await this.#lookUp(`${list ?? ''} sha256:${hash}`, () =>
+            this.#services.store.documentByHash(list, hash),
+          );
     // An id of the client preset looks like a hash.
     if (byHash || list === undefined) return byHash;
-    return this.#lookUp(`${list} ${name}`, () => this.#store.documentById(list, name));
+    return this.#lookUp(`${list} ${name}`, () => this.#services.store.documentById(list, name));
   }
 
   async #byText(list: string, text: string): Promise<TrustedDocument | null> {
     const hash = hashOf(text);
     const document = await this.#lookUp(`${list} sha256:${hash}`, () =>
-      this.#store.documentByHash(list, hash),
+      this.#services.store.documentByHash(list, hash),
     );
     // Lone surrogates are hashed as the character that replaces them.
     return document?.text === text ? document : null;
   }
 
   async #lookUp(key: string, read: () => Promise<TrustedDocument | null>): Promise<TrustedDocument | null> {
-    const now = this.#clock.monotonic();
+    const now = this.#services.clock.monotonic();
     const known = this.#cache.get(key);
     if (known && now < known.until) return known.document;
     const document = await read();
@@ -181,8 +177,8 @@ export class NamedDocuments {
 
   #used({ list, id, text }: TrustedDocument): string {
     if (this.#uses.size < MAX_CACHED)
-      this.#uses.set(`${list} ${id}`, { list, id, lastUsedAt: this.#clock.now() });
-    this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
+      this.#uses.set(`${list} ${id}`, { list, id, lastUsedAt: this.#services.clock.now() });
+    this.#timer ??= setInterval(() => void this.flush().catch(this.#services.report), FLUSH_INTERVAL).unref();
     return text;
   }
 }
