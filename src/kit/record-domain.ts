@@ -1,4 +1,5 @@
 import type { EnumRef, InputFieldBuilder, ObjectFieldsShape, ObjectRef } from '@pothos/core';
+import { memoized } from '../foundation/cache.ts';
 import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
@@ -39,16 +40,13 @@ const SCALARS = {
   ...{ text: 'String', instant: 'DateTime', date: 'Date' },
 } as const;
 
-const enums = new Map<Choices, unknown>();
+const enumTypeOf = memoized(({ name, description, descriptions, values }: Choices) => {
+  const entries = values.map((value) => [value, { value, description: descriptions[value] }]);
+  return builder.enumType(name, { description, values: Object.fromEntries(entries) });
+});
 
 /** The GraphQL enum of a closed set of values. */
-export function enumOf<T extends string>(choices: Choices<T>): EnumRef<never, T> {
-  const { name, description, descriptions, values } = choices;
-  const entries = values.map((value) => [value, { value, description: descriptions[value] }]);
-  if (!enums.has(choices))
-    enums.set(choices, builder.enumType(name, { description, values: Object.fromEntries(entries) }));
-  return enums.get(choices) as EnumRef<never, T>;
-}
+export const enumOf = <T extends string>(choices: Choices<T>) => enumTypeOf(choices) as EnumRef<never, T>;
 
 /** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
 export function typeOf({ choices, kind, opaque, maxItems }: Field) {
@@ -67,15 +65,8 @@ export const exposed = <F extends Field>({ description, presence, opaque, maxLen
 const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
 
-const newType = (record: AnyRecord) => builder.objectRef<Row>(record.type);
-const types = new Map<AnyRecord, ReturnType<typeof newType>>();
-
 /** The GraphQL type of a record. Others may refer to it before its domain implements it. */
-function typeOfRecord(record: AnyRecord) {
-  const type = types.get(record) ?? newType(record);
-  types.set(record, type);
-  return type;
-}
+const typeOfRecord = memoized((record: AnyRecord) => builder.objectRef<Row>(record.type));
 
 function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsShape<Types, Row>): void {
   typeOfRecord(record).implement({

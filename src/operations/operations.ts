@@ -135,7 +135,7 @@ export class Operations {
     const variables = coerceVariables(schema, node, inputs, { suggest: this.#suggest });
     const plan = this.#plans.planOf(operation, variables);
     const { selection, rootFields } = plan;
-    if (plan.parts.length > 1) requireAlone(selection);
+    if (plan.documents.length > 1) requireAlone(selection);
     const price = this.#priceOf(plan, variables);
     // Most operations have no field that is answered without records.
     const schemaData =

@@ -45,9 +45,7 @@ export interface Plan {
   readonly rootFields: readonly string[];
   /** The root fields that write. */
   readonly writes: readonly SelectedField[];
-  /** The selections to execute one after the other: several for a mutation with several writing fields. */
-  readonly parts: readonly Selection[];
-  /** A document for each part, without fragments and directives. */
+  /** What to execute one after the other, without fragments and directives: one for each root field that writes. */
   readonly documents: readonly DocumentNode[];
   /** How often it ran. */
   uses: number;
@@ -102,7 +100,6 @@ export class Plans {
       ...selected,
       rootFields: [...new Set(names)],
       writes: isMutation ? selection.filter(isWriting) : [],
-      parts,
       documents: parts.map((part) => flatDocument(node, part)),
       uses: 0,
     };
