@@ -1,7 +1,6 @@
 import { MAX_NETWORKS } from '../../access/networks.ts';
 import { notFound } from '../../foundation/errors.ts';
 import { choice, instant, list, opaqueId, optional, text } from '../../foundation/fields.ts';
-import { andThen } from '../../foundation/maybe-promise.ts';
 import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import type { Resource } from '../../rows/route.ts';
@@ -50,11 +49,11 @@ builder.queryField('apiKey', (t) =>
   t.field({
     type: ApiKeyType,
     description: 'The API key of the request.',
-    resolve: (_root, _args, { store, principal: { id } }) =>
-      andThen(store.apiKeyById(id), (key) => {
-        if (!key) throw notFound('key', id);
-        return key;
-      }),
+    resolve: async (_root, _args, { store, principal: { id } }) => {
+      const key = await store.apiKeyById(id);
+      if (!key) throw notFound('key', id);
+      return key;
+    },
   }),
 );
 

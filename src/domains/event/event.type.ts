@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Issue } from '../../foundation/errors.ts';
-import { andThen } from '../../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { inputObject, issuesOf, list } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../kit/arguments.ts';
@@ -159,7 +158,7 @@ builder.queryFields((t) => ({
       last: t.arg.int({ description: 'Number of the latest events, 1 to 100, in place of `first`.' }),
       before: t.arg.id({ description: 'Only events before this one, with `last`.', extensions: OPAQUE }),
     },
-    resolve: (_root, { after, types, first, last, before }, { loaders, meter, principal, store }) => {
+    resolve: async (_root, { after, types, first, last, before }, { loaders, meter, principal, store }) => {
       const selection = eventSelection({ after, types });
       const readable = readableTypes(principal, selection.types);
       const backward = last != null || before != null;
@@ -174,10 +173,9 @@ builder.queryFields((t) => ({
         after === NOW
           ? { events: [], next: await store.endOfEvents(), atEnd: true }
           : await store.eventPage(request);
-      return andThen(loaders.inTurn(read), (page) => {
-        meter.draw('entries', page.events.length);
-        return { ...page, backward };
-      });
+      const page = await loaders.inTurn(read);
+      meter.draw('entries', page.events.length);
+      return { ...page, backward };
     },
   }),
 }));

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { InputRef } from '@pothos/core';
 import { PLANS } from '../../access/plans.ts';
 import { notFound, validationFailed } from '../../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../kit/arguments.ts';
 import { builder } from '../../kit/builder.ts';
@@ -71,8 +70,10 @@ async function checked<T extends Pick<WebhookPatch, 'url' | 'after'>>(
 }
 
 /** The caller's webhook with this id; null if there is none. */
-const find = (id: string, { store, principal }: Context): MaybePromise<Webhook | null> =>
-  andThen(store.webhookById(id), (webhook) => (webhook?.apiKeyId === principal.id ? webhook : null));
+async function find(id: string, { store, principal }: Context): Promise<Webhook | null> {
+  const webhook = await store.webhookById(id);
+  return webhook?.apiKeyId === principal.id ? webhook : null;
+}
 
 /** Creates the resolver of a write, after which its webhook is looked at again. */
 const change = <Args extends object, T extends string | { id: string }>(work: Write<Args, T>['work']) =>
@@ -99,17 +100,16 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'Looks up a webhook of this key by id; null if there is none.',
     args: ID,
-    resolve: (_root, { id }, context) => andThen(find(id, context), (webhook) => webhook && viewOf(webhook)),
+    resolve: (_root, { id }, context) => find(id, context).then((found) => found && viewOf(found)),
   }),
   webhooks: t.field({
     type: [WebhookType],
     description: 'All webhooks of this key, oldest first.',
     extensions: { maxItems: MAX_WEBHOOKS },
-    resolve: (_root, _args, { loaders, store, principal }) =>
-      andThen(
-        loaders.list(() => store.webhooksOfKey(principal.id)),
-        (webhooks) => webhooks.map((webhook) => viewOf(webhook)),
-      ),
+    resolve: async (_root, _args, { loaders, store, principal }) => {
+      const webhooks = await loaders.list(() => store.webhooksOfKey(principal.id));
+      return webhooks.map((webhook) => viewOf(webhook));
+    },
   }),
 }));
 
