@@ -9,7 +9,7 @@ export const copy = (text: string): Promise<boolean> =>
   );
 
 /** Has a state that others follow. */
-export abstract class Observable<State> {
+export class Observable<State> {
   readonly #listeners = new Set<() => void>();
   #state: State;
 
@@ -27,7 +27,7 @@ export abstract class Observable<State> {
     return () => this.#listeners.delete(listener);
   };
 
-  protected settle(state: State): void {
+  settle(state: State): void {
     this.#state = state;
     for (const listener of this.#listeners) listener();
   }

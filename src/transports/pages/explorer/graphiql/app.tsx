@@ -3,11 +3,8 @@ import { type GraphiQLPlugin, StarIcon, useGraphiQL, useGraphiQLActions } from '
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { element } from '../browser.ts';
-import { apiKey } from '../key.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
-import { cost } from './cost.ts';
 import { EXAMPLES } from './examples.ts';
 import { fetcher } from './fetcher.ts';
 import { Footer, useEditors } from './footer.tsx';
@@ -57,9 +54,7 @@ export function App() {
         </GraphiQL.Logo>
         <GraphiQL.Footer>
           <Footer />
-          <Watch />
-          <OpenFromAddress />
-          <ShowResponse />
+          <Companion />
         </GraphiQL.Footer>
       </GraphiQL>
     </>
@@ -74,33 +69,6 @@ async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string 
   if (response.ok) return { schema: buildSchema(text, { assumeValid: true }) };
   if (![401, 404].includes(response.status)) return { problem: messageOf(text, response) };
   return { problem: 'This server hides its schema. Operations run, but without completion and validation.' };
-}
-
-/** Tracks the operation under the cursor. */
-function Watch() {
-  const { queryEditor, variableEditor, schema } = useEditors();
-  useEffect(() => {
-    if (!queryEditor || !variableEditor) return;
-    element('loading').hidden = true;
-    const look = () => {
-      const model = queryEditor.getModel();
-      const position = queryEditor.getPosition();
-      const offset = model && position ? model.getOffsetAt(position) : 0;
-      cost.update({ query: queryEditor.getValue(), variables: variableEditor.getValue(), offset, schema });
-    };
-    look();
-    const watched = [
-      queryEditor.onDidChangeModelContent(look),
-      queryEditor.onDidChangeCursorPosition(look),
-      variableEditor.onDidChangeModelContent(look),
-    ];
-    const unsubscribe = apiKey.subscribe(look);
-    return () => {
-      for (const subscription of watched) subscription.dispose();
-      unsubscribe();
-    };
-  }, [queryEditor, variableEditor, schema]);
-  return null;
 }
 
 /** Opens an operation: in the tab that already has it, in this one if that loses nothing, or in a new one. */
@@ -163,28 +131,26 @@ function Build() {
   );
 }
 
-/** Brings the response into view when an operation runs in a window where it is below the fold. */
-function ShowResponse() {
+/** What goes on beside the editors, and shows nothing itself. */
+function Companion() {
+  const { queryEditor, variableEditor } = useEditors();
   const isFetching = useGraphiQL(({ isFetching }) => isFetching);
+  const open = useOpen();
+
+  // The response is brought into view when an operation runs in a window where it is below the fold.
   useEffect(() => {
     if (isFetching && !isWide)
       document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'start' });
   }, [isFetching]);
-  return null;
-}
 
-/** Opens the operation of a link, from the other pages or shared, with `?query=` and `&variables=`. */
-function OpenFromAddress() {
-  const { queryEditor, variableEditor } = useEditors();
-  const open = useOpen();
+  // The operation of a link, from the other pages or shared, is opened: `?query=` and `&variables=`.
   const isReady = Boolean(queryEditor && variableEditor);
-  const latest = useRef(open);
-  latest.current = open;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when there are editors to open it in
   useEffect(() => {
     const shared = new URLSearchParams(location.search);
     const query = shared.get('query');
     if (!isReady || !query) return;
-    latest.current({ query, variables: shared.get('variables') ?? '' });
+    open({ query, variables: shared.get('variables') ?? '' });
     // Reloading the page should keep the user's edits.
     history.replaceState(null, '', location.pathname);
   }, [isReady]);

@@ -9,7 +9,7 @@ import {
   validate,
 } from 'graphql';
 import { parse as parseJsonc } from 'jsonc-parser';
-import { Observable } from '../browser.ts';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted } from '../words.ts';
@@ -26,81 +26,38 @@ export interface Quote {
   text: string;
 }
 
-/** The last run. */
-export interface Run {
-  /** Units charged, if the server says so. */
-  units?: number | undefined;
-  status: number;
-  /** Until the whole answer was here. */
-  milliseconds: number;
-  /** Characters of the answer. */
-  size: number;
-}
-
-/** What is in the editors. */
-interface Written {
-  query: string;
-  variables: string;
-  /** The position of the cursor. */
-  offset: number;
-  schema: GraphQLSchema | null | undefined;
-}
-
-export interface CostState {
-  quote: Quote;
-  run: Run | undefined;
-  /** Events received by the subscription that runs, if one does. */
-  events: number | undefined;
-  /** The body of a request with the operation under the cursor, if it can run. */
-  body: string | undefined;
-}
-
 const none = (text: string): Quote => ({ kind: 'none', text });
-const NO_KEY = none('Enter an API key to see costs.');
 
-/** The cost of the operation under the cursor, and of the last run. */
-class Cost extends Observable<CostState> {
-  #requested: string | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor() {
-    super({ quote: NO_KEY, run: undefined, events: undefined, body: undefined });
-  }
-
-  /**
-   * Requests the cost of the operation under the cursor once typing pauses. Never requests the same operation
-   * twice in a row, nor one that cannot run.
-   */
-  update(written: Written): void {
-    const { body, problem } = bodyOfOne(written);
-    const { state } = apiKey;
-    if (body === undefined || state.kind !== 'accepted') {
-      clearTimeout(this.#timer);
-      this.#requested = undefined;
-      const reason = problem ?? (state.kind === 'refused' ? state.message : undefined);
-      this.set({ quote: reason === undefined ? NO_KEY : none(reason), body });
-      return;
-    }
-    const requested = `${apiKey.value} ${body}`;
-    if (requested === this.#requested) return;
-    this.#requested = requested;
-    clearTimeout(this.#timer);
-    this.set({ quote: { kind: 'asking', text: 'Requesting the cost …' }, body });
-    this.#timer = setTimeout(() => void this.#ask(requested, body), DEBOUNCE_TIME);
-  }
-
-  async #ask(requested: string, body: string): Promise<void> {
-    const { quote, retryAfter } = await quoteOf(body);
-    // The text has changed, and a newer request is on its way.
-    if (requested !== this.#requested) return;
-    this.set({ quote });
-    if (retryAfter !== undefined)
-      this.#timer = setTimeout(() => void this.#ask(requested, body), retryAfter * 1_000);
-  }
-
-  set(change: Partial<CostState>): void {
-    this.settle({ ...this.state, ...change });
-  }
+/**
+ * The cost of an operation with the page's key, requested once typing pauses, and never for the same operation twice in a
+ * row.
+ *
+ * @param priced from {@link bodyOfOne}
+ */
+export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote {
+  const key = useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
+  const [quote, setQuote] = useState(none(''));
+  const ofKey = key.kind === 'refused' ? key.message : 'Enter an API key to see costs.';
+  const reason = problem ?? (key.kind === 'accepted' ? undefined : ofKey);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another key may have to be asked for anew
+  useEffect(() => {
+    if (reason !== undefined) return setQuote(none(reason));
+    let isLatest = true;
+    const ask = async () => {
+      const { quote, retryAfter } = await quoteOf(body!);
+      // The text has changed, and a newer request is on its way.
+      if (!isLatest) return;
+      setQuote(quote);
+      if (retryAfter !== undefined) timer = setTimeout(ask, retryAfter * 1_000);
+    };
+    setQuote({ kind: 'asking', text: 'Requesting the cost …' });
+    let timer = setTimeout(ask, DEBOUNCE_TIME);
+    return () => {
+      isLatest = false;
+      clearTimeout(timer);
+    };
+  }, [body, reason, apiKey.value]);
+  return quote;
 }
 
 /**
@@ -126,8 +83,15 @@ async function quoteOf(body: string): Promise<{ quote: Quote; retryAfter?: numbe
   }
 }
 
-/** The body of a request with the operation under the cursor, or why it cannot run. */
-function bodyOfOne({ query, variables, offset, schema }: Written): { body?: string; problem?: string } {
+/**
+ * The body of a request with the operation under the cursor, or why it cannot run.
+ *
+ * @param written what is in the editors, and the position of the cursor
+ */
+export function bodyOfOne(
+  { query, variables, offset }: { query: string; variables: string; offset: number },
+  schema: GraphQLSchema | null | undefined,
+): { body?: string; problem?: string } {
   if (query.replaceAll(/#.*$/gm, '').trim() === '') return { problem: 'Write an operation to see its cost.' };
   let document: DocumentNode;
   try {
@@ -155,5 +119,3 @@ function bodyOfOne({ query, variables, offset, schema }: Written): { body?: stri
   const own = separateOperations(document)[name ?? '']!;
   return { body: bodyOf(print(own), given, name) };
 }
-
-export const cost = new Cost();

@@ -1,9 +1,9 @@
 import type { Fetcher } from '@graphiql/toolkit';
 import { getOperationAST } from 'graphql';
 import { parse } from 'lossless-json';
+import { Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, messagesOf } from '../server.ts';
-import { cost } from './cost.ts';
 import { bodyOf, headersFor, parsed } from './request.ts';
 
 /**
@@ -17,6 +17,20 @@ const parseExactly = (text: string): unknown =>
       return (JSON as { rawJSON?: (text: string) => unknown }).rawJSON?.(literal) ?? literal;
     },
   });
+
+/** The last run. */
+interface Run {
+  /** Units charged, if the server says so. */
+  units?: number | undefined;
+  status: number;
+  /** Until the whole answer was here. */
+  milliseconds: number;
+  /** Bytes of the answer. */
+  size: number;
+}
+
+/** What runs and has run. `events`: received by the subscription that runs, if one does. */
+export const runs = new Observable<{ run?: Run; events?: number }>({});
 
 const failed = (message: string) => ({ errors: [{ message }] });
 
@@ -45,7 +59,7 @@ async function post(body: string, headers: Record<string, string>): Promise<neve
     const text = await response.text();
     const milliseconds = Math.round(performance.now() - began);
     const { result, units } = resultOf(text, response);
-    cost.set({ run: { units, status: response.status, milliseconds, size: new Blob([text]).size } });
+    runs.settle({ run: { units, status: response.status, milliseconds, size: new Blob([text]).size } });
     return result as never;
   } catch (error) {
     return failed((error as Error).message) as never;
@@ -92,7 +106,7 @@ async function* resultsOf(
 ): AsyncGenerator<unknown, void> {
   let received = 0;
   const shown: unknown[] = [];
-  cost.set({ events: 0 });
+  runs.settle({ events: 0 });
   let isOpen = false;
   try {
     const accept = { ...headers, Accept: 'text/event-stream' };
@@ -102,7 +116,7 @@ async function* resultsOf(
     for await (const { event, data } of messagesOf(response)) {
       if (event === 'complete') return;
       if (event !== 'next') continue;
-      cost.set({ events: ++received });
+      runs.settle({ events: ++received });
       shown.unshift(parseExactly(data));
       shown.length = Math.min(shown.length, SHOWN_RESULTS);
       yield shown.length === 1 ? shown[0] : { newestFirst: shown };
@@ -112,6 +126,6 @@ async function* resultsOf(
     // Stopping is not an error.
     if (!signal.aborted) yield isOpen ? ENDED : failed((error as Error).message);
   } finally {
-    cost.set({ events: undefined });
+    runs.settle({});
   }
 }

@@ -1,19 +1,50 @@
 import { useGraphiQL } from '@graphiql/react';
-import { type ReactNode, useState, useSyncExternalStore } from 'react';
-import { copy } from '../browser.ts';
+import { type ReactNode, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { copy, element } from '../browser.ts';
 import { counted, number } from '../words.ts';
-import { cost } from './cost.ts';
+import { bodyOfOne, useQuote } from './cost.ts';
+import { runs } from './fetcher.ts';
 
 export const useEditors = () =>
   useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
 
+/** What is in the editors, and the position of the cursor. */
+function useWritten() {
+  const { queryEditor, variableEditor } = useEditors();
+  const [written, setWritten] = useState({ query: '', variables: '', offset: 0 });
+  useEffect(() => {
+    if (!queryEditor || !variableEditor) return;
+    element('loading').hidden = true;
+    const look = () => {
+      const position = queryEditor.getPosition();
+      setWritten({
+        query: queryEditor.getValue(),
+        variables: variableEditor.getValue(),
+        offset: (position && queryEditor.getModel()?.getOffsetAt(position)) ?? 0,
+      });
+    };
+    look();
+    const watched = [
+      queryEditor.onDidChangeModelContent(look),
+      queryEditor.onDidChangeCursorPosition(look),
+      variableEditor.onDidChangeModelContent(look),
+    ];
+    return () => {
+      for (const subscription of watched) subscription.dispose();
+    };
+  }, [queryEditor, variableEditor]);
+  return written;
+}
+
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
-  const { quote, run, events, body } = useSyncExternalStore(cost.subscribe, () => cost.state);
-  const { queryEditor, variableEditor } = useEditors();
+  const { run, events } = useSyncExternalStore(runs.subscribe, () => runs.state);
+  const { schema } = useEditors();
+  const written = useWritten();
+  const priced = useMemo(() => bodyOfOne(written, schema), [written, schema]);
+  const quote = useQuote(priced);
   const share = () => {
-    const query = queryEditor?.getValue() ?? '';
-    const variables = variableEditor?.getValue() ?? '';
+    const { query, variables } = written;
     if (query.trim() === '') return undefined;
     const given = new URLSearchParams({ query, ...(variables.trim() !== '' && { variables }) });
     return `${location.origin}${location.pathname}?${given}`;
@@ -25,7 +56,7 @@ export function Footer() {
           {quote.text}
         </span>
         {events !== undefined && <span>Listening: {counted(events, 'event')} so far</span>}
-        {run && events === undefined && (
+        {run && (
           <span role="status">
             {run.units !== undefined && `The last run cost ${counted(run.units, 'unit')}. `}
             {run.status}, {number(run.milliseconds)} ms, {sizeOf(run.size)}
@@ -33,7 +64,9 @@ export function Footer() {
         )}
       </section>
       <div className="actions copy-request">
-        <CopyButton text={() => body && asCurl(`${location.origin}/graphql`, body)}>Copy as curl</CopyButton>
+        <CopyButton text={() => priced.body && asCurl(`${location.origin}/graphql`, priced.body)}>
+          Copy as curl
+        </CopyButton>
         <CopyButton text={share}>Share</CopyButton>
       </div>
     </>
