@@ -1,10 +1,12 @@
 import { ALL_READS, readScope, writeScope } from '../access/scopes.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
 import type { Resource, Route } from '../rows/route.ts';
+import { choicesSchema, type Shape } from '../rows/shape.ts';
 import { apiKeys } from './api-key/api-key.domain.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
 import { usage } from './usage/usage.domain.ts';
-import { webhookResources } from './webhook/webhook.routes.ts';
+import { webhooks } from './webhook/webhook.routes.ts';
 
 /**
  * Everything REST exposes: the records of all domains, the log of their changes and who is told of them, and the
@@ -13,21 +15,33 @@ import { webhookResources } from './webhook/webhook.routes.ts';
 export const RESOURCES: readonly Resource[] = [
   ...DOMAINS.map(({ resource }) => resource),
   events,
-  ...webhookResources,
+  webhooks,
   apiKeys,
-  ...usage,
+  usage,
 ];
 
-/** Every REST operation. */
-export const ROUTES: readonly Route[] = RESOURCES.flatMap(({ routes }) => routes);
+export const SHAPES: readonly Shape[] = RESOURCES.flatMap(({ shapes }) => shapes);
+
+/** The schemas that fields and parameters refer to by name. */
+export const SCHEMAS: Readonly<Record<string, JsonSchema>> = Object.fromEntries([
+  ...SHAPES.flatMap(({ fields }) => Object.values(fields).flatMap(({ choices }) => choices ?? [])).map(
+    (choices) => [choices.name, choicesSchema(choices)],
+  ),
+  ...RESOURCES.flatMap(({ schemas = {} }) => Object.entries(schemas)),
+]);
+
+const ROWS: readonly Route[] = RESOURCES.flatMap(({ routes }) => routes);
 
 /** Every REST operation that streams server-sent events. */
-export const STREAMS: readonly Route[] = RESOURCES.flatMap(({ streams = [] }) => streams);
+export const STREAMS: readonly Route[] = ROWS.filter(({ list }) => list === 'stream');
+
+/** Every other REST operation. */
+export const ROUTES: readonly Route[] = ROWS.filter(({ list }) => list !== 'stream');
 
 const NEEDED = new Map<Route, readonly string[]>(
-  RESOURCES.flatMap(({ scope, routes, streams = [] }) => {
+  RESOURCES.flatMap(({ scope, routes }) => {
     const needed = ({ method }: Route) => (method === 'GET' ? readScope : writeScope)(scope!);
-    return [...routes, ...streams].map((row) => [row, scope === null ? [] : [needed(row)]] as const);
+    return routes.map((row) => [row, scope === null ? [] : [needed(row)]] as const);
   }),
 );
 

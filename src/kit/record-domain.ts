@@ -20,7 +20,7 @@ import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rows/record-routes.ts';
 import type { Resource, Route } from '../rows/route.ts';
-import { choicesSchema, type Shape, shapeOf } from '../rows/shape.ts';
+import { type Shape, shapeOf } from '../rows/shape.ts';
 import { type EventType, eventTypesOf } from '../store/events.ts';
 import { builder } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
@@ -346,16 +346,14 @@ export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>
   addLists(record, typeOfRecord(record), descriptions);
   addOperations(record, descriptions);
   const shape = shapeOf(record, form);
-  const choices = Object.values(inputFields(record)).flatMap(({ choices }) => choices ?? []);
   const changes = Object.entries(eventTypesOf(record)) as ['created' | 'updated' | 'deleted', EventType][];
   return {
     record,
     type: typeOfRecord(record) as unknown as ObjectRef<Types, RecordOf<R>>,
     resource: {
       scope,
-      shape,
+      shapes: [shape],
       tags,
-      schemas: Object.fromEntries(choices.map((each) => [each.name, choicesSchema(each)])),
       routes: routes(recordRoutes(record, shape, options), shape),
     },
     events: Object.fromEntries(

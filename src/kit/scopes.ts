@@ -28,8 +28,9 @@ export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
  * @throws Error if nothing says which scope a root field needs
  */
 export function withScopes(schema: GraphQLSchema, resources: readonly Resource[]): GraphQLSchema {
-  for (const { scope, shape } of resources)
-    if (scope !== null) Object.assign(schema.getType(shape.type)!.extensions, { scope });
+  for (const { scope, shapes } of resources)
+    for (const { type } of shapes)
+      if (scope !== null) Object.assign(schema.getType(type)!.extensions, { scope });
   const served = (name: string) =>
     resources.find(({ routes }) => routes.some(({ document }) => new RegExp(`\\b${name}\\b`).test(document)));
   for (const [root, scopeFor] of [

@@ -1,6 +1,6 @@
 import { stringify } from 'lossless-json';
 import type { Config } from '../config.ts';
-import { RESOURCES, ROUTES, STREAMS } from '../domains/routes.ts';
+import { RESOURCES, ROUTES, SCHEMAS, SHAPES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
 import type { Route } from '../rows/route.ts';
@@ -28,10 +28,8 @@ export function openApiJson(config: Config, { indent, origin = '', routes = ROUT
 function describe(config: Config, origin: string, routes: readonly Route[]): JsonSchema {
   const components = new Components();
   components.add('schemas', 'Error', errorSchema(routes));
-  for (const { shape, schemas = {} } of RESOURCES) {
-    addShape(components, shape);
-    for (const [name, schema] of Object.entries(schemas)) components.add('schemas', name, schema);
-  }
+  for (const shape of SHAPES) addShape(components, shape);
+  for (const [name, schema] of Object.entries(SCHEMAS)) components.add('schemas', name, schema);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of [...routes, ...STREAMS]) {
     paths[route.path] ??= {};

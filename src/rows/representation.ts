@@ -23,12 +23,13 @@ export type Int64Format = 'integer' | 'string';
  * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
  * passing through a double.
  */
-function valueWriter({ kind, toRestValue, shapeOf }: ShapeField, format: Int64Format): WriteJson {
+function valueWriter({ kind, choices, shapeOf }: ShapeField, format: Int64Format): WriteJson {
   if (kind === 'record')
     return (value, outer) => WRITERS[format](shapeOf!(outer as Record<string, unknown>)).one(value, outer);
   if (kind === 'int64') return format === 'integer' ? writeInteger : writeQuotedInteger;
   if (kind === 'instant') return writeInstant;
-  const write = toRestValue ? (value: string) => writeString(toRestValue(value)) : writeAny;
+  const { restValue } = choices ?? {};
+  const write = restValue ? (value: string) => writeString(restValue(value)) : writeAny;
   return kind === 'strings' ? listOf(write) : write;
 }
 

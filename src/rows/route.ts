@@ -85,13 +85,12 @@ export interface Route {
 export interface Resource {
   /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
   scope: string | null;
-  shape: Shape;
+  /** What it shows; first what it is about. */
+  shapes: readonly Shape[];
   routes: readonly Route[];
-  /** Its rows with the list `stream`. */
-  streams?: readonly Route[];
   /** Descriptions of the tags that it introduces. */
   tags?: Readonly<Record<string, string>>;
-  /** Schemas that fields and parameters refer to. */
+  /** Schemas that fields refer to, besides those of shapes and closed sets. */
   schemas?: Readonly<Record<string, JsonSchema>>;
 }
 

@@ -26,8 +26,7 @@ export interface ShapeField {
   property?: string;
   /** Computes it from the stored record. A body may repeat it, whatever its value. */
   compute?: Computed['compute'] | undefined;
-  /** Converts a GraphQL value to the one REST uses. */
-  toRestValue?: (value: string) => string;
+  choices?: Choices | undefined;
   /** For a nested record that GraphQL has as an object: the selection of its fields. */
   selection?: string;
   /** For a nested record: the GraphQL type whose shape it has. */
@@ -98,9 +97,9 @@ export function declaredShape({ fields, ...declaration }: Declaration): Shape {
             schema,
             inputSchema,
             rule: rule(restDialect),
+            choices,
             ...(name === idName && kind === 'id' && { property: 'id' }),
             ...(compute && { compute }),
-            ...(choices?.restValue && { toRestValue: choices.restValue }),
           },
         ];
       }),

@@ -4,7 +4,7 @@ import { choice, instant, list, opaqueId, optional, text } from '../../foundatio
 import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import type { Resource } from '../../rows/route.ts';
-import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
+import { declaredShape, selectionOf } from '../../rows/shape.ts';
 import type { ApiKey } from '../../store/api-keys.ts';
 import { Plan } from '../plan.ts';
 
@@ -62,8 +62,7 @@ const shape = declaredShape(declaration);
 export const apiKeys: Resource = {
   // A key always sees itself.
   scope: null,
-  shape,
-  schemas: { Plan: choicesSchema(Plan) },
+  shapes: [shape],
   routes: [
     {
       operationId: 'getKey',

@@ -1,15 +1,8 @@
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { fieldParameter, integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
-import { choicesSchema, declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
-import {
-  EVENT_TYPES,
-  EventDeclaration,
-  type EventTypeName,
-  EventTypes,
-  eventShape,
-  fromEventTypeName,
-} from './event.ts';
+import { declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
+import { EVENT_TYPES, EventDeclaration, type EventTypeName, eventShape, fromEventTypeName } from './event.ts';
 
 const declared = declaredShape(EventDeclaration);
 const Event: Shape = {
@@ -70,9 +63,8 @@ const common = { tag: 'Store', method: 'GET', stability: 'stable', shape: Event 
 
 export const events: Resource = {
   scope: 'events',
-  shape: Event,
+  shapes: [Event],
   schemas: {
-    EventType: choicesSchema(EventTypes),
     Deleted: {
       type: 'object',
       description: 'A deleted record.',
@@ -107,8 +99,6 @@ export const events: Resource = {
       query: [type, sort, limit, after, wait],
       errors: ['GONE'],
     },
-  ],
-  streams: [
     {
       ...common,
       operationId: 'streamEvents',

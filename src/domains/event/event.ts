@@ -83,7 +83,7 @@ export const readableTypes = (
   caller.scopes === undefined ? types : (types ?? EVENT_TYPES).filter((type) => mayReadEvent(caller, type));
 
 /** The REST shape of an event's `data`. */
-export const eventShape = (type: EventType): Shape => domainOf(type).resource.shape;
+export const eventShape = (type: EventType): Shape => domainOf(type).resource.shapes[0]!;
 
 /** An event's data in REST form; ids beyond 2^53 are bigints. */
 export function eventData({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {

@@ -117,7 +117,7 @@ export const inventory: Domain = {
   type: InventoryItemType,
   resource: {
     scope: 'inventory',
-    shape,
+    shapes: [shape],
     routes: [
       {
         ...common,

@@ -7,7 +7,7 @@ import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import { fieldParameter } from '../../rows/parameter.ts';
 import type { Resource } from '../../rows/route.ts';
-import { choicesSchema, declaredShape, selectionOf } from '../../rows/shape.ts';
+import { declaredShape, selectionOf } from '../../rows/shape.ts';
 import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
 import type { UsageDay, UsageOperation } from '../../store/usage-history.ts';
 
@@ -124,49 +124,40 @@ const common = {
 const dayShape = declaredShape(Day);
 const operationShape = declaredShape(Operation);
 
-/** What a key has used. A key always sees itself. */
-export const usage: readonly Resource[] = [
-  {
-    scope: null,
-    shape: dayShape,
-    routes: [
-      {
-        ...common,
-        operationId: 'listUsage',
-        path: '/usage',
-        summary: 'List the days on which the API key was used',
-        description: `Days are kept for ${HISTORY_KEPT} days. The latest requests may be missing for up to 10 seconds.`,
-        document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(dayShape)} }`,
-        shape: dayShape,
-        query: [
-          fieldParameter('from', 'The first day, in UTC; by default 6 days before the last.', day),
-          fieldParameter('to', 'The last day, in UTC; today by default.', day),
-        ],
+export const usage: Resource = {
+  // A key always sees itself.
+  scope: null,
+  shapes: [dayShape, operationShape],
+  routes: [
+    {
+      ...common,
+      operationId: 'listUsage',
+      path: '/usage',
+      summary: 'List the days on which the API key was used',
+      description: `Days are kept for ${HISTORY_KEPT} days. The latest requests may be missing for up to 10 seconds.`,
+      document: `query listUsage($from: Date, $to: Date) { page: usage(from: $from, to: $to) ${selectionOf(dayShape)} }`,
+      shape: dayShape,
+      query: [
+        fieldParameter('from', 'The first day, in UTC; by default 6 days before the last.', day),
+        fieldParameter('to', 'The last day, in UTC; today by default.', day),
+      ],
+    },
+    {
+      ...common,
+      operationId: 'listUsageOfDay',
+      path: '/usage/{date}',
+      pathParameter: 'date',
+      pathValue: {
+        ...fieldParameter('date', 'A day in UTC.', day),
+        example: '2026-11-22',
+        namesRecord: false,
       },
-    ],
-  },
-  {
-    scope: null,
-    shape: operationShape,
-    schemas: { UsageTransport: choicesSchema(Transport) },
-    routes: [
-      {
-        ...common,
-        operationId: 'listUsageOfDay',
-        path: '/usage/{date}',
-        pathParameter: 'date',
-        pathValue: {
-          ...fieldParameter('date', 'A day in UTC.', day),
-          example: '2026-11-22',
-          namesRecord: false,
-        },
-        summary: 'List what the API key did on one day',
-        description: 'At most 100 operations; the rest is summed as `other`.',
-        document: `query listUsageOfDay($date: Date!) {
-          parent: usage(from: $date, to: $date) { page: operations ${selectionOf(operationShape)} }
-        }`,
-        shape: operationShape,
-      },
-    ],
-  },
-];
+      summary: 'List what the API key did on one day',
+      description: 'At most 100 operations; the rest is summed as `other`.',
+      document: `query listUsageOfDay($date: Date!) {
+        parent: usage(from: $date, to: $date) { page: operations ${selectionOf(operationShape)} }
+      }`,
+      shape: operationShape,
+    },
+  ],
+};

@@ -1,10 +1,9 @@
 import { restDialect } from '../../foundation/validation.ts';
 import { resourceRoutes } from '../../rows/record-routes.ts';
 import type { Resource } from '../../rows/route.ts';
-import { choicesSchema, declaredShape, type Shape, selectionOf } from '../../rows/shape.ts';
+import { declaredShape, type Shape, selectionOf } from '../../rows/shape.ts';
 import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
 import {
-  CHOICES,
   GRACE,
   grace,
   inputs,
@@ -87,10 +86,9 @@ const routes = resourceRoutes(inputs, WebhookShape, {
   example: { enabled: false },
 });
 
-const webhooks: Resource = {
+export const webhooks: Resource = {
   scope: 'webhooks',
-  shape: WebhookShape,
-  schemas: Object.fromEntries(CHOICES.map((each) => [each.name, choicesSchema(each)])),
+  shapes: [WebhookShape, AttemptShape, FailureShape],
   routes: [
     {
       ...routes.list,
@@ -163,9 +161,3 @@ const webhooks: Resource = {
     },
   ],
 };
-
-export const webhookResources: readonly Resource[] = [
-  webhooks,
-  { scope: 'webhooks', shape: AttemptShape, routes: [] },
-  { scope: 'webhooks', shape: FailureShape, routes: [] },
-];

@@ -106,8 +106,6 @@ const AttemptErrors = choices<AttemptError>(
   },
 );
 
-export const CHOICES = [DisabledReasons, AttemptErrors];
-
 export const WebhookAttemptDeclaration = {
   type: 'WebhookAttempt',
   listName: 'WebhookAttempts',

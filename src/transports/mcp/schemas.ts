@@ -1,5 +1,5 @@
 import type { Tool } from '@modelcontextprotocol/server';
-import { RESOURCES } from '../../domains/routes.ts';
+import { SCHEMAS } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
@@ -11,12 +11,6 @@ type ObjectSchema = Tool['inputSchema'];
 /** JSON numbers of agents are doubles, so ids are strings of digits both ways. */
 const ID = { type: 'string', pattern: '^\\d+$' };
 
-/** The schemas that fields and parameters refer to by name. */
-const NAMED: Readonly<Record<string, JsonSchema>> = Object.assign(
-  {},
-  ...RESOURCES.map(({ schemas = {} }) => schemas),
-);
-
 /** The parts of OpenAPI schemas that tell an agent something; patterns are long and say less than a refusal. */
 const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
 /** What goes without saying. */
@@ -24,7 +18,7 @@ const OMITTED: ReadonlySet<unknown> = new Set(['int32', MAX_INT32]);
 
 /** Translates a schema of OpenAPI 3.0 to short JSON Schema. */
 function translate(schema: JsonSchema): JsonSchema {
-  if (typeof schema.$ref === 'string') return translate(NAMED[nameIn(schema.$ref)] ?? { type: 'object' });
+  if (typeof schema.$ref === 'string') return translate(SCHEMAS[nameIn(schema.$ref)] ?? { type: 'object' });
   if (Array.isArray(schema.allOf)) return translate(schema.allOf[0]);
   if (schema.oneOf) return { type: 'object' };
   if (schema.format === 'int64') return nullable(ID, schema);

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { RESOURCES } from '../../domains/routes.ts';
+import { SHAPES } from '../../domains/routes.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, matchesStrongly, matchesWeakly } from '../../http/response.ts';
 import type { Precondition } from '../../kit/context.ts';
@@ -7,13 +7,13 @@ import { recordWriter } from '../../rows/representation.ts';
 import { representedAs, type Shape } from '../../rows/shape.ts';
 
 /** By GraphQL type. */
-const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries(
-  RESOURCES.map(({ shape }) => [shape.type, shape]),
+const BY_TYPE: Readonly<Record<string, Shape>> = Object.fromEntries(
+  SHAPES.map((shape) => [shape.type, shape]),
 );
 
 /** A stored record as a GraphQL type shows it. */
 const formOf = (type: string, record: object): Record<string, unknown> =>
-  representedAs(SHAPES[type]!, record as Record<string, unknown>);
+  representedAs(BY_TYPE[type]!, record as Record<string, unknown>);
 
 /** `*`, or a list of entity tags (RFC 9110 section 13.1.1). */
 const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
@@ -36,7 +36,7 @@ export function preconditionOf(headers: IncomingHttpHeaders): Precondition | und
       issues.map(({ path }) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' })),
     );
   return (type, record) => {
-    const tag = etagOf(recordWriter(SHAPES[type]!, 'integer').one(formOf(type, record)));
+    const tag = etagOf(recordWriter(BY_TYPE[type]!, 'integer').one(formOf(type, record)));
     if (match !== undefined && !matchesStrongly(match, tag))
       throw new AppError(
         'PRECONDITION_FAILED',
