@@ -68,7 +68,8 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
       };
       const writing = write();
       for (let before = 0; seen() < EVENTS; ) {
-        await sleep(LIFE);
+        // Fails at once if writing does.
+        await Promise.race([sleep(LIFE), writing.then(() => sleep(LIFE))]);
         const victim = delivering();
         // Nobody is killed who has not delivered yet.
         if (victim && kills.length < MAX_KILLS && seen() > before && seen() < EVENTS) await kill(victim);
