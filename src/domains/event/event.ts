@@ -23,8 +23,7 @@ type Dotless<T> = T extends `${infer Kind}.${infer Change}` ? `${Kind}_${Change}
 
 export const toEventTypeName = (type: EventType): EventTypeName => type.replace('.', '_') as EventTypeName;
 
-const TYPES = new Map(EVENT_TYPES.map((type) => [toEventTypeName(type), type]));
-export const fromEventTypeName = (name: EventTypeName): EventType => TYPES.get(name)!;
+export const fromEventTypeName = (name: EventTypeName): EventType => name.replace('_', '.') as EventType;
 
 /** The types of events, by their names in GraphQL. */
 export const EventTypes: Choices<EventTypeName> = {

@@ -16,19 +16,13 @@ const day = date('The day in UTC', '2026-11-22');
 /** Days shown by default, today included. */
 const DEFAULT_DAYS = 7;
 
-/** The days asked for. */
-interface DateRange {
-  from?: string | null | undefined;
-  to?: string | null | undefined;
-}
-
 /**
  * The days to read: up to today, and a week by default. Days that are no longer kept are left out.
  *
  * @param now milliseconds since 1970
  * @throws VALIDATION_FAILED if `from` is after `to`
  */
-function rangeOf({ from, to }: DateRange, now: number): { from: string; to: string } {
+function rangeOf({ from, to }: Partial<Record<'from' | 'to', string | null | undefined>>, now: number) {
   const last = to ?? formatDate(now);
   const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
   if (first > last) throw validationFailed([{ path: 'from', message: 'must not be after to' }]);

@@ -160,18 +160,12 @@ export const MAX_WEBHOOKS = Math.max(...Object.values(PLANS).map(({ webhooks }) 
  *
  * @param secret shown once, in the result of creating or rotating
  */
-export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: WebhookSecret) => ({
-  id,
-  url: settings.url,
-  types: settings.types?.map(toEventTypeName) ?? null,
-  enabled: settings.enabled,
-  after: progress.after,
-  createdAt,
-  failing: progress.failing ?? null,
-  disabledReason: settings.disabledReason ?? null,
-  secret: secret?.secret ?? null,
-  attempts: progress.attempts,
-});
+export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: WebhookSecret) => {
+  const { secrets: _, ...shown } = settings;
+  const { after, failing, attempts } = progress;
+  const types = shown.types?.map(toEventTypeName);
+  return { id, createdAt, ...shown, types, after, failing, attempts, secret: secret?.secret };
+};
 
 export const newSecret = (): WebhookSecret => ({ secret: `whsec_${randomBytes(32).toString('base64')}` });
 
