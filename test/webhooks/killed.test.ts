@@ -5,7 +5,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { TestGateway } from '../kit/gateway.ts';
-import { dropDatabase, mongoUri } from '../kit/mongo.ts';
+import { dropDatabase, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
 import { send } from '../kit/petstore.ts';
 import { type ServerProcess, startServer } from '../kit/process.ts';
 import { Receiver } from '../kit/receiver.ts';
@@ -27,7 +27,10 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
   { timeout: 180_000 },
   async () => {
     const database = `killed-${randomUUID().slice(0, 8)}`;
-    const uri = mongoUri(database);
+    // The tests' own forgets what instances that were killed have to read.
+    const secantus = await secantusBinary();
+    const server = secantus ? await startSecantus(secantus) : undefined;
+    const uri = mongoUri(database, server?.uri);
     const settings = { MONGODB_URI: uri, SAMPLE_DATA: 'off', ...ALLOW_LOCAL };
     const observer = await TestGateway.start(await openMongoStore({ records: RECORDS, uri }), ALLOW_LOCAL);
     const store = observer.store as MongoStore;
@@ -101,7 +104,8 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
       await receiver.close();
       await observer.close();
       await store.close();
-      await dropDatabase(database);
+      if (server) await server.stop();
+      else await dropDatabase(database);
     }
   },
 );
