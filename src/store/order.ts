@@ -65,14 +65,14 @@ export function segmentsOf(
   /** A list begins at the upper end of its values if it is descending. */
   const ends = (start: Bound | undefined, end: Bound | undefined): Bounds =>
     isDescending ? { lower: end, upper: start } : { lower: start, upper: end };
-  if (!field || !order) return [{ values: 'any', ...ends(idBound(after), idBound(before)), descending }];
+  if (!field) return [{ values: 'any', ...ends(idBound(after), idBound(before)), descending }];
 
   const bound = (id: Id | undefined, value: SortValue | undefined): Bound | null | undefined => {
     if (id === undefined || value === undefined) return undefined;
     const key = sortKeyOf(field, value);
     return key === null ? null : { key, id, inclusive };
   };
-  const [start, end] = [bound(after, order.afterValue), bound(before, order.beforeValue)];
+  const [start, end] = [bound(after, order?.afterValue), bound(before, order?.beforeValue)];
   const segments: Segment[] = [];
   if (start !== null) {
     const range = withinPrefix(prefix, ends(start, end ?? undefined));

@@ -44,14 +44,13 @@ export class SearchedPage {
     below?: string,
   ) {
     const sort = request.order?.field ?? prefix?.field;
-    const order = request.order ?? { field: sort, descending: false };
     const field = sort === undefined ? undefined : (record.fields as Fields)[sort]!;
     const property = field && sortProperty(sort!, field);
     const filtered = [...Object.keys(where), ...(below === undefined ? [] : [below])];
     this.#codec = codec;
     this.#request = request;
     this.hint = indexKey(record, indexFor(record, filtered, sort), sort);
-    this.searches = segmentsOf(field, { ...request, order }, prefix?.text).flatMap((segment) => {
+    this.searches = segmentsOf(field, request, prefix?.text).flatMap((segment) => {
       const ranges = rangesOf(segment, property, field);
       if (ranges.length === 0) return [];
       const conditions = ranges.map((range) => bothOf(where, range));

@@ -1,11 +1,11 @@
 import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
+import type { Id } from '../../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { snakeCase } from '../../foundation/record-rules.ts';
 import type { Stored } from '../engine.ts';
-import { fieldsOfIndex, indexFor, type ListIndex } from '../indexes.ts';
 import type { Value } from './connection.ts';
 
 /** How the values of one kind are stored. `stored` and `read` never get an absent value. */
@@ -43,9 +43,6 @@ export interface Column {
 
 export const columnName = (field: string): string => `"${snakeCase(field)}"`;
 
-/** The name of a column without quotes. */
-export const bare = (name: string): string => name.slice(1, -1);
-
 /** The columns of a record's table in the order of its fields. */
 export const columnsOf = memoized(({ fields }: AnyRecord): readonly Column[] =>
   Object.entries(fields as Fields).map(([field, declaration]) => {
@@ -77,31 +74,9 @@ export const foldedColumnsOf = memoized((record: AnyRecord): readonly Column[] =
     })),
 );
 
-const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
+/** The name of the index with these fields. SQLite ends each entry of an index with the id of its record. */
+export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
   `"${plural} by ${fields.join(', ')}"`;
-
-/**
- * The index for lists with conditions on these fields; undefined for the table itself. SQLite ends each entry of an
- * index with the id of its record.
- */
-export function listIndexName(
-  record: AnyRecord,
-  filtered: readonly string[],
-  sort: string | undefined,
-): string | undefined {
-  const fields = indexFor(record, filtered, sort);
-  return fields.length > 0 ? indexName(record, fields) : undefined;
-}
-
-/** The name of an index, and the statement that creates it. */
-export function listIndex(record: AnyRecord, index: ListIndex): [name: string, sql: string] {
-  const { filters, sort } = index;
-  const name = indexName(record, fieldsOfIndex(index));
-  const columns = fieldsOfIndex(index).map((field) =>
-    field === sort && !filters.includes(field) ? sortColumn(record, field) : columnName(field),
-  );
-  return [bare(name), `create index ${name} on "${record.plural}" (${columns.join(', ')})`];
-}
 
 /** All columns of a record's table, apart from its id. */
 export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
@@ -119,4 +94,28 @@ export const insertionOf = memoized((record: AnyRecord) => {
     ...columns.map(({ field, stored }) => stored(values[field])),
   ];
   return { sql, params };
+});
+
+/** A column as a value of JSON, in which ids are exact as text alone. */
+const jsonOf = ({ name, declaration }: Column): string =>
+  declaration.kind === 'id' ? `cast(${name} as text)` : name;
+
+/** How the rows of a record's table are read: their columns, and SQL for all of them as one JSON text. */
+export const rowForm = memoized((record: AnyRecord) => {
+  const columns = columnsOf(record);
+  return {
+    columns: ['id', ...columns.map(({ name }) => name)].join(', '),
+    json: `json_array(cast(id as text), ${columns.map(jsonOf).join(', ')})`,
+    /** A record from the columns of its row. Absent values are left out. */
+    decode(row: readonly unknown[]): Stored {
+      const record: Record<string, unknown> & { id: Id } = { id: row[0] as Id };
+      for (let i = 0; i < columns.length; i++) {
+        const value = row[i + 1];
+        if (value === null) continue;
+        const { field, read } = columns[i]!;
+        record[field] = read ? read(value) : value;
+      }
+      return record;
+    },
+  };
 });

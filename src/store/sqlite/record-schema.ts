@@ -1,6 +1,6 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
-import { mergedIndexesOf } from '../indexes.ts';
-import { allColumnsOf, bare, type Column, columnName, foldedColumnsOf, listIndex } from './columns.ts';
+import { fieldsOfIndex, mergedIndexesOf } from '../indexes.ts';
+import { allColumnsOf, type Column, columnName, foldedColumnsOf, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** Without `not null`: a field may become optional later, and SQLite could not take that back. */
@@ -19,11 +19,18 @@ function tableOf(record: AnyRecord): string {
 /** The statements that create the indexes of a record, by their names. */
 const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
   new Map([
-    ...mergedIndexesOf(record).map((index) => listIndex(record, index)),
+    ...mergedIndexesOf(record).map((index): [name: string, sql: string] => {
+      const fields = fieldsOfIndex(index);
+      const name = indexName(record, fields);
+      const columns = fields.map((field) =>
+        field === index.sort ? sortColumn(record, field) : columnName(field),
+      );
+      return [name, `create index ${name} on "${record.plural}" (${columns.join(', ')})`];
+    }),
     ...record.unique.map((fields: readonly string[]): [name: string, sql: string] => {
-      const name = `${record.plural} once by ${fields.join(', ')}`;
+      const name = `"${record.plural} once by ${fields.join(', ')}"`;
       const columns = fields.map(columnName).join(', ');
-      return [name, `create unique index "${name}" on "${record.plural}" (${columns})`];
+      return [name, `create unique index ${name} on "${record.plural}" (${columns})`];
     }),
   ]);
 
@@ -66,27 +73,27 @@ function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string |
   for (const record of records) {
     const { plural } = record;
     const known = db.json<Record<string, string>>(
-      'select json_group_object(name, lower(type)) from pragma_table_info(?)',
+      `select json_group_object('"' || name || '"', lower(type)) from pragma_table_info(?)`,
       [plural],
     )!;
     if (Object.keys(known).length === 0) changes.push(tableOf(record));
     else {
       for (const { field, name, type } of allColumnsOf(record))
-        if ((known[bare(name)] ?? type) !== type)
+        if ((known[name] ?? type) !== type)
           throw new Error(
-            `${plural}.${field} is stored as ${known[bare(name)]}, which its kind is not any more; call the new field something else, or add a migration.`,
+            `${plural}.${field} is stored as ${known[name]}, which its kind is not any more; call the new field something else, or add a migration.`,
           );
-      const added = allColumnsOf(record).filter(({ name }) => !(bare(name) in known));
+      const added = allColumnsOf(record).filter(({ name }) => !(name in known));
       changes.push(...added.map((column) => additionOf(record, column)));
       for (const column of foldedColumnsOf(record))
         if (added.includes(column)) changes.push(() => fold(db, record, column));
     }
     const wanted = indexStatements(record);
     const there = db.json<string[]>(
-      "select json_group_array(name) from sqlite_schema where type = 'index' and tbl_name = ?",
+      `select json_group_array('"' || name || '"') from sqlite_schema where type = 'index' and tbl_name = ?`,
       [plural],
     )!;
-    changes.push(...there.filter((name) => !wanted.has(name)).map((name) => `drop index "${name}"`));
+    changes.push(...there.filter((name) => !wanted.has(name)).map((name) => `drop index ${name}`));
     for (const [name, sql] of wanted) if (!there.includes(name)) changes.push(sql);
   }
   return changes;

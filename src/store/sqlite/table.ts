@@ -6,20 +6,15 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Lists, Rows, Stored, Values } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page, PageRequest } from '../table.ts';
-import { allColumnsOf, type Column, columnsOf, insertionOf } from './columns.ts';
-import { allOf, conditionsOf } from './conditions.ts';
+import { allColumnsOf, insertionOf, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
 import type { Gate } from './objects.ts';
-import { countMatching, idList, type RowForm, readPages } from './pages.ts';
+import { conditionsOf, countMatching, idList, readPages } from './pages.ts';
 import type { Writer } from './writer.ts';
 
 /** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
 const MAX_KEY_LENGTH = 2_500;
-
-/** A column as a value of JSON, in which ids are exact as text alone. */
-const jsonOf = ({ name, declaration }: Column): string =>
-  declaration.kind === 'id' ? `cast(${name} as text)` : name;
 
 /** What the tables of a data file share. */
 interface TableContext {
@@ -32,8 +27,6 @@ interface TableContext {
 /** What is kept in memory of the records of one kind. */
 export interface TableState {
   record: AnyRecord;
-  /** How rows are read. */
-  form: RowForm<Stored>;
   /** Records by id. They are handed out without copying and therefore frozen. */
   cache: LRUCache<Id, Stored>;
   /**
@@ -47,7 +40,6 @@ export interface TableState {
 
 /** @param cacheSize number of records to cache by id */
 export function tableState({ db, writer }: TableContext, record: AnyRecord, cacheSize: number): TableState {
-  const columns = columnsOf(record);
   const cache = lruCache<Stored>(cacheSize);
   const pages = new LRUCache<string, Page<Stored>[]>({
     maxSize: cacheSize,
@@ -59,24 +51,7 @@ export function tableState({ db, writer }: TableContext, record: AnyRecord, cach
       pages.clear();
     },
   });
-  const form = {
-    columns: ['id', ...columns.map(({ name }) => name)].join(', '),
-    json: `json_array(cast(id as text), ${columns.map(jsonOf).join(', ')})`,
-    decode: (row: readonly unknown[]) => decode(columns, row),
-  };
-  return { record, form, cache, pages, nextId: idsOf(db, writer, record) };
-}
-
-/** A record from the columns of its row. Absent values are left out. */
-function decode(columns: readonly Column[], row: readonly unknown[]): Stored {
-  const record: Record<string, unknown> & { id: Id } = { id: row[0] as Id };
-  for (let i = 0; i < columns.length; i++) {
-    const value = row[i + 1];
-    if (value === null) continue;
-    const { field, read } = columns[i]!;
-    record[field] = read ? read(value) : value;
-  }
-  return record;
+  return { record, cache, pages, nextId: idsOf(db, writer, record) };
 }
 
 /**
@@ -103,7 +78,7 @@ export class SqliteRows implements Rows {
   #find(id: Id): Stored | null {
     const known = this.#state.cache.get(id);
     if (known) return known;
-    const { json, decode } = this.#state.form;
+    const { json, decode } = rowForm(this.#record);
     const row = this.#context.db.json<readonly unknown[]>(
       `select ${json} from "${this.#record.plural}" where id = ?`,
       [BigInt(id)],
@@ -114,7 +89,8 @@ export class SqliteRows implements Rows {
   async byIds(ids: readonly Id[]): Promise<(Stored | null)[]> {
     await this.#gate();
     if (ids.length === 1) return [this.#find(ids[0]!)];
-    const { cache, form } = this.#state;
+    const { cache } = this.#state;
+    const { json, decode } = rowForm(this.#record);
     const records = new Map<Id, Stored>();
     const missing: Id[] = [];
     for (const id of ids) {
@@ -124,11 +100,11 @@ export class SqliteRows implements Rows {
     }
     if (missing.length > 0) {
       const rows = this.#context.db.json<(readonly unknown[])[]>(
-        `select json_group_array(${form.json}) from "${this.#record.plural}" where id in (select value from json_each(?))`,
+        `select json_group_array(${json}) from "${this.#record.plural}" where id in (select value from json_each(?))`,
         [idList(missing)],
       )!;
       for (const row of rows) {
-        const record = this.#keep(form.decode(row));
+        const record = this.#keep(decode(row));
         records.set(record.id, record);
       }
     }
@@ -142,21 +118,21 @@ export class SqliteRows implements Rows {
 
   async pages(lists: Lists, request: PageRequest): Promise<Page<Stored>[]> {
     await this.#gate();
-    const { pages, form } = this.#state;
+    const { pages } = this.#state;
     const query = JSON.stringify([lists.filter, lists.below, request]);
     const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && pages.get(key);
     if (known && known.length > 0) return known;
-    const found = readPages(this.#context.db, this.#record, lists, request, form);
+    const found = readPages(this.#context.db, this.#record, lists, request);
     if (key) pages.set(key, known ? found : []);
     return found;
   }
 
   async exists(values: Values): Promise<boolean> {
     await this.#gate();
-    const { sql, params } = allOf(conditionsOf(this.#record, { filter: values }).equal);
+    const { sql, params } = conditionsOf(this.#record, { filter: values }).where;
     const query = `select 1 from "${this.#record.plural}" where ${sql.join(' and ')} limit 1`;
-    return this.#context.db.value(query, params) !== undefined;
+    return this.#context.db.value(query, [...params]) !== undefined;
   }
 
   /** Nobody else writes before a transaction has ended. */
