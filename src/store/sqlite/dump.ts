@@ -2,37 +2,29 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertionOf } from './columns.ts';
-import { SqliteConnection } from './connection.ts';
 import { fileInUse, locateFile, lockDataFile } from './data-file.ts';
 import { lastAssigned, noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
-
-/** How many milliseconds to wait for another process. */
-const BUSY_TIMEOUT = 10_000;
+import { saveUsage } from './usage.ts';
 
 const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(`${file}${suffix}`, { force: true });
 };
 
-/** Opens a snapshot of a data file, beside its server if there is one. @throws Error if the file does not exist */
+/** Opens a data file as it is now, beside its server if there is one. @throws Error if the file does not exist */
 export async function openSqliteSource(file: string, records: readonly AnyRecord[]): Promise<DumpSource> {
   if (!existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
-  const copy = `${file}.export`;
-  removeFile(copy);
-  const original = new SqliteConnection(file, { busyTimeout: BUSY_TIMEOUT });
-  try {
-    original.run('vacuum into ?', [copy]);
-  } finally {
-    original.close();
-  }
-  const store = openSqliteStore({ file: copy, records, role: 'server' });
+  const store = openSqliteStore({ file, records, role: 'tool' });
+  const { db } = store;
+  // A transaction sees nothing that is written after its first read.
+  db.exec('begin; select 1 from event_log');
   return {
     store,
     lastIds: async () =>
-      Object.fromEntries(records.map((record) => [record.plural, lastAssigned(store.db, record)])),
+      Object.fromEntries(records.map((record) => [record.plural, lastAssigned(db, record)])),
     async close() {
+      db.rollback();
       await store.close();
-      removeFile(copy);
     },
   };
 }
@@ -70,10 +62,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       });
     },
     async addUsage(rows) {
-      const states = rows.map(({ apiKeyId, ...state }) => [apiKeyId, state]);
-      db.run(`insert into usage (api_key_id, state) select value ->> 0, value -> 1 from json_each(?)`, [
-        JSON.stringify(states),
-      ]);
+      saveUsage(db, new Map(rows.map(({ apiKeyId, ...state }) => [apiKeyId, state])));
     },
     async finish() {
       await close();

@@ -7,6 +7,14 @@ const FLUSH_AFTER = 500;
 /** Beyond this many keys in memory, saved ones are dropped. */
 const MAX_IN_MEMORY = 20_000;
 
+/** Saves the usage of keys, by their ids. */
+export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, UsageState>) =>
+  db.run(
+    `insert into usage (api_key_id, state) select key, value from json_each(?) where true
+     on conflict do update set state = excluded.state`,
+    [JSON.stringify(Object.fromEntries(states))],
+  );
+
 /**
  * The usage of each key. The server charges in memory and saves changes in one statement within {@link FLUSH_AFTER},
  * and before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
@@ -26,13 +34,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     const saving = changed;
     changed = new Map();
     try {
-      await writer.write(() =>
-        db.run(
-          `insert into usage (api_key_id, state) select key, value from json_each(?) where true
-           on conflict do update set state = excluded.state`,
-          [JSON.stringify(Object.fromEntries(saving))],
-        ),
-      );
+      await writer.write(() => saveUsage(db, saving));
       if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
     } catch (error) {
       // Later states may have been saved meanwhile, as of a ban: the current ones are.
