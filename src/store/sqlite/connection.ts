@@ -8,9 +8,6 @@ export type Value = string | number | bigint | null;
 /** SQLite's result codes, apart from those for problems with the statement: of the disk and other processes. */
 const ENVIRONMENT_ERROR = /^SQLITE_(?!ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOOBIG)/;
 
-const translated = (error: unknown): unknown =>
-  ENVIRONMENT_ERROR.test(String((error as { code?: unknown }).code)) ? unavailable(error) : error;
-
 /** What a commit outlives: the end of the process, or also that of the machine. */
 export type Durability = 'process' | 'full';
 
@@ -60,12 +57,7 @@ export class SqliteConnection {
 
   /** The first column of the first row; undefined if there is no row. */
   value(sql: string, params: Value[] = []): unknown {
-    try {
-      const row = this.#statement(sql).get(params) as unknown[] | undefined;
-      return row?.[0];
-    } catch (error) {
-      throw translated(error);
-    }
+    return this.#use(() => (this.#statement(sql).get(params) as unknown[] | undefined)?.[0]);
   }
 
   /** The same column, which is JSON. */
@@ -76,23 +68,14 @@ export class SqliteConnection {
 
   /** Runs a writing statement. @returns the number of rows changed */
   run(sql: string, params: Value[]): number {
-    try {
-      const { changes } = this.#statement(sql).run(params);
-      this.changes++;
-      return changes;
-    } catch (error) {
-      throw translated(error);
-    }
+    const { changes } = this.#use(() => this.#statement(sql).run(params));
+    this.changes++;
+    return changes;
   }
 
   /** Runs one or more SQL statements without parameters or results. */
   exec(sql: string): void {
-    if (this.#closed) throw unavailable();
-    try {
-      this.#db.exec(sql);
-    } catch (error) {
-      throw translated(error);
-    }
+    this.#use(() => this.#db.exec(sql));
   }
 
   /** Runs `work` in a transaction, which is rolled back if it throws. */
@@ -132,8 +115,17 @@ export class SqliteConnection {
     }
   }
 
-  #statement(sql: string): Statement {
+  /** Runs what uses the file. @throws UNAVAILABLE if the disk or another process is at fault, or it is closed */
+  #use<T>(work: () => T): T {
     if (this.#closed) throw unavailable();
+    try {
+      return work();
+    } catch (error) {
+      throw ENVIRONMENT_ERROR.test(String((error as { code?: unknown }).code)) ? unavailable(error) : error;
+    }
+  }
+
+  #statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (!statement) {
       statement = this.#db.prepare<[Value[]]>(sql);
