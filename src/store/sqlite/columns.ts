@@ -1,7 +1,6 @@
 import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
-import type { Id } from '../../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { snakeCase } from '../../foundation/record-rules.ts';
@@ -20,17 +19,13 @@ const CODECS: Readonly<Record<FieldKind, Codec>> = {
   // Read as text, because JSON numbers would be rounded.
   id: { type: 'integer', stored: (id: string) => BigInt(id) },
   integer: { type: 'integer', stored: (value: number) => value },
-  boolean: {
-    type: 'integer',
-    stored: (value: boolean) => (value ? 1 : 0),
-    read: (value: number) => value === 1,
-  },
+  boolean: { type: 'integer', stored: Number, read: Boolean },
   text: { type: 'text', stored: (value: string) => value },
   instant: { type: 'integer', stored: millisecondsOf, read: formatInstant },
   date: { type: 'text', stored: (value: string) => value },
 };
 
-/** A column of a record's table, apart from its id. */
+/** A column of a record's table. */
 export interface Column {
   field: string;
   /** In snake case, and in quotes, since a field may be called `order`. */
@@ -43,9 +38,9 @@ export interface Column {
 
 export const columnName = (field: string): string => `"${snakeCase(field)}"`;
 
-/** The columns of a record's table in the order of its fields. */
-export const columnsOf = memoized(({ fields }: AnyRecord): readonly Column[] =>
-  Object.entries(fields as Fields).map(([field, declaration]) => {
+/** The columns of a record's table: its id, and then in the order of its fields. */
+export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[] =>
+  Object.entries({ id, ...fields } as Fields).map(([field, declaration]) => {
     const { type, stored, read } = CODECS[declaration.kind];
     return {
       field,
@@ -78,7 +73,7 @@ export const foldedColumnsOf = memoized((record: AnyRecord): readonly Column[] =
 export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
   `"${plural} by ${fields.join(', ')}"`;
 
-/** All columns of a record's table, apart from its id. */
+/** All columns of a record's table. */
 export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
   ...columnsOf(record),
   ...foldedColumnsOf(record),
@@ -87,13 +82,11 @@ export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
 /** The statement that inserts a record, and its parameters. */
 export const insertionOf = memoized((record: AnyRecord) => {
   const columns = allColumnsOf(record);
-  const names = ['id', ...columns.map(({ name }) => name)];
-  const sql = `insert into "${record.plural}" (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`;
-  const params = ({ id, ...values }: Stored): Value[] => [
-    BigInt(id),
-    ...columns.map(({ field, stored }) => stored(values[field])),
-  ];
-  return { sql, params };
+  const names = columns.map(({ name }) => name).join(', ');
+  return {
+    sql: `insert into "${record.plural}" (${names}) values (${columns.map(() => '?').join(', ')})`,
+    params: (values: Stored): Value[] => columns.map(({ field, stored }) => stored(values[field])),
+  };
 });
 
 /** A column as a value of JSON, in which ids are exact as text alone. */
@@ -104,18 +97,18 @@ const jsonOf = ({ name, declaration }: Column): string =>
 export const rowForm = memoized((record: AnyRecord) => {
   const columns = columnsOf(record);
   return {
-    columns: ['id', ...columns.map(({ name }) => name)].join(', '),
-    json: `json_array(cast(id as text), ${columns.map(jsonOf).join(', ')})`,
+    columns: columns.map(({ name }) => name).join(', '),
+    json: `json_array(${columns.map(jsonOf).join(', ')})`,
     /** A record from the columns of its row. Absent values are left out. */
     decode(row: readonly unknown[]): Stored {
-      const record: Record<string, unknown> & { id: Id } = { id: row[0] as Id };
+      const record: Record<string, unknown> = {};
       for (let i = 0; i < columns.length; i++) {
-        const value = row[i + 1];
+        const value = row[i];
         if (value === null) continue;
         const { field, read } = columns[i]!;
         record[field] = read ? read(value) : value;
       }
-      return record;
+      return record as Stored;
     },
   };
 });

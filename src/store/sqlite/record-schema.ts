@@ -4,8 +4,9 @@ import { allColumnsOf, type Column, columnName, foldedColumnsOf, indexName, sort
 import type { SqliteConnection } from './connection.ts';
 
 /** Without `not null`: a field may become optional later, and SQLite could not take that back. */
-const definitionOf = (record: AnyRecord, { name, type }: Column): string => {
-  const reference = referencesOf(record).find(({ field }) => columnName(field) === name);
+const definitionOf = (record: AnyRecord, { field, name, type }: Column): string => {
+  if (field === 'id') return `${name} integer primary key`;
+  const reference = referencesOf(record).find((reference) => reference.field === field);
   // Children that do not hold off a deletion outlive their parent.
   const foreignKey = reference && reference.holds.where === undefined;
   return `${name} ${type}${foreignKey ? ` references "${reference.parent.plural}" (id)` : ''}`;
@@ -13,7 +14,7 @@ const definitionOf = (record: AnyRecord, { name, type }: Column): string => {
 
 function tableOf(record: AnyRecord): string {
   const columns = allColumnsOf(record).map((column) => definitionOf(record, column));
-  return `create table "${record.plural}" (${['id integer primary key', ...columns].join(', ')}) strict`;
+  return `create table "${record.plural}" (${columns.join(', ')}) strict`;
 }
 
 /** The statements that create the indexes of a record, by their names. */
@@ -68,50 +69,44 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored
 }
 
 /** What brings the tables of records to what their declarations say; nothing if they are there. */
-function missing(db: SqliteConnection, records: readonly AnyRecord[]): (string | (() => void))[] {
-  const changes: ReturnType<typeof missing> = [];
+function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generator<() => void> {
   for (const record of records) {
     const { plural } = record;
+    const [columns, folded] = [allColumnsOf(record), foldedColumnsOf(record)];
     const known = db.json<Record<string, string>>(
       `select json_group_object('"' || name || '"', lower(type)) from pragma_table_info(?)`,
       [plural],
     )!;
-    if (Object.keys(known).length === 0) changes.push(tableOf(record));
-    else {
-      for (const { field, name, type } of allColumnsOf(record))
-        if ((known[name] ?? type) !== type)
+    if (Object.keys(known).length === 0) yield () => db.exec(tableOf(record));
+    else
+      for (const column of columns) {
+        const { field, name, type } = column;
+        if (!(name in known)) yield () => db.exec(additionOf(record, column));
+        else if (known[name] !== type)
           throw new Error(
             `${plural}.${field} is stored as ${known[name]}, which its kind is not any more; call the new field something else, or add a migration.`,
           );
-      const added = allColumnsOf(record).filter(({ name }) => !(name in known));
-      changes.push(...added.map((column) => additionOf(record, column)));
-      for (const column of foldedColumnsOf(record))
-        if (added.includes(column)) changes.push(() => fold(db, record, column));
-    }
+        if (!(name in known) && folded.includes(column)) yield () => fold(db, record, column);
+      }
     const wanted = indexStatements(record);
     const there = db.json<string[]>(
       `select json_group_array('"' || name || '"') from sqlite_schema where type = 'index' and tbl_name = ?`,
       [plural],
     )!;
-    changes.push(...there.filter((name) => !wanted.has(name)).map((name) => `drop index ${name}`));
-    for (const [name, sql] of wanted) if (!there.includes(name)) changes.push(sql);
+    for (const name of there) if (!wanted.has(name)) yield () => db.exec(`drop index ${name}`);
+    for (const [name, sql] of wanted) if (!there.includes(name)) yield () => db.exec(sql);
   }
-  return changes;
 }
 
 /** Whether nothing would have to be created for these records. */
 export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]): boolean =>
-  missing(db, records).length === 0;
+  missing(db, records).next().done === true;
 
 /**
  * Creates the tables, columns and indexes of records that a data file does not have yet. Nobody else may use the file.
  * Nothing that holds data is ever removed or changed.
  */
-export function prepareRecords(db: SqliteConnection, records: readonly AnyRecord[]): void {
+export const prepareRecords = (db: SqliteConnection, records: readonly AnyRecord[]): void =>
   db.transaction(() => {
-    for (const change of missing(db, records)) {
-      if (typeof change === 'string') db.exec(change);
-      else change();
-    }
+    for (const change of missing(db, records)) change();
   });
-}
