@@ -1,5 +1,5 @@
 import { memoized } from '../foundation/cache.ts';
-import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, filteredFields } from '../foundation/record.ts';
 
 /** Lists of single values that an engine merges for one in order, at most. */
 const MAX_MERGED = 8;
@@ -36,16 +36,14 @@ export const indexesOf = memoized((record: AnyRecord): readonly ListIndex[] => {
  * each value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
  */
 export const fewValued = memoized((record: AnyRecord): ReadonlyMap<string, readonly unknown[]> => {
-  const known = new Set(record.combinations.map(String));
-  const inOrder = (set: readonly string[]) =>
-    Object.keys(record.fields as Fields).filter((field) => set.includes(field));
   const found = new Map<string, readonly unknown[]>();
+  // Only if each can be added to all combinations.
+  if (record.combinations.length < 2 ** filteredFields(record).length) return found;
   let merged = 1;
   for (const field of record.filters as readonly string[]) {
     const { kind, choices, presence } = (record.fields as Fields)[field]!;
     const values = kind === 'boolean' ? [false, true] : choices?.values;
     if (!values || presence === 'optional' || merged * values.length > MAX_MERGED) continue;
-    if (!record.combinations.every((set) => known.has(String(inOrder([...set, field]))))) continue;
     merged *= values.length;
     found.set(field, values);
   }
