@@ -1,3 +1,4 @@
+import { memoized } from '../foundation/cache.ts';
 import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
@@ -18,7 +19,7 @@ import type { Engine, EngineTransaction, Lists, Reads, Stored, Values } from './
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
-import type { Check, Page, PageRequest, Table, TableWrites } from './table.ts';
+import type { Check, Page, PageRequest, Table } from './table.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
 import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhooks.ts';
@@ -28,29 +29,16 @@ import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webho
  * errors has the first in this order: existence (404), precondition (412), references (422), conflicts (409).
  */
 export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store {
-  const recordAt = (index: number): AnyRecord => records.find((record) => record.index === index)!;
-  const within = (transaction: EngineTransaction): Transaction => {
-    const tables: Table<AnyRecord>[] = [];
-    return {
-      table({ index }) {
-        const record = recordAt(index);
-        tables[index] ??= tableOf(transaction.rows(record), (write) =>
-          write(new RecordWrites(record, transaction, records)),
-        );
-        return tables[index] as unknown as Table<never>;
-      },
-      webhookWrites: webhookWritesOf((write) => write(transaction)),
-    };
-  };
-
-  const tables: Table<AnyRecord>[] = [];
-  for (const record of records) {
-    // Each write on its own.
-    tables[record.index] = tableOf(engine.reads(record), (write) =>
-      engine.transaction((transaction) => write(new RecordWrites(record, transaction, records))),
-    );
-  }
   const { transaction } = engine;
+  /** @param run runs a write in its transaction */
+  const tablesOver =
+    (readsOf: (record: AnyRecord) => Reads, run: Run) =>
+    (record: AnyRecord): Table<AnyRecord> =>
+      tableOf(readsOf(record), (write) => run((own) => write(new RecordWrites(record, own, records))));
+  const within = (own: EngineTransaction): Transaction => ({
+    table: tablesOver(own.rows, (write) => write(own)) as Transaction['table'],
+    webhookWrites: webhookWritesOf((write) => write(own)),
+  });
 
   return {
     ...engine,
@@ -58,12 +46,15 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
     ...usageHistoryOver(engine),
     ...documentsOver(engine),
     ...webhooksOver(engine),
-    table: ({ index }) => tables[index] as unknown as Table<never>,
+    // Each write on its own.
+    table: memoized(tablesOver(engine.reads, transaction)) as Store['table'],
     webhookWrites: webhookWritesOf(transaction),
     transaction: (work) => transaction((own) => work(within(own)), true),
     once: (call, work) => transaction((own) => once(own, call, () => work(within(own))), call.several),
   };
 }
+
+type Run = <T>(write: (own: EngineTransaction) => Promise<T>) => Promise<T>;
 
 /** A record as it is handed out. */
 type Found = RecordOf<AnyRecord>;
@@ -145,7 +136,7 @@ async function once<T>(
 }
 
 /** The rules for the records of one kind, within a transaction. */
-class RecordWrites implements TableWrites<AnyRecord> {
+class RecordWrites implements Pick<Table<AnyRecord>, 'insert' | 'update' | 'remove'> {
   readonly #record: AnyRecord;
   readonly #transaction: EngineTransaction;
   readonly #records: readonly AnyRecord[];

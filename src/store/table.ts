@@ -37,8 +37,11 @@ export interface Page<T> {
 /** Called with the current record, atomically with the write. Throws to prevent the write. */
 export type Check<T> = (current: T) => void;
 
-/** The records of one kind. */
-export interface TableReads<R extends AnyRecord> {
+/**
+ * The records of one kind. Each write is atomic, and its rules hold under concurrency. A write that changes something
+ * appends one event to the log (`EventStore`); one that changes nothing writes nothing.
+ */
+export interface Table<R extends AnyRecord> {
   /** In the order of the ids, null where there is none. */
   byIds(ids: readonly Id[]): Promise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined means nothing. */
@@ -64,13 +67,6 @@ export interface TableReads<R extends AnyRecord> {
     filter: FilterOf<R>,
     meter?: Meter,
   ): Promise<number[]>;
-}
-
-/**
- * Each write is atomic, and its rules hold under concurrency. A write that changes something appends one event to the
- * log (`EventStore`); one that changes nothing writes nothing.
- */
-export interface TableWrites<R extends AnyRecord> {
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
   insert(input: NewOf<R>): Promise<RecordOf<R>>;
   /**
@@ -83,8 +79,6 @@ export interface TableWrites<R extends AnyRecord> {
   /** @throws NOT_FOUND, whatever `check` throws, CONFLICT while another record holds off the deletion */
   remove(id: Id, check?: Check<RecordOf<R>>): Promise<Id>;
 }
-
-export interface Table<R extends AnyRecord> extends TableReads<R>, TableWrites<R> {}
 
 /** The tables of a store, or of a transaction: then all they read and write belongs to it. */
 export interface Tables {

@@ -26,14 +26,14 @@ export interface Engine {
 }
 
 /** What one of the engines can do otherwise. */
-export type EngineOptions = Pick<SqliteOptions, 'cacheSizes'>;
+export type EngineOptions = Pick<SqliteOptions, 'cacheSize'>;
 
 const sqlite: Engine = {
   name: 'sqlite',
-  async open(now, { cacheSizes = {} } = {}) {
+  async open(now, options = {}) {
     const home = mkdtempSync(join(tmpdir(), 'petstore-'));
     const file = join(home, 'petstore.db');
-    const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now, cacheSizes });
+    const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now, ...options });
     const checkpoint = () => {
       const db = new Database(file);
       const [{ busy }] = db.pragma('wal_checkpoint(truncate)') as [{ busy: number }];

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
+import { memoized } from '../../foundation/cache.ts';
 import { AppError, unavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction, Reads } from '../engine.ts';
+import type { Engine, EngineTransaction } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { OnMigrated, Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
@@ -10,7 +11,7 @@ import { eventLog } from './event-log.ts';
 import { type Gate, objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
-import { SqliteRows, type TableState, tableState } from './table.ts';
+import { SqliteRows, tableState } from './table.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 
@@ -29,8 +30,8 @@ export interface SqliteOptions {
   busyTimeout?: number;
   durability?: Durability | undefined;
   onMigrated?: OnMigrated;
-  /** Overrides the number of cached records, by table. */
-  cacheSizes?: Readonly<Record<string, number>>;
+  /** How many records of each kind are cached by id. */
+  cacheSize?: number;
   /** Those of a later version, in tests. */
   migrations?: readonly string[];
 }
@@ -41,8 +42,6 @@ export interface SqliteStore extends Store {
   readonly db: SqliteConnection;
 }
 
-/** Records to cache by id, for each table. */
-const CACHE_SIZE = 10_000;
 /** How often it is looked whether a tool has written, in milliseconds. Every write looks too. */
 const CATCH_UP_INTERVAL = 200;
 
@@ -58,19 +57,12 @@ export function openSqliteStore(options: SqliteOptions): SqliteStore {
 
 /** @param release gives the file up */
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
-  const { role, records, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSizes = {} } = options;
+  const { role, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSize = 10_000 } = options;
   const writer = new Writer(db);
   const events = eventLog(db, writer, now);
-  const context = { db, writer, append: events.append };
   /** What is read alone is committed: it waits for the end of a transaction that is open. */
   const committed: Gate = () => (writer.isOpen ? writer.closed() : undefined);
-  const tables: TableState[] = [];
-  const reads: Reads[] = [];
-  for (const record of records) {
-    const table = tableState(context, record, cacheSizes[record.plural] ?? CACHE_SIZE);
-    tables[record.index] = table;
-    reads[record.index] = new SqliteRows(context, table, committed);
-  }
+  const tableOf = memoized((record: AnyRecord) => tableState(record, db, writer, events.append, cacheSize));
   /** The transaction of the work that is running. All of it throws once that has ended, by taking too long. */
   const transactionNow = (): EngineTransaction => {
     const { turn } = writer;
@@ -79,7 +71,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       return undefined;
     };
     return {
-      rows: ({ index }) => new SqliteRows(context, tables[index]!, within),
+      rows: (record) => new SqliteRows(tableOf(record), within),
       objects: (kind) => objectsOf(db, kind, now, within),
     };
   };
@@ -97,7 +89,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   return {
     engine: 'sqlite',
     isExclusive: true,
-    reads: ({ index }) => reads[index]!,
+    reads: (record) => new SqliteRows(tableOf(record), committed),
     objects: (kind) => objectsOf(db, kind, now, committed),
     now: async () => now(),
     transaction: (work, several) => writer.write(() => work(transactionNow()), several),

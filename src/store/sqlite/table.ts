@@ -16,17 +16,12 @@ import type { Writer } from './writer.ts';
 /** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
 const MAX_KEY_LENGTH = 2_500;
 
-/** What the tables of a data file share. */
-interface TableContext {
-  db: SqliteConnection;
-  writer: Writer;
-  /** Logs a change, in the transaction that makes it. */
-  append(event: Pick<StoredEvent, 'type' | 'record'>): void;
-}
-
-/** What is kept in memory of the records of one kind. */
+/** What is kept in memory of the records of one kind, and where else they are. */
 export interface TableState {
   record: AnyRecord;
+  db: SqliteConnection;
+  /** Logs a change, in the transaction that makes it. */
+  append(event: Pick<StoredEvent, 'type' | 'record'>): void;
   /** Records by id. They are handed out without copying and therefore frozen. */
   cache: LRUCache<Id, Stored>;
   /**
@@ -39,7 +34,13 @@ export interface TableState {
 }
 
 /** @param cacheSize number of records to cache by id */
-export function tableState({ db, writer }: TableContext, record: AnyRecord, cacheSize: number): TableState {
+export function tableState(
+  record: AnyRecord,
+  db: SqliteConnection,
+  writer: Writer,
+  append: TableState['append'],
+  cacheSize: number,
+): TableState {
   const cache = lruCache<Stored>(cacheSize);
   const pages = new LRUCache<string, Page<Stored>[]>({
     maxSize: cacheSize,
@@ -51,7 +52,7 @@ export function tableState({ db, writer }: TableContext, record: AnyRecord, cach
       pages.clear();
     },
   });
-  return { record, cache, pages, nextId: idsOf(db, writer, record) };
+  return { record, db, append, cache, pages, nextId: idsOf(db, writer, record) };
 }
 
 /**
@@ -59,15 +60,11 @@ export function tableState({ db, writer }: TableContext, record: AnyRecord, cach
  * boundary several times faster than rows of columns.
  */
 export class SqliteRows implements Rows {
-  readonly #context: TableContext;
   readonly #state: TableState;
-  readonly #record: AnyRecord;
   readonly #gate: Gate;
 
-  constructor(context: TableContext, state: TableState, gate: Gate) {
-    this.#context = context;
+  constructor(state: TableState, gate: Gate) {
     this.#state = state;
-    this.#record = state.record;
     this.#gate = gate;
   }
 
@@ -78,9 +75,9 @@ export class SqliteRows implements Rows {
   #find(id: Id): Stored | null {
     const known = this.#state.cache.get(id);
     if (known) return known;
-    const { json, decode } = rowForm(this.#record);
-    const row = this.#context.db.json<readonly unknown[]>(
-      `select ${json} from "${this.#record.plural}" where id = ?`,
+    const { json, decode } = rowForm(this.#state.record);
+    const row = this.#state.db.json<readonly unknown[]>(
+      `select ${json} from "${this.#state.record.plural}" where id = ?`,
       [BigInt(id)],
     );
     return row ? this.#keep(decode(row)) : null;
@@ -90,7 +87,7 @@ export class SqliteRows implements Rows {
     await this.#gate();
     if (ids.length === 1) return [this.#find(ids[0]!)];
     const { cache } = this.#state;
-    const { json, decode } = rowForm(this.#record);
+    const { json, decode } = rowForm(this.#state.record);
     const records = new Map<Id, Stored>();
     const missing: Id[] = [];
     for (const id of ids) {
@@ -99,8 +96,8 @@ export class SqliteRows implements Rows {
       else missing.push(id);
     }
     if (missing.length > 0) {
-      const rows = this.#context.db.json<(readonly unknown[])[]>(
-        `select json_group_array(${json}) from "${this.#record.plural}" where id in (select value from json_each(?))`,
+      const rows = this.#state.db.json<(readonly unknown[])[]>(
+        `select json_group_array(${json}) from "${this.#state.record.plural}" where id in (select value from json_each(?))`,
         [idList(missing)],
       )!;
       for (const row of rows) {
@@ -113,7 +110,7 @@ export class SqliteRows implements Rows {
 
   async counts(lists: Lists, meter?: Meter): Promise<number[]> {
     await this.#gate();
-    return countMatching(this.#context.db, this.#record, lists, meter);
+    return countMatching(this.#state.db, this.#state.record, lists, meter);
   }
 
   async pages(lists: Lists, request: PageRequest): Promise<Page<Stored>[]> {
@@ -123,16 +120,16 @@ export class SqliteRows implements Rows {
     const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
     const known = key && pages.get(key);
     if (known && known.length > 0) return known;
-    const found = readPages(this.#context.db, this.#record, lists, request);
+    const found = readPages(this.#state.db, this.#state.record, lists, request);
     if (key) pages.set(key, known ? found : []);
     return found;
   }
 
   async exists(values: Values): Promise<boolean> {
     await this.#gate();
-    const { sql, params } = conditionsOf(this.#record, { filter: values }).where;
-    const query = `select 1 from "${this.#record.plural}" where ${sql.join(' and ')} limit 1`;
-    return this.#context.db.value(query, [...params]) !== undefined;
+    const { sql, params } = conditionsOf(this.#state.record, { filter: values }).where;
+    const query = `select 1 from "${this.#state.record.plural}" where ${sql.join(' and ')} limit 1`;
+    return this.#state.db.value(query, [...params]) !== undefined;
   }
 
   /** Nobody else writes before a transaction has ended. */
@@ -148,19 +145,19 @@ export class SqliteRows implements Rows {
 
   async insert(record: Stored): Promise<void> {
     await this.#gate();
-    const { sql, params } = insertionOf(this.#record);
-    this.#context.db.run(sql, params(record));
+    const { sql, params } = insertionOf(this.#state.record);
+    this.#state.db.run(sql, params(record));
     this.#changed(undefined, record);
   }
 
   async replace(before: Stored, after: Stored): Promise<void> {
     await this.#gate();
     // SQLite rewrites the indexes of every column in the statement, so what stays the same is left out.
-    const written = allColumnsOf(this.#record).filter(
+    const written = allColumnsOf(this.#state.record).filter(
       ({ field, stored }) => stored(after[field]) !== stored(before[field]),
     );
-    this.#context.db.run(
-      `update "${this.#record.plural}" set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
+    this.#state.db.run(
+      `update "${this.#state.record.plural}" set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`,
       [...written.map(({ field, stored }) => stored(after[field])), BigInt(after.id)],
     );
     this.#changed(before, after);
@@ -168,12 +165,12 @@ export class SqliteRows implements Rows {
 
   async delete(record: Stored): Promise<void> {
     await this.#gate();
-    this.#context.db.run(`delete from "${this.#record.plural}" where id = ?`, [BigInt(record.id)]);
+    this.#state.db.run(`delete from "${this.#state.record.plural}" where id = ?`, [BigInt(record.id)]);
     this.#changed(record, undefined);
   }
 
   #changed(before: Stored | undefined, after: Stored | undefined): void {
-    this.#context.append(eventOf(this.#record, before, after));
+    this.#state.append(eventOf(this.#state.record, before, after));
     this.#state.pages.clear();
     if (after) this.#keep(after);
     else this.#state.cache.delete(before!.id);
