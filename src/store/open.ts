@@ -13,7 +13,7 @@ export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP' | 'DURABILITY'>,
   records: readonly AnyRecord[],
   role: 'server' | 'tool',
-  { now = Date.now, ...migration }: { now?: () => number; onMigrated?: OnMigrated } = {},
+  onMigrated?: OnMigrated,
 ): Promise<Store> {
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
@@ -27,10 +27,9 @@ export async function openStore(
     file: config.DATA_FILE,
     records,
     role,
-    now,
     keepEvents: config.EVENTS_KEEP,
     durability: config.DURABILITY,
-    ...migration,
+    onMigrated,
   });
 }
 

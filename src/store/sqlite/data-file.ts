@@ -12,16 +12,17 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'libsql';
-import { APPLICATION_ID, isKnown, latestOf, MIGRATIONS, newFile } from './schema.ts';
+import { APPLICATION_ID, MIGRATIONS, NEW_FILE } from './schema.ts';
 
 /**
  * Finds the place of a data file, whether or not it exists.
  *
+ * @param latest the latest layout that is known
  * @returns its real path
  * @throws Error if its folder does not exist, except for one called `data`, or if it is read-only; or if the file is
  * not one of ours, which is then left as it is
  */
-export function locateFile(file: string, migrations = MIGRATIONS): string {
+export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string {
   const folder = resolve(dirname(file));
   // A mistyped path must not start an empty store beside the one meant.
   if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))
@@ -30,7 +31,7 @@ export function locateFile(file: string, migrations = MIGRATIONS): string {
   // SQLite creates files beside this one, and would open a read-only one and fail at the first write.
   accessSync(folder, constants.W_OK);
   if (!existsSync(file)) return join(realpathSync(folder), basename(file));
-  refuseForeign(file, migrations);
+  refuseForeign(file, latest);
   accessSync(file, constants.W_OK);
   return realpathSync(file);
 }
@@ -40,13 +41,13 @@ export function locateFile(file: string, migrations = MIGRATIONS): string {
  * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes
  * it meanwhile.
  */
-export function createFile(file: string, migrations = MIGRATIONS): void {
+export function createFile(file: string): void {
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
   closeSync(openSync(unfinished, 'wx', 0o600));
   const db = new Database(unfinished);
   try {
-    db.exec(newFile(migrations));
+    db.exec(NEW_FILE);
   } finally {
     db.close();
   }
@@ -57,7 +58,7 @@ export function createFile(file: string, migrations = MIGRATIONS): void {
 const [USER_VERSION, APPLICATION, HEADER_SIZE] = [60, 68, 100];
 
 /** Looks at the first bytes alone: SQLite would change a file that it opens. */
-function refuseForeign(file: string, migrations: readonly string[]): void {
+function refuseForeign(file: string, latest: number): void {
   const header = Buffer.alloc(HEADER_SIZE);
   const descriptor = openSync(file, 'r');
   try {
@@ -69,18 +70,18 @@ function refuseForeign(file: string, migrations: readonly string[]): void {
     header.toString('latin1', 0, 16) === 'SQLite format 3\0' &&
     header.readUInt32BE(APPLICATION) === APPLICATION_ID;
   const layout = header.readUInt32BE(USER_VERSION);
-  if (isOurs && isKnown(layout, migrations)) return;
+  if (isOurs && layout >= 1 && layout <= latest) return;
   throw isOurs || header.toString('latin1', 0, 6) === 'SQLite'
-    ? unknownLayout(file, layout, migrations)
+    ? unknownLayout(file, layout, latest)
     : new Error(
         `The data file ${file} is not one of this program, or it is damaged. It was left as it is: restore a backup or set DATA_FILE to another path.`,
       );
 }
 
 /** A file that another version of this program has made, or another program. */
-export const unknownLayout = (file: string, layout: number, migrations = MIGRATIONS): Error =>
+export const unknownLayout = (file: string, layout: number, latest: number): Error =>
   new Error(
-    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latestOf(migrations)}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
+    `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latest}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
   );
 
 export const fileInUse = (file: string): Error =>

@@ -4,7 +4,7 @@ import type { SqliteConnection } from './connection.ts';
 export const APPLICATION_ID = 0x50657473;
 
 /**
- * Tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
+ * Makes an empty file one of ours, of layout 1: tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
  *
  * `stored_objects` has everything that is no record, as API keys and webhooks (`objects.ts`); `object_terms` what it is
  * found by.
@@ -12,7 +12,9 @@ export const APPLICATION_ID = 0x50657473;
  * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
  * position removed.
  */
-const LAYOUT = `
+export const NEW_FILE = `
+  pragma application_id = ${APPLICATION_ID};
+  begin;
   create table usage (api_key_id text primary key, state text not null) strict, without rowid;
 
   create table stored_objects (
@@ -42,35 +44,20 @@ const LAYOUT = `
   create index events_by_type on events (type);
   create table event_log (name text not null, removed integer not null) strict;
   insert into event_log values (lower(hex(randomblob(4))), 0);
+
+  pragma user_version = 1;
+  commit;
 `;
 
 /** SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. */
 export const MIGRATIONS: readonly string[] = [];
 
-export const latestOf = (migrations: readonly string[]): number => 1 + migrations.length;
-
-/** SQL that makes an empty file one of ours. */
-export const newFile = (migrations = MIGRATIONS): string => `
-  pragma application_id = ${APPLICATION_ID};
-  begin;
-  ${LAYOUT}
-  ${migrations.join('\n')}
-  pragma user_version = ${latestOf(migrations)};
-  commit;
-`;
-
 /** The layout of a file. */
 export const layoutOf = (db: SqliteConnection): number => Number(db.value('pragma user_version'));
 
-/** Whether a layout can be brought to the latest. */
-export const isKnown = (layout: number, migrations = MIGRATIONS): boolean =>
-  layout >= 1 && layout <= latestOf(migrations);
-
-/** Brings a file with a known layout to the latest. Nobody else may use it. @returns the layout it had */
-export const migrate = (db: SqliteConnection, migrations = MIGRATIONS): number =>
+/** Brings a file to the latest layout. Nobody else may use it. */
+export const migrate = (db: SqliteConnection, migrations: readonly string[]): void =>
   db.transaction(() => {
-    const from = layoutOf(db);
-    for (const statements of migrations.slice(from - 1)) db.exec(statements);
-    db.exec(`pragma user_version = ${latestOf(migrations)}`);
-    return from;
+    for (const statements of migrations.slice(layoutOf(db) - 1)) db.exec(statements);
+    db.exec(`pragma user_version = ${1 + migrations.length}`);
   });

@@ -10,7 +10,7 @@ import { createFile, fileInUse, locateFile, lockDataFile, unknownLayout } from '
 import { eventLog } from './event-log.ts';
 import { type Gate, objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
-import { isKnown, latestOf, layoutOf, MIGRATIONS, migrate } from './schema.ts';
+import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { SqliteRows, tableState } from './table.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
@@ -29,7 +29,7 @@ export interface SqliteOptions {
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
   durability?: Durability | undefined;
-  onMigrated?: OnMigrated;
+  onMigrated?: OnMigrated | undefined;
   /** How many records of each kind are cached by id. */
   cacheSize?: number;
   /** Those of a later version, in tests. */
@@ -127,18 +127,20 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
   let release: (() => void) | undefined;
   let db: SqliteConnection | undefined;
   try {
-    const file = locateFile(options.file, migrations);
+    const latest = 1 + migrations.length;
+    const file = locateFile(options.file, latest);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
-    if (release && !existsSync(file)) createFile(file, migrations);
+    const isNew = release !== undefined && !existsSync(file);
+    if (isNew) createFile(file);
     if (!release && role === 'server') throw fileInUse(options.file);
     db = new SqliteConnection(file, { busyTimeout, durability });
     const layout = layoutOf(db);
-    if (!isKnown(layout, migrations)) throw unknownLayout(options.file, layout, migrations);
+    if (layout > latest) throw unknownLayout(options.file, layout, latest);
     if (release) {
-      if (layout < latestOf(migrations))
-        options.onMigrated?.({ from: migrate(db, migrations), to: latestOf(migrations) });
+      if (layout < latest) migrate(db, migrations);
+      if (layout < latest && !isNew) options.onMigrated?.({ from: layout, to: latest });
       prepareRecords(db, records);
-    } else if (layout < latestOf(migrations) || !isPrepared(db, records)) {
+    } else if (layout < latest || !isPrepared(db, records)) {
       // The server would go on with what it knows of the file.
       throw new Error(
         `The data file ${options.file} is in use by a server of an earlier version. Stop that server, or use the command of its version.`,
