@@ -4,7 +4,8 @@ import type { SqliteConnection } from './connection.ts';
 export const APPLICATION_ID = 0x50657473;
 
 /**
- * Makes an empty file one of ours, of layout 1: tables that hold no records; those of records follow from their declarations (`record-schema.ts`).
+ * Makes an empty file one of ours, of layout 1, with tables that hold no records. Those of records follow from their
+ * declarations (`record-schema.ts`).
  *
  * `stored_objects` has everything that is no record, as API keys and webhooks (`objects.ts`); `object_terms` what it is
  * found by.

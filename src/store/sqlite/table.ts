@@ -88,13 +88,8 @@ export class SqliteRows implements Rows {
     if (ids.length === 1) return [this.#find(ids[0]!)];
     const { cache } = this.#state;
     const { json, decode } = rowForm(this.#state.record);
-    const records = new Map<Id, Stored>();
-    const missing: Id[] = [];
-    for (const id of ids) {
-      const known = cache.get(id);
-      if (known) records.set(id, known);
-      else missing.push(id);
-    }
+    const records = new Map<Id, Stored | null>(ids.map((id) => [id, cache.get(id) ?? null]));
+    const missing = [...records.keys()].filter((id) => !records.get(id));
     if (missing.length > 0) {
       const rows = this.#state.db.json<(readonly unknown[])[]>(
         `select json_group_array(${json}) from "${this.#state.record.plural}" where id in (select value from json_each(?))`,
@@ -105,7 +100,7 @@ export class SqliteRows implements Rows {
         records.set(record.id, record);
       }
     }
-    return ids.map((id) => records.get(id) ?? null);
+    return ids.map((id) => records.get(id)!);
   }
 
   async counts(lists: Lists, meter?: Meter): Promise<number[]> {

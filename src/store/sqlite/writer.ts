@@ -39,8 +39,8 @@ export class Writer {
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
   #isScheduled = false;
-  /** Resolves when the open transaction has ended. */
-  #open: Promise<unknown> | undefined;
+  /** Resolves when the open transaction has ended, with what answers those who wait. */
+  #open: Promise<(() => void)[]> | undefined;
   /** Changes with every commit of another connection. */
   #version: unknown;
 
@@ -91,9 +91,8 @@ export class Writer {
   }
 
   async #run(): Promise<void> {
-    const committing = this.#commitGroup();
-    this.#open = committing;
-    const answers = await committing;
+    this.#open = this.#commitGroup();
+    const answers = await this.#open;
     this.#open = undefined;
     this.#isScheduled = false;
     this.#schedule();
@@ -101,7 +100,7 @@ export class Writer {
   }
 
   /** Runs what is waiting in one transaction, as far as it fits. Never rejects. @returns what answers those who wait */
-  async #commitGroup(): Promise<(() => unknown)[]> {
+  async #commitGroup(): Promise<(() => void)[]> {
     const group: Write[] = [];
     const answers: (() => void)[] = [];
     try {
