@@ -49,7 +49,8 @@ export class Tracing {
 
   /** @param log receives export failures */
   static async start(config: Config, log: Pick<DiagLogger, 'warn' | 'error'>): Promise<Tracing> {
-    const { default: exporter } = await (protocolOf(config) === 'http/json'
+    const protocol = config.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? config.OTEL_EXPORTER_OTLP_PROTOCOL;
+    const { default: exporter } = await (protocol === 'http/json'
       ? import('@opentelemetry/exporter-trace-otlp-http')
       : import('@opentelemetry/exporter-trace-otlp-proto'));
     diag.setLogger({ ...log, info() {}, debug() {}, verbose() {} }, { logLevel: DiagLogLevel.WARN });
@@ -75,12 +76,10 @@ export class Tracing {
           'http.request.method': method,
           'url.path': shownPath(path),
           // GraphQL over GET has variables in its query, which are nobody's business.
-          ...(query !== '' && !isGraphQL(path) && { 'url.query': shownPath(query) }),
+          'url.query': query === '' || isGraphQL(path) ? undefined : shownPath(query),
           'url.scheme': this.#schemeOf(headers),
           'client.address': context.address,
-          ...(headers['user-agent'] !== undefined && {
-            'user_agent.original': shownPath(headers['user-agent']),
-          }),
+          'user_agent.original': headers['user-agent'] && shownPath(headers['user-agent']),
           'server.address': headers.host?.replace(/:\d*$/, '') ?? localAddress,
           'server.port': localPort,
           'network.protocol.version': request.httpVersion,
@@ -101,17 +100,18 @@ export class Tracing {
   end(context: RequestContext): void {
     const { span, method, route, operation, operationName, operationType, status, session } = context;
     if (!span) return;
-    if (route !== undefined) {
-      span.updateName(`${method} ${route}`);
-      span.setAttribute('http.route', route);
-    }
-    if (operation !== undefined) span.setAttribute('petstore.operation', operation);
-    if (operationName !== undefined) span.setAttribute('graphql.operation.name', operationName);
-    if (operationType !== undefined) span.setAttribute('graphql.operation.type', operationType);
-    span.setAttributes({ 'http.response.status_code': status, 'petstore.units': session?.units ?? 0 });
-    if (session) span.setAttribute('petstore.api_key.id', session.principal.id);
-    const [code] = context.errorCodes;
-    if (code !== undefined) span.setAttribute('error.type', code);
+    if (route !== undefined) span.updateName(`${method} ${route}`);
+    // Those without a value are left out.
+    span.setAttributes({
+      'http.response.status_code': status,
+      'http.route': route,
+      'petstore.operation': operation,
+      'petstore.units': session?.units ?? 0,
+      'petstore.api_key.id': session?.principal.id,
+      'graphql.operation.name': operationName,
+      'graphql.operation.type': operationType,
+      'error.type': context.errorCodes[0],
+    });
     // What the caller did wrong is no failure of the server, also in a field of a 200.
     if (context.errorCodes.some((code) => ERRORS[code].status >= 500))
       span.setStatus({ code: SpanStatusCode.ERROR });
@@ -151,9 +151,6 @@ function attributesOf(engine: string, name: string): Attributes {
     ...(dot > 0 && { 'db.collection.name': name.slice(0, dot) }),
   };
 }
-
-const protocolOf = ({ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, OTEL_EXPORTER_OTLP_PROTOCOL }: Config) =>
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? OTEL_EXPORTER_OTLP_PROTOCOL;
 
 /** Records only the error's code: database messages may contain data. */
 function end(span: Span, error?: unknown): void {

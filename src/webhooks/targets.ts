@@ -1,5 +1,5 @@
-import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
-import { Resolver } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
+import { lookup, Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -26,11 +26,8 @@ const IPV4_MAPPED = /^::ffff:/i;
 /** Fails a connection whose addresses are all refused. */
 export class RefusedAddressError extends Error {}
 
-type Resolve = (
-  hostname: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
+/** Finds all addresses of a name. */
+type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
 /** For the answer of a name server, in milliseconds: twice as long the second time, together less than an attempt has. */
 const PATIENCE = { timeout: 3_000, tries: 2 };
@@ -54,21 +51,17 @@ function isLocalName(name: string): boolean {
  */
 export const resolveBy =
   (servers?: readonly string[]): Resolve =>
-  (hostname, options, callback) => {
-    if (isLocalName(hostname)) {
-      lookup(hostname, options, callback);
-      return;
-    }
+  async (hostname) => {
+    if (isLocalName(hostname)) return lookup(hostname, { all: true });
     const resolver = new Resolver(PATIENCE);
     if (servers) resolver.setServers(servers);
-    void Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(([v4, v6]) => {
-      const addresses = [
-        ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 })) : []),
-        ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 })) : []),
-      ];
-      const isFound = addresses.length > 0;
-      callback(isFound ? null : (v4 as PromiseRejectedResult).reason, addresses);
-    });
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const addresses = [
+      ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 })) : []),
+      ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 })) : []),
+    ];
+    if (addresses.length === 0) throw (v4 as PromiseRejectedResult).reason;
+    return addresses;
   };
 
 /** Where requests to receivers may go. */
@@ -116,17 +109,17 @@ export class Targets {
    * left out, however often the name is resolved.
    */
   lookupFor(protocol: string): LookupFunction {
-    return (hostname, options, callback) => {
-      this.#resolve(hostname, { ...options, all: true }, (error, resolved) => {
-        const addresses: LookupAddress[] = error
-          ? []
-          : resolved.filter(({ address }) => this.permits(protocol, address));
-        const [first] = addresses;
-        if (error) callback(error, '', 0);
-        else if (!first) callback(new RefusedAddressError(hostname), '', 0);
-        else if (options.all) callback(null, addresses);
-        else callback(null, first.address, first.family);
-      });
+    return (hostname, { all }, callback) => {
+      this.#resolve(hostname).then(
+        (resolved) => {
+          const addresses = resolved.filter(({ address }) => this.permits(protocol, address));
+          const [first] = addresses;
+          if (!first) callback(new RefusedAddressError(hostname), '', 0);
+          else if (all) callback(null, addresses);
+          else callback(null, first.address, first.family);
+        },
+        (error) => callback(error, '', 0),
+      );
     };
   }
 }

@@ -144,13 +144,9 @@ describe('targets', () => {
     inside.on('connection', () => seen.push('inside'));
     const answers = [['127.0.0.1'], ['127.0.0.9'], ['127.0.0.9', '127.0.0.1'], ['::ffff:127.0.0.9', '::1']];
     const resolved: string[] = [];
-    const targets = new Targets(['127.0.0.1/32'], false, (hostname, _options, callback) => {
+    const targets = new Targets(['127.0.0.1/32'], false, async (hostname) => {
       resolved.push(hostname);
-      const addresses = answers.shift()!;
-      callback(
-        null,
-        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-      );
+      return answers.shift()!.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     });
     const sender = new Sender(targets, 1_000);
     const url = `http://rebinding.example:${port}/`;

@@ -2,7 +2,7 @@ import { capitalised } from '../../../foundation/words.ts';
 import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, windowAt } from './server.ts';
-import { type ThemeChoice, theme } from './theme.ts';
+import { chooseTheme, chosenTheme, type ThemeChoice, theme } from './theme.ts';
 import { duration, number } from './words.ts';
 
 /** How often the budget is checked, in milliseconds. */
@@ -43,13 +43,11 @@ export function initHeader(): void {
   }, CHECK_INTERVAL);
   const select = element<HTMLSelectElement>('theme');
   const showTheme = () => {
-    select.value = theme.choice;
+    select.value = chosenTheme();
   };
   showTheme();
   theme.subscribe(showTheme);
-  select.addEventListener('change', () => {
-    theme.choice = select.value as ThemeChoice;
-  });
+  select.addEventListener('change', () => chooseTheme(select.value as ThemeChoice));
   void apiKey.check();
 }
 

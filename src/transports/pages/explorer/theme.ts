@@ -6,36 +6,28 @@ export type ThemeChoice = 'system' | 'light' | 'dark';
 /** Also read before the first paint (first-paint.ts). */
 const STORAGE_NAME = 'petstore.theme';
 
+const system = matchMedia('(prefers-color-scheme: dark)');
+
 /** The theme of all pages, in force as the `color-scheme` of the document, which every `light-dark()` colour follows. */
-class Theme extends Observable<'light' | 'dark'> {
-  readonly #system = matchMedia('(prefers-color-scheme: dark)');
+export const theme = new Observable<'light' | 'dark'>('light');
 
-  constructor() {
-    super('light');
-    this.#apply();
-    this.#system.addEventListener('change', () => this.#apply());
-    // Another tab has changed it.
-    addEventListener('storage', ({ key }) => {
-      if (key === STORAGE_NAME) this.#apply();
-    });
-  }
+export const chosenTheme = () => (localStorage.getItem(STORAGE_NAME) ?? 'system') as ThemeChoice;
 
-  get choice(): ThemeChoice {
-    const stored = localStorage.getItem(STORAGE_NAME);
-    return stored === 'light' || stored === 'dark' ? stored : 'system';
-  }
-
-  set choice(choice: ThemeChoice) {
-    localStorage.setItem(STORAGE_NAME, choice);
-    this.#apply();
-  }
-
-  #apply(): void {
-    const system = this.#system.matches ? 'dark' : 'light';
-    const theme = this.choice === 'system' ? system : this.choice;
-    document.documentElement.style.colorScheme = theme;
-    this.settle(theme);
-  }
+export function chooseTheme(choice: ThemeChoice): void {
+  localStorage.setItem(STORAGE_NAME, choice);
+  apply();
 }
 
-export const theme = new Theme();
+function apply(): void {
+  const choice = chosenTheme();
+  const inForce = choice === 'system' ? (system.matches ? 'dark' : 'light') : choice;
+  document.documentElement.style.colorScheme = inForce;
+  theme.settle(inForce);
+}
+
+system.addEventListener('change', apply);
+// Another tab has changed it.
+addEventListener('storage', ({ key }) => {
+  if (key === STORAGE_NAME) apply();
+});
+apply();
