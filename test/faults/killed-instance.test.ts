@@ -171,9 +171,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
       const work = servers.flatMap(({ url }) =>
         [create, create, order, move, removePet, removePet, removeCategory].map((each) => repeat(each, url)),
       );
-      await sleep(1_500 + Math.random() * 500);
+      await sleep(1_000 + Math.random() * 500);
       servers[0]!.child.kill('SIGKILL');
-      await sleep(2_500);
+      await sleep(1_500);
       end.now = true;
       await Promise.all(work);
       const allowed =

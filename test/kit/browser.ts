@@ -217,8 +217,9 @@ const EXCEPTIONS: readonly { rule: string; selector: string; why: string }[] = [
  * Critical and serious violations of the Web Content Accessibility Guidelines, one line each.
  *
  * @param except a selector of elements to leave out at the usual length, of which others of the same kind are looked at
+ * @param within a selector of what is new since the last look at the page
  */
-export async function violationsOf({ page }: Tab, except?: string): Promise<string[]> {
+export async function violationsOf({ page }: Tab, except?: string, within = 'html'): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   // Wait for transitions and animations that end, since colours on their way distort the contrast.
   await page.evaluate(async () => {
@@ -231,7 +232,7 @@ export async function violationsOf({ page }: Tab, except?: string): Promise<stri
     await Promise.allSettled(ending.map(({ finished }) => finished));
   });
   const exclude = except === undefined || atLength ? [] : [except];
-  const context = JSON.stringify({ include: ['html'], exclude });
+  const context = JSON.stringify({ include: [within], exclude });
   // What would be preloaded is for rules about media, of which there are none, and for one that is not run.
   const { violations } = (await page.evaluate(
     `axe.run(${context}, { resultTypes: ["violations"], preload: false })`,
