@@ -166,17 +166,10 @@ export class Loaders {
     return result;
   }
 
-  /**
-   * Reads a list that belongs to no table, in its turn, and draws its entries as records.
-   *
-   * @param sizeOf counts them; by default the length of the list
-   */
-  list<T>(
-    read: () => MaybePromise<readonly T[]>,
-    sizeOf = ({ length }: readonly T[]): number => length,
-  ): MaybePromise<readonly T[]> {
+  /** Reads a list that belongs to no table, in its turn, and draws its entries as records. */
+  list<T>(read: () => MaybePromise<readonly T[]>): MaybePromise<readonly T[]> {
     return andThen(this.inTurn(read), (list) => {
-      this.#from.caller.meter?.draw('records', sizeOf(list));
+      this.#from.caller.meter?.draw('records', list.length);
       return list;
     });
   }

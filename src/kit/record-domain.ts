@@ -21,7 +21,7 @@ import { capitalised, indefinite } from '../foundation/words.ts';
 import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rows/record-routes.ts';
 import type { Resource, Route } from '../rows/route.ts';
 import { type Shape, shapeOf } from '../rows/shape.ts';
-import { type EventType, eventTypesOf } from '../store/events.ts';
+import { eventTypesOf } from '../store/events.ts';
 import { builder } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
@@ -286,7 +286,7 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
   }));
 }
 
-/** Descriptions better than those from the declaration, by GraphQL's schema coordinates: `Pet.category`. */
+/** Descriptions better than those from the declaration, by GraphQL's schema coordinates or the type of an event: `Pet.category`. */
 type Descriptions = Readonly<Record<string, string>>;
 
 interface Options<R extends AnyRecord> extends RouteOptions {
@@ -303,8 +303,6 @@ interface Options<R extends AnyRecord> extends RouteOptions {
   form?: Pick<Shape, 'name' | 'description'>;
   /** The rows, where they are not those that its declaration gives. */
   routes?: (rows: RecordRoutes, shape: Shape) => readonly Route[];
-  /** What descriptions of its events add: `together with its stock`. */
-  details?: Partial<Record<'created' | 'updated' | 'deleted', string>>;
   sample?: SampleOf<R>;
 }
 
@@ -319,6 +317,7 @@ function checkOptions(
   const known = [
     ...[`${type}Filter`, `Query.${plural}`],
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
+    ...Object.values(eventTypesOf(record)),
     ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
     ...referencesOf(record).flatMap(({ field, parent, list = plural }) => [
       ...[`${type}.${parentField(field)}`, `${(parent as AnyRecord).type}.${list}`],
@@ -339,14 +338,13 @@ function checkOptions(
  */
 export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>) {
   const { kind } = record;
-  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, details = {}, sample } = options;
+  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, sample } = options;
   const { routes = Object.values<Route> } = options;
   checkOptions(record, options);
   addType(record, descriptions, fields as ObjectFieldsShape<Types, Row>);
   addLists(record, typeOfRecord(record), descriptions);
   addOperations(record, descriptions);
   const shape = shapeOf(record, form);
-  const changes = Object.entries(eventTypesOf(record)) as ['created' | 'updated' | 'deleted', EventType][];
   return {
     record,
     type: typeOfRecord(record) as unknown as ObjectRef<Types, RecordOf<R>>,
@@ -357,9 +355,9 @@ export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>
       routes: routes(recordRoutes(record, shape, options), shape),
     },
     events: Object.fromEntries(
-      changes.map(([change, type]) => [
+      Object.entries(eventTypesOf(record)).map(([change, type]) => [
         type,
-        capitalised(`${indefinite(kind)} was ${change}${details[change] ?? ''}.`),
+        descriptions[type] ?? capitalised(`${indefinite(kind)} was ${change}.`),
       ]),
     ),
     eventField: {

@@ -19,8 +19,9 @@ export const pet = recordDomain(Pet, {
     '?categoryId': 'Only pets in this category.',
     'Mutation.createPet': 'Creates a pet. Its stock is 0 until it is set.',
     'Mutation.deletePet': 'Deletes a pet and its stock, and returns its id.',
+    'pet.updated': 'A pet was updated, apart from its stock.',
+    'pet.deleted': 'A pet was deleted together with its stock.',
   },
-  details: { updated: ', apart from its stock', deleted: ' together with its stock' },
   routes(rows, shape) {
     const { variables, page } = listSelection('pets', shape, query);
     return [
