@@ -17,22 +17,21 @@ export interface Caller {
    * detection of its client's disconnect.
    */
   yieldsBetweenLevels: boolean;
-  /** Counts what is read. Absent for our own work. */
-  meter?: Meter;
+  /** Counts what is read. */
+  meter: Meter;
 }
 
 /** Called before more is read. @throws AppError if the client is gone or what it paid for is used up */
 function checkBeforeRead({ client, meter }: Caller): void {
-  if (client?.destroyed) throw clientDisconnected();
-  meter?.check();
+  // Never sent, because the client is gone.
+  if (client?.destroyed) throw new AppError('BAD_REQUEST', 'The client disconnected.');
+  meter.check();
 }
-
-const INTERNAL_CALLER: Caller = { yieldsBetweenLevels: false };
 
 /** Draws on what a request has paid for. @throws QUERY_TOO_COMPLEX */
 function drawPage({ meter }: Caller, { length }: readonly object[]): void {
-  meter?.draw('entries', length);
-  meter?.draw('records', length);
+  meter.draw('entries', length);
+  meter.draw('records', length);
 }
 
 /** Where loaders read, and for whom. */
@@ -46,21 +45,11 @@ interface Source {
 /** Loads what belongs to an id, together with what belongs to the others of its level. */
 export type Load<T> = (id: Id) => MaybePromise<T>;
 
-/** What a loader reads. */
-interface Reading<T> {
-  read(ids: readonly Id[]): MaybePromise<T[]>;
-  /** Draws what was read on what the request has paid for. */
-  draw?: ((value: T) => void) | undefined;
-}
-
 /** Creates a loader that batches what it loads, and stops reading when the client disconnects. */
-function loaderFor<T>({ caller, turns }: Source, { read, draw }: Reading<T>): Load<T> {
+function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => MaybePromise<T[]>): Load<T> {
   const batch = async (ids: readonly Id[]) => {
     checkBeforeRead(caller);
-    return andThen(read(ids), (values) => {
-      if (draw) for (const value of values) draw(value);
-      return values;
-    });
+    return read(ids);
   };
   if (!turns) {
     const loader = new DataLoader(batch);
@@ -69,9 +58,6 @@ function loaderFor<T>({ caller, turns }: Source, { read, draw }: Reading<T>): Lo
   const loader = new DataLoader(batch, { batchScheduleFn: (read) => void turns.read(read) });
   return (id) => loader.load(id).then((result) => turns.pass(result));
 }
-
-/** Never sent, because the client is gone. */
-const clientDisconnected = () => new AppError('BAD_REQUEST', 'The client disconnected.');
 
 /** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T extends { id: Id }> {
@@ -97,17 +83,16 @@ class RecordLoader<T extends { id: Id }> {
     const cached = table.cached(id);
     const { meter } = this.#from.caller;
     if (cached !== undefined) {
-      meter?.draw('records', 1);
+      meter.draw('records', 1);
       return cached as unknown as T;
     }
-    this.#load ??= loaderFor<T | null>(this.#from, {
-      read: (ids) =>
-        andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
-          for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
-          return records;
-        }),
-      draw: () => meter?.draw('records', 1),
-    });
+    this.#load ??= loaderFor<T | null>(this.#from, (ids) =>
+      andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
+        for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
+        meter.draw('records', ids.length);
+        return records;
+      }),
+    );
     return this.#load(id);
   }
 
@@ -136,7 +121,7 @@ export class Loaders {
   /** What connections keep: the latest lists below parents, as the rows of a page ask for the same ones one after the other. */
   latest: unknown;
 
-  constructor(tables: Tables, caller = INTERNAL_CALLER) {
+  constructor(tables: Tables, caller: Caller) {
     const turns = caller.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(caller)) : undefined;
     this.#from = { tables, caller, turns };
   }
@@ -169,7 +154,7 @@ export class Loaders {
   /** Reads a list that belongs to no table, in its turn, and draws its entries as records. */
   list<T>(read: () => MaybePromise<readonly T[]>): MaybePromise<readonly T[]> {
     return andThen(this.inTurn(read), (list) => {
-      this.#from.caller.meter?.draw('records', list.length);
+      this.#from.caller.meter.draw('records', list.length);
       return list;
     });
   }
@@ -215,28 +200,34 @@ export class Loaders {
   ): Load<Page<RecordOf<R>>> {
     const { caller, tables } = this.#from;
     const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
-    return this.#ofParents<Page<RecordOf<R>>>(record, field, list, {
-      read: (parents) => tables.table(record).pagesByParent(field, parents, filter, request),
-      draw: (page) => {
-        drawPage(caller, page.items);
-        this.#recordLoader(record).add(page);
-      },
-    });
+    return this.#ofParents(record, field, list, (parents) =>
+      andThen(tables.table(record).pagesByParent(field, parents, filter, request), (pages) => {
+        for (const page of pages) {
+          drawPage(caller, page.items);
+          this.#recordLoader(record).add(page);
+        }
+        return pages;
+      }),
+    );
   }
 
   /** What counts the records that refer to a parent by a field. */
   countsByParent<R extends AnyRecord>(record: R, field: FieldNameOf<R>, filter: FilterOf<R>): Load<number> {
     const { caller, tables } = this.#from;
-    return this.#ofParents<number>(record, field, `count ${JSON.stringify(filter)}`, {
-      read: (parents) =>
-        this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
-    });
+    return this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, (parents) =>
+      this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
+    );
   }
 
   /** The loader of what belongs to parents, by their id. */
-  #ofParents<T>(record: AnyRecord, field: string, what: string, reading: Reading<T>): Load<T> {
+  #ofParents<T>(
+    record: AnyRecord,
+    field: string,
+    what: string,
+    read: (parents: readonly Id[]) => MaybePromise<T[]>,
+  ): Load<T> {
     const key = `${record.index} ${field} ${what}`;
-    const load = this.#children.get(key) ?? loaderFor<T>(this.#from, reading);
+    const load = this.#children.get(key) ?? loaderFor(this.#from, read);
     this.#children.set(key, load);
     return load as Load<T>;
   }
