@@ -73,11 +73,35 @@ async function mutateTogether(
   execute: ExecutePart,
 ): Promise<MutationResult> {
   const { store, idempotency } = context;
-  // Each attempt has its own, and the last one counts.
-  let performed: Performed;
+  let data: Record<string, unknown>;
+  let callbacks: (() => void)[];
   const work = async (transaction: Transaction) => {
-    performed = await perform(context, writes.length, transaction, execute);
-    return performed.outcomes;
+    // Each attempt has its own, and the last one counts. No prototype: a response key may be `__proto__`.
+    data = Object.create(null);
+    callbacks = [];
+    const outcomes: unknown[] = [];
+    for (const at of writes.keys()) {
+      const writer: Writer = {
+        async write({ work, onCommitted }, args, own) {
+          const outcome = await work(transaction, args, own);
+          outcomes[at] = outcome;
+          if (onCommitted) callbacks.push(() => onCommitted(outcome, own));
+          return outcome;
+        },
+      };
+      // New loaders, because this write may change what was read before it.
+      const loaders = context.loaders.within(transaction);
+      const payload = await execute(at, writer, { ...context, loaders });
+      if (payload.errors) {
+        // The engine has to know of its own errors, because it may try again.
+        const unexpected = payload.errors.find(
+          ({ originalError }) => originalError && !isRefusal(originalError),
+        );
+        throw unexpected?.originalError ?? new Undone(payload.errors);
+      }
+      Object.assign(data, payload.data);
+    }
+    return outcomes;
   };
   try {
     if (idempotency) {
@@ -88,56 +112,12 @@ async function mutateTogether(
       const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
       if (replayed) return await replay(context, value, execute);
     } else await store.transaction(work);
-    for (const callback of performed!.callbacks) callback();
-    return { data: performed!.data };
+    for (const callback of callbacks!) callback();
+    return { data: data! };
   } catch (error) {
     const errors = error instanceof Undone ? error.errors : [locatedError(error, undefined)];
     return { data: null, errors };
   }
-}
-
-/** What the writes of a transaction left. */
-interface Performed {
-  outcomes: unknown[];
-  /** The merged payloads. */
-  data: Record<string, unknown>;
-  /** To be called once it is committed. */
-  callbacks: (() => void)[];
-}
-
-/**
- * Performs the writes of a transaction in order, and reads the payload of each before the next.
- *
- * @throws Undone if a write is refused or a payload cannot be read
- */
-async function perform(
-  context: Context,
-  parts: number,
-  transaction: Transaction,
-  execute: ExecutePart,
-): Promise<Performed> {
-  // No prototype: a response key may be `__proto__`.
-  const performed: Performed = { outcomes: [], data: Object.create(null), callbacks: [] };
-  for (let at = 0; at < parts; at++) {
-    const writer: Writer = {
-      async write({ work, onCommitted }, args, own) {
-        const outcome = await work(transaction, args, own);
-        performed.outcomes[at] = outcome;
-        if (onCommitted) performed.callbacks.push(() => onCommitted(outcome, own));
-        return outcome;
-      },
-    };
-    // New loaders, because this write may change what was read before it.
-    const loaders = context.loaders.within(transaction);
-    const { data, errors } = await execute(at, writer, { ...context, loaders });
-    if (errors) {
-      // The engine has to know of its own errors, because it may try again.
-      const unexpected = errors.find(({ originalError }) => originalError && !isRefusal(originalError));
-      throw unexpected?.originalError ?? new Undone(errors);
-    }
-    Object.assign(performed.data, data);
-  }
-  return performed;
 }
 
 /** Reads the payloads of a call that was answered before, from the outcomes of its writes. */
