@@ -114,15 +114,8 @@ export const builder = new SchemaBuilder<{
   },
   validation: {
     // All rules are those of zod.
-    validationError: ({ issues }) =>
-      validationFailed(issuesOf(issues as z.core.$ZodIssue[]).map(withoutArgument)),
+    validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
   },
-});
-
-/** Drops the argument name, so that REST and GraphQL report the same path. */
-const withoutArgument = (issue: { path: string; message: string }) => ({
-  ...issue,
-  path: issue.path.replace(/^input\./, ''),
 });
 
 builder.addScalarType('ID', IdScalar);

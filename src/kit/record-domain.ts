@@ -1,4 +1,4 @@
-import type { EnumRef, InputFieldBuilder, ObjectFieldsShape, ObjectRef } from '@pothos/core';
+import type { EnumRef, ObjectFieldsShape, ObjectRef } from '@pothos/core';
 import { memoized } from '../foundation/cache.ts';
 import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field } from '../foundation/fields.ts';
@@ -205,36 +205,35 @@ export function addLists(
   }
 }
 
-const described = ({ description, limits }: Field): string =>
-  limits === undefined ? description : `${description}, ${limits}`;
+/** Options of an input field. @param more what its description adds */
+const accepted = (field: Field, more = '') => ({
+  type: typeOf(field),
+  description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
+});
 
 /** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
 export function inputsOf({ kind, type, choosesId, fields, changeable = fields }: Inputs) {
   const presences = Object.values(fields).map(({ presence }) => presence);
-  type Builder = InputFieldBuilder<Types, 'InputObject'>;
-  const given = (t: Builder) => (field: Field) =>
-    t.field({
-      type: typeOf(field),
-      description: `${described(field)}${field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''}.`,
-      required: field.presence === 'required',
-    });
-  const changed = (t: Builder) => (field: Field) =>
-    t.field({
-      type: typeOf(field),
-      description: `${described(field)}${field.presence === 'optional' ? '; null removes it' : ''}.`,
-    });
   const created = builder.inputType(`New${type}`, {
     description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
     ...checkedBy(newRules(fields, graphqlDialect, choosesId)),
     fields: (t) => ({
       ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
-      ...mapped(fields, given(t)),
+      ...mapped(fields, (field) =>
+        t.field({
+          ...accepted(field, field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''),
+          required: field.presence === 'required',
+        }),
+      ),
     }),
   });
   const changes = builder.inputType(`${type}Patch`, {
     description: `Changes to ${indefinite(kind)}. Omitted fields stay as they are${presences.includes('optional') ? '; null removes a value' : ''}.`,
     ...checkedBy(patchRules(changeable, graphqlDialect)),
-    fields: (t) => mapped(changeable, changed(t)),
+    fields: (t) =>
+      mapped(changeable, (field) =>
+        t.field(accepted(field, field.presence === 'optional' ? '; null removes it' : '')),
+      ),
   });
   return { created, changes };
 }
