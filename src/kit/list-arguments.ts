@@ -19,27 +19,23 @@ export interface Sort {
   descending: boolean;
 }
 
-const ID_SORTS: readonly Sort[] = [
-  { name: 'id', field: undefined, descending: false },
-  { name: '-id', field: undefined, descending: true },
-];
+function sortCalled(name: string): Sort {
+  const field = name.replace(/^-/, '');
+  return { name, field: field === 'id' ? undefined : field, descending: field !== name };
+}
 
-export const DEFAULT_SORT = ID_SORTS[0]!;
-
-const bothOf = (field: string): Sort[] => [
-  { name: field, field, descending: false },
-  { name: `-${field}`, field, descending: true },
-];
+export const DEFAULT_SORT = sortCalled('id');
 
 /** The fields of a record, or of a view of it, that its lists can be ordered by. */
 const sortedFields = ({ fields, sorts }: AnyRecord, view: string | undefined): [name: string, Field][] =>
   Object.entries(fields as Fields).filter(([name, field]) => sorts.includes(name) && field.view === view);
 
 /** The orders of a record's lists, or of those of a view of it. */
-export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] => [
-  ...ID_SORTS,
-  ...sortedFields(record, view).flatMap(([field]) => bothOf(field)),
-];
+export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
+  ['id', ...sortedFields(record, view).map(([name]) => name)].flatMap((name) => [
+    sortCalled(name),
+    sortCalled(`-${name}`),
+  ]);
 
 /** The texts that records can be found by: how they begin. */
 export const findersOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
@@ -61,11 +57,6 @@ export const sortEnum = (record: AnyRecord, view?: string) => ({
     ]),
   ),
 });
-
-const sortCalled = ({ sorts }: AnyRecord, name: string): Sort =>
-  name === DEFAULT_SORT.name
-    ? DEFAULT_SORT
-    : [...ID_SORTS, ...sorts.flatMap(bothOf)].find((sort) => sort.name === name)!;
 
 /** Cursors belong to one order of one kind of records. */
 const listName = ({ plural }: AnyRecord, { name }: Sort): string => `${plural} ${name}`;
@@ -113,27 +104,19 @@ export interface ConnectionArguments {
   filter?: GivenFilter | null | undefined;
 }
 
-/** A list as the store is asked for it. */
-export interface ReadList {
-  sort: Sort;
-  filter: GivenFilter;
-  after: Position | undefined;
-  before: Position | undefined;
-  /** Values that break their rule, filters that do not go together, and cursors of other lists. */
-  issues: Issue[];
-}
-
 /**
  * Reads the arguments of a list, in the same way for all interfaces.
  *
  * @param below the field that refers to the parent below which the list is
+ * @returns what the store is asked for, and the issues: values that break their rule, filters that do not go together,
+ * and cursors of other lists
  */
 export function readList(
   record: AnyRecord,
   { after, before, sort: wanted }: Pick<ConnectionArguments, 'after' | 'before' | 'sort'>,
   given: GivenFilter,
   below?: string,
-): ReadList {
+) {
   const issues: Issue[] = [];
   const filter: Record<string, unknown> = {};
   const filtered = below === undefined ? [] : [below];
@@ -172,7 +155,8 @@ export function readList(
       });
   }
 
-  const sort = sortCalled(record, wanted ?? found ?? DEFAULT_SORT.name);
+  const name = wanted ?? found ?? DEFAULT_SORT.name;
+  const sort = name === DEFAULT_SORT.name ? DEFAULT_SORT : sortCalled(name);
   if (found !== undefined && sort.field !== found)
     issues.push({ path: 'sort', message: `must be ${found} or -${found} together with \`${found}\`` });
   const place = (path: string, cursor: string | null | undefined): Position | undefined => {
