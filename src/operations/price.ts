@@ -191,21 +191,17 @@ class Walk {
   #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
     const maximum: Amount = { entries: 0, weight: 0 };
     for (const selection of subselections.values()) {
-      const { entries, weight } = this.#sum(selection, rows, page);
+      let entries = 0;
+      let weight = 0;
+      for (const field of selection) {
+        const amount = this.amountOf(field, rows, page);
+        entries += amount.entries;
+        weight += amount.weight + rows * (this.#measures.get(field.definition)?.weight ?? 1);
+      }
       maximum.entries = Math.max(maximum.entries, entries);
       maximum.weight = Math.max(maximum.weight, weight);
     }
     return maximum;
-  }
-
-  #sum(selection: Selection, rows: number, page: number | undefined): Amount {
-    const sum: Amount = { entries: 0, weight: 0 };
-    for (const field of selection) {
-      const { entries, weight } = this.amountOf(field, rows, page);
-      sum.entries += entries;
-      sum.weight += weight + rows * (this.#measures.get(field.definition)?.weight ?? 1);
-    }
-    return sum;
   }
 
   /** The arguments of a field, checked the first time. */
