@@ -1,15 +1,20 @@
 import {
+  type DocumentNode,
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
   isCompositeType,
   isObjectType,
+  separateOperations,
+  TypeInfo,
+  visit,
+  visitWithTypeInfo,
 } from 'graphql';
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Resource } from '../rows/route.ts';
 
 /** The scope that a type's records belong to, or those of a connection; undefined if keys need none. */
-export function scopeOfType(type: GraphQLNamedType): string | undefined {
+function scopeOfType(type: GraphQLNamedType): string | undefined {
   const records = isObjectType(type) ? type.getFields().nodes : undefined;
   return (records ? getNamedType(records.type) : type).extensions.scope as string | undefined;
 }
@@ -17,7 +22,7 @@ export function scopeOfType(type: GraphQLNamedType): string | undefined {
 /** Whether a key may read the records of a type. */
 export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
   const scope = scopeOfType(type);
-  return scope === undefined || permits(caller, readScope(scope));
+  return permits(caller, scope && readScope(scope));
 }
 
 /**
@@ -47,4 +52,35 @@ export function withScopes(schema: GraphQLSchema, resources: readonly Resource[]
     }
   }
   return schema;
+}
+
+/**
+ * The scopes that a key needs for an operation: that of each root field, and for each other field or type condition the
+ * right to read the records of its type. All that is written in it counts, whether or not it applies or `@skip` takes it out.
+ *
+ * @param document valid
+ * @param name of the operation; empty if it has none
+ */
+export function scopesOf(schema: GraphQLSchema, document: DocumentNode, name: string): ReadonlySet<string> {
+  const scopes = new Set<string>();
+  const info = new TypeInfo(schema);
+  const requireType = (): void => {
+    const scope = scopeOfType(getNamedType(info.getType())!);
+    if (scope !== undefined) scopes.add(readScope(scope));
+  };
+  visit(
+    separateOperations(document)[name]!,
+    visitWithTypeInfo(info, {
+      Field() {
+        const { scope } = info.getFieldDef()!.extensions;
+        if (typeof scope === 'string') scopes.add(scope);
+        else requireType();
+      },
+      InlineFragment: requireType,
+      FragmentDefinition: requireType,
+    }),
+  );
+  // What includes another is enough.
+  for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
+  return scopes;
 }

@@ -14,7 +14,7 @@ import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Context, Receivers } from '../kit/context.ts';
 import { toJson } from '../kit/json.ts';
 import { jsonOf } from '../kit/json-writer.ts';
-import { scopesOf } from './document-scopes.ts';
+import { scopesOf } from '../kit/scopes.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
 import { type ExecutePart, mutate } from './mutation.ts';
@@ -98,7 +98,9 @@ export class Operations {
   readonly #measures: Measures;
   readonly #plans: Plans;
   readonly #receivers: Receivers | undefined;
-  readonly #scopesOf = memoized((operation: Operation) => scopesOf(this.#schema, operation));
+  readonly #scopesOf = memoized(({ document, node }: Operation) =>
+    scopesOf(this.#schema, document.ast, node.name?.value ?? ''),
+  );
 
   /**
    * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
