@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ServerProcess, type StartOptions, startServer } from '../kit/process.ts';
+import { exchangeRaw } from '../kit/raw.ts';
 
 /** Longer than a server with a working log takes to exit, shorter than the grace period of a supervisor. */
 const EXIT_TIMEOUT = 8_000;
@@ -27,27 +27,17 @@ const start = async (options: StartOptions) => {
   server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, options);
 };
 
-const agent = new Agent({ keepAlive: true });
+async function get(path: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(server.url + path);
+  return { status: response.status, text: await response.text() };
+}
 
-const get = (path: string): Promise<{ status: number; text: string }> =>
-  new Promise((resolve, reject) => {
-    const sent = request(server.url + path, { agent }, (response) => {
-      let text = '';
-      response.on('data', (chunk) => {
-        text += chunk;
-      });
-      response.on('end', () => resolve({ status: response.statusCode!, text }));
-    });
-    sent.on('error', reject);
-    sent.end();
-  });
-
-/** Produces log lines: one for each request, which is refused for lack of a key. */
+/** Produces log lines: one for each request, which is refused for lack of a key. They share a connection. */
 async function produceLines(count: number): Promise<void> {
-  for (let sent = 0; sent < count; sent += 50) {
-    const replies = await Promise.all(Array.from({ length: 50 }, () => get(LONG_PATH)));
-    for (const { status } of replies) expect([401, 429]).toContain(status);
-  }
+  const request = `GET ${LONG_PATH} HTTP/1.1\r\nHost: x\r\n`;
+  const requests = `${request}\r\n`.repeat(count - 1);
+  const responses = await exchangeRaw(server.url, `${requests}${request}Connection: close\r\n\r\n`);
+  expect(responses.match(/HTTP\/1\.1 4(?:01|29) /g)).toHaveLength(count);
 }
 
 const dropped = async (): Promise<number> =>
