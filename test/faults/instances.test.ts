@@ -71,15 +71,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a deployment of two instances on M
     expect(countByStatus(replies)).toEqual({ 200: 1, 412: 9 });
   });
 
-  it('refuses a revoked key at both instances within 5 seconds', async () => {
-    const key = await newKey('pro');
-    const { id } = (await instances[0]!.store.apiKeys()).find(({ plan }) => plan === 'pro')!;
-    for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(200);
-    await instances[0]!.store.revokeApiKey(id, clock.now());
-    clock.advance(5_000);
-    for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(401);
-  });
-
   it('returns at once what the other instance has written', async () => {
     const { key } = instances[0]!;
     const { headers } = await instances[0]!.call('/categories', {

@@ -203,17 +203,6 @@ onAnyEngine('a key with scopes', (kit) => {
     expect((await send(gateway, '/categories', { key })).text).not.toContain('no');
   });
 
-  it('is refused entry by entry in a batch', async () => {
-    const key = await restricted('pets:read');
-    const body = [{ query: '{ pets { totalCount } }' }, { query: '{ orders { totalCount } }' }];
-    const sent = await send(kit.gateway, 'POST /graphql', { key, body });
-    expect(sent.status, sent.about).toBe(200);
-    expect(sent.json).toEqual([
-      { data: { pets: { totalCount: expect.any(Number) } } },
-      { errors: [{ message: missing('orders:read'), extensions: { code: 'FORBIDDEN', status: 403 } }] },
-    ]);
-  });
-
   it('gets neither a refusal nor an outcome back from an Idempotency-Key without its scopes', async () => {
     const { gateway } = kit;
     const { key, apiKey } = await gateway.keyRecord({ scopes: ['pets:read'] });
