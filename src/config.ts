@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { isNetwork } from './access/networks.ts';
 import { parseDuration } from './foundation/instant.ts';
 
-/** The version of the gateway, from package.json, which the image has too. */
-export const VERSION: string = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-).version;
+/** The folder with `dist` and package.json: above this file as above all that it is bundled into. */
+export const ROOT = new URL('..', import.meta.url);
+
+/** The version of the gateway. */
+export const VERSION: string = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')).version;
 
 const onOff = (fallback: boolean) =>
   z

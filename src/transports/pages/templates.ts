@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import sirv from 'sirv';
+import { ROOT } from '../../config.ts';
 
 /** Where Vite has built the pages (vite.config.ts); the same folder from the sources and from the compiled program. */
-const FOLDER = fileURLToPath(new URL('../../../dist/pages/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('dist/pages/', ROOT));
 
 /** Where the scripts and styles are. Their names contain a digest, so browsers can cache them for ever. */
 const HASHED = '/explorer/';
