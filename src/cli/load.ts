@@ -42,7 +42,7 @@ interface NewRecord {
   line: number;
   values: Record<string, unknown>;
   /** The names of its parents, for those that are given by name. */
-  parents: readonly (NameColumn & { name: string })[];
+  parents: (NameColumn & { name: string })[];
 }
 
 /** The ids of parents that are to be created, by name, once they are. */
@@ -117,6 +117,8 @@ async function check(store: Store, options: LoadOptions, missing: Missing): Prom
           );
       }
     }
+    // Those that were found are of no more use, and take most of the memory.
+    for (const each of batch) each.parents = each.parents.filter(({ field }) => each.values[field] === undefined);
     records.push(...batch);
   }
   faults.refuse();
