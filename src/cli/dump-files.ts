@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import type { UsageRow as UsageHistoryRow } from '../store/usage-history.ts';
 import type { Webhook } from '../store/webhooks.ts';
-import { inBatches, linesOf, textOf } from './load-rows.ts';
+import { inBatches } from './load-rows.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -227,11 +227,22 @@ async function* rowsOf(
   rows: number,
 ): AsyncGenerator<unknown> {
   let line = 0;
-  for await (const text of linesOf(textOf(join(directory, file)))) {
+  for await (const text of linesOf(join(directory, file))) {
     const where = `${file}, line ${++line}`;
     if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
     yield parsed(text, where, rule);
   }
   if (line < rows)
     throw new Error(`${file}, line ${line + 1}: the file ends here, but the manifest counts ${rows} lines.`);
+}
+
+/** Only line feeds end lines: other ends of lines are in texts. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = '';
+  for await (const text of createReadStream(file, 'utf8')) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
 }

@@ -1,6 +1,6 @@
-import { createReadStream } from 'node:fs';
-import { pipeline, Readable } from 'node:stream';
-import { type CsvError, type Info, parse } from 'csv-parse';
+import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { type CsvError, type Info, parse } from 'csv-parse/sync';
 import type { AppError } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
@@ -16,74 +16,57 @@ export interface Row {
 /** Called for each row that can't be read. */
 export type OnFault = (line: number, message: string) => void;
 
-const MAX_ROW_LENGTH = 1_000_000;
-
 /**
- * The rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line.
+ * Reads the rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line.
  *
+ * @param file `-` for standard input
  * @param columns those that a header may name
  * @throws Error if it can't be read, or is not UTF-8
  */
-export async function* rowsOf(
+export async function readRows(
   file: string,
   { fields }: AnyRecord,
   columns: readonly string[],
+  onRow: (row: Row) => void,
   onFault: OnFault,
-): AsyncGenerator<Row> {
-  const rest = textOf(file);
-  const { value: head = '' } = await rest.next();
-  async function* text() {
-    yield head;
-    yield* rest;
-  }
-  if (head.trimStart().startsWith('{')) yield* jsonRows(text(), onFault);
-  else yield* csvRows(text(), delimiterOf(head), fields, columns, onFault);
-}
-
-/** The text of a file in UTF-8, or of standard input for `-`, without its byte order mark. @throws Error if it can't be read */
-export async function* textOf(file: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+): Promise<void> {
+  const bytes = await (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
+    throw new Error(`${file} cannot be read: ${error.message}`);
+  });
+  let text: string;
   try {
-    for await (const chunk of file === '-' ? process.stdin : createReadStream(file))
-      yield decoder.decode(chunk as Buffer, { stream: true });
-    yield decoder.decode();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw new Error(`${file} cannot be read: ${message}`);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
     throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
   }
+  if (text.trimStart().startsWith('{')) readJson(text, onRow, onFault);
+  else readCsv(text, fields, columns, onRow, onFault);
 }
 
-async function* csvRows(
-  text: AsyncIterable<string>,
-  delimiter: string,
+function readCsv(
+  text: string,
   fields: Fields,
   columns: readonly string[],
+  onRow: (row: Row) => void,
   onFault: OnFault,
-): AsyncGenerator<Row> {
-  const parser = parse({
+): void {
+  parse(text, {
     columns: (names: string[]) => checkedHeader(names, columns),
-    delimiter,
-    info: true,
+    delimiter: delimiterOf(text),
     trim: true,
     skip_empty_lines: true,
-    max_record_size: MAX_ROW_LENGTH,
     skip_records_with_error: true,
     on_skip: (error: CsvError | undefined) => {
       if (error) onFault(Number(error.lines), error.message.replace(/ (on|at) line \d+/, ''));
     },
+    on_record: (record: Record<string, string>, { lines }: Info) => {
+      const values = Object.entries(record)
+        .filter(([, cell]) => cell !== '')
+        .map(([name, cell]) => [name, parsedCell(cell, fields[name])]);
+      onRow({ line: lines, values: Object.fromEntries(values) });
+      return null;
+    },
   });
-  // What fails while the file is read ends the loop below.
-  pipeline(Readable.from(text), parser, () => {});
-  for await (const { record, info } of parser as AsyncIterable<{
-    record: Record<string, string>;
-    info: Info;
-  }>) {
-    const values = Object.entries(record)
-      .filter(([, cell]) => cell !== '')
-      .map(([name, cell]) => [name, parsedCell(cell, fields[name])]);
-    yield { line: info.lines, values: Object.fromEntries(values) };
-  }
 }
 
 /** @throws Error once for what would be wrong with each row */
@@ -116,35 +99,18 @@ function parsedCell(cell: string, field: Field | undefined): unknown {
   return cell;
 }
 
-async function* jsonRows(lines: AsyncIterable<string>, onFault: OnFault): AsyncGenerator<Row> {
-  let line = 0;
-  for await (const text of linesOf(lines)) {
-    line++;
-    if (text.trim() === '') continue;
-    let values: unknown;
+function readJson(text: string, onRow: (row: Row) => void, onFault: OnFault): void {
+  for (const [n, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
     try {
-      values = parseJson(Buffer.from(text), 'The line');
+      const values = parseJson(Buffer.from(line), 'The line');
+      if (typeof values === 'object' && values !== null && !Array.isArray(values))
+        onRow({ line: n + 1, values: values as Row['values'] });
+      else onFault(n + 1, 'must be a JSON object');
     } catch (error) {
-      onFault(line, (error as AppError).message);
-      continue;
+      onFault(n + 1, (error as AppError).message);
     }
-    if (typeof values === 'object' && values !== null && !Array.isArray(values))
-      yield { line, values: values as Row['values'] };
-    else onFault(line, 'must be a JSON object');
   }
-}
-
-/** The lines of a text. @throws Error if one is too long */
-export async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
-  let rest = '';
-  for await (const text of texts) {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop()!;
-    if (rest.length > MAX_ROW_LENGTH)
-      throw new Error(`There is a line of more than ${MAX_ROW_LENGTH} bytes.`);
-    yield* lines;
-  }
-  if (rest !== '') yield rest;
 }
 
 /** Divides rows into batches of this size. */

@@ -7,7 +7,7 @@ import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
 import { explained, type Report } from './command.ts';
-import { inBatches, type Row, rowsOf } from './load-rows.ts';
+import { inBatches, type OnFault, type Row, readRows } from './load-rows.ts';
 
 export interface LoadOptions {
   record: AnyRecord;
@@ -37,12 +37,10 @@ interface NameColumn {
   parent: AnyRecord;
 }
 
-/** A record to add. */
+/** A record to add, with the names of parents that are not known in their columns. */
 interface NewRecord {
   line: number;
   values: Record<string, unknown>;
-  /** The names of its parents, for those that are given by name. */
-  parents: (NameColumn & { name: string })[];
 }
 
 /** The ids of parents that are to be created, by name, once they are. */
@@ -56,72 +54,85 @@ type Missing = Map<AnyRecord, Map<string, Id | undefined>>;
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
   const { record, dryRun } = options;
+  const named = nameColumnsOf(record);
   const missing: Missing = new Map();
-  const records = await check(store, options, missing);
+  const records = await check(store, options, named, missing);
   const created = [...missing].map(([parent, { size }]) => amount(size, parent)).join(', ');
   const what = `${amount(records.length, record)}${created && ` and ${created}`}`;
   const parents = Object.fromEntries([...missing].map(([{ plural }, { size }]) => [plural, size]));
   const value = { kind: record.plural, records: records.length, parents, loaded: !dryRun };
   if (dryRun) return { value, lines: [`${what} can be loaded. Nothing was written.`] };
-  await write(store, options, records, missing);
+  await write(store, options, records, named, missing);
   return { value, lines: [`Loaded ${what}.`] };
 }
+
+/** The columns with names of parents that a file may have. */
+const nameColumnsOf = (record: AnyRecord): readonly NameColumn[] =>
+  referencesOf(record).flatMap(({ field, ...reference }) => {
+    const parent = reference.parent as AnyRecord;
+    return parent.sorts.includes('name') ? [{ field, column: `${parentField(field)}.name`, parent }] : [];
+  });
 
 const count = (number: number): string => number.toLocaleString('en-US');
 const amount = (number: number, { kind, plural }: AnyRecord): string =>
   `${count(number)} ${number === 1 ? kind : plural}`;
 
-/** What is found wrong, of which the first are shown. */
-class Faults {
-  readonly #first: { line: number; message: string }[] = [];
-  #count = 0;
+/** What is wrong with a line. */
+interface Fault {
+  line: number;
+  message: string;
+}
 
-  readonly add = (line: number, message: string): void => {
-    if (this.#count++ < MAX_FAULTS) this.#first.push({ line, message });
-  };
-
-  /** @throws Error if there are any */
-  refuse(): void {
-    if (this.#count === 0) return;
-    const more = this.#count > MAX_FAULTS ? [`… and ${count(this.#count - MAX_FAULTS)} more`] : [];
-    const faults = this.#count === 1 ? 'one fault' : `${count(this.#count)} faults`;
-    const shown = this.#first
-      .toSorted((a, b) => a.line - b.line)
-      .map(({ line, message }) => `line ${line}: ${message}`);
-    throw new Error([`Nothing was loaded: ${faults}.`, ...shown, ...more].join('\n'));
-  }
+/** @throws Error naming the first faults, if there are any */
+function refuse(faults: Fault[]): void {
+  if (faults.length === 0) return;
+  const shown = faults.sort((a, b) => a.line - b.line).slice(0, MAX_FAULTS);
+  const more = faults.length > MAX_FAULTS ? [`… and ${count(faults.length - MAX_FAULTS)} more`] : [];
+  const what = faults.length === 1 ? 'one fault' : `${count(faults.length)} faults`;
+  const lines = shown.map(({ line, message }) => `line ${line}: ${message}`);
+  throw new Error([`Nothing was loaded: ${what}.`, ...lines, ...more].join('\n'));
 }
 
 /** @param missing filled with the parents to create @returns the records to add, with the ids of parents that are known */
-async function check(store: Store, options: LoadOptions, missing: Missing): Promise<NewRecord[]> {
-  const { record, createParents } = options;
-  const faults = new Faults();
+async function check(
+  store: Store,
+  { record, file, from, createParents }: LoadOptions,
+  named: readonly NameColumn[],
+  missing: Missing,
+): Promise<NewRecord[]> {
+  const faults: Fault[] = [];
+  const add: OnFault = (line, message) => faults.push({ line, message });
   const find = namesIn(store);
   const chosen = new Set<Id>();
   const records: NewRecord[] = [];
-  for await (const batch of inBatches(recordsOf(options, faults), BATCH_SIZE)) {
-    await checkIds(store, record, batch, chosen, faults);
-    for (const { line, values, parents } of batch) {
-      for (const { column, field, parent, name } of parents) {
-        const found = await find(parent, name);
-        const canCreate = found.length === 0 && isCreatable(parent);
-        values[field] = found[0];
-        if (canCreate && createParents)
+  const { columns, read } = readerOf(record, named);
+  const take = (row: Row) => {
+    const next = row.line < from ? undefined : read(row, add);
+    if (next) records.push(next);
+  };
+  await readRows(file, record, columns, take, add);
+  for await (const batch of inBatches(records, BATCH_SIZE)) {
+    for (const { line, values } of batch) {
+      for (const { column, field, parent } of named) {
+        const name = values[column] as string | undefined;
+        if (name === undefined) continue;
+        const [found, another] = await find(parent, name);
+        const canCreate = found === undefined && isCreatable(parent);
+        values[field] = found;
+        if (found !== undefined) delete values[column];
+        else if (canCreate && createParents)
           missing.set(parent, (missing.get(parent) ?? new Map()).set(name, undefined));
-        else if (found.length > 1)
-          faults.add(line, `${column}: several ${parent.plural} are called ${name}; use ids`);
-        else if (found.length === 0)
-          faults.add(
-            line,
-            `${column}: there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`,
-          );
+        else {
+          const advice = canCreate ? '; --create-parents makes it' : '';
+          add(line, `${column}: there is no ${parent.kind} called ${name}${advice}`);
+        }
+        if (another !== undefined)
+          add(line, `${column}: several ${parent.plural} are called ${name}; use ids`);
       }
     }
-    // Those that were found are of no more use, and take most of the memory.
-    for (const each of batch) each.parents = each.parents.filter(({ field }) => each.values[field] === undefined);
-    records.push(...batch);
+    await checkIds(store, record, batch, chosen, add);
   }
-  faults.refuse();
+  refuse(faults);
   return records;
 }
 
@@ -135,24 +146,22 @@ async function checkIds(
   record: AnyRecord,
   batch: readonly NewRecord[],
   chosen: Set<Id>,
-  faults: Faults,
+  onFault: OnFault,
 ): Promise<void> {
   for (const { field, parent } of referencesOf(record)) {
-    const given = batch.filter(
-      ({ values, parents }) => values[field] !== undefined && !parents.some((named) => named.field === field),
-    );
+    const given = batch.filter(({ values }) => values[field] !== undefined);
     const ids = [...new Set(given.map(({ values }) => values[field] as Id))];
     const found = await store.table(parent as AnyRecord).byIds(ids);
     const known = new Set(ids.filter((_, n) => found[n] !== null));
     for (const { line, values } of given)
       if (!known.has(values[field] as Id))
-        faults.add(line, `${field}: there is no ${parent.kind} ${values[field]}`);
+        onFault(line, `${field}: there is no ${parent.kind} ${values[field]}`);
   }
   const own = batch.filter(({ values }) => values.id !== undefined);
   const taken = await store.table(record).byIds(own.map(({ values }) => values.id as Id));
   for (const [n, { line, values }] of own.entries()) {
     const id = values.id as Id;
-    if (taken[n] !== null || chosen.has(id)) faults.add(line, `id: ${id} is taken`);
+    if (taken[n] !== null || chosen.has(id)) onFault(line, `id: ${id} is taken`);
     chosen.add(id);
   }
 }
@@ -162,6 +171,7 @@ async function write(
   store: Store,
   { record, from, onProgress }: LoadOptions,
   records: readonly NewRecord[],
+  named: readonly NameColumn[],
   missing: Missing,
 ): Promise<void> {
   let next = from;
@@ -183,9 +193,12 @@ async function write(
           for (const name of names) ids.set(name, (await tables.table(parent).insert({ name } as never)).id);
         });
     for await (const batch of inBatches(records, BATCH_SIZE)) {
-      for (const { values, parents } of batch)
-        for (const { field, parent, name } of parents) values[field] ??= missing.get(parent)?.get(name);
-      await commit((tables) => add(tables, record, batch));
+      for (const { values } of batch)
+        for (const { column, field, parent } of named) {
+          values[field] ??= missing.get(parent)?.get(values[column] as string);
+          delete values[column];
+        }
+      await commit((tables) => insert(tables, record, batch));
       loaded += batch.length;
       next = batch.at(-1)!.line + 1;
       onProgress(next, loaded);
@@ -197,7 +210,7 @@ async function write(
   }
 }
 
-async function add(tables: Tables, record: AnyRecord, batch: readonly NewRecord[]): Promise<void> {
+async function insert(tables: Tables, record: AnyRecord, batch: readonly NewRecord[]): Promise<void> {
   for (const { line, values } of batch) {
     try {
       await tables.table(record).insert(values as never);
@@ -228,32 +241,19 @@ function namesIn(store: Store): (parent: AnyRecord, name: string) => Promise<rea
   };
 }
 
-/** The valid records of a file from a line on. @param faults gets what is wrong with the others */
-async function* recordsOf({ record, file, from }: LoadOptions, faults: Faults): AsyncGenerator<NewRecord> {
-  const reader = readerOf(record);
-  for await (const row of rowsOf(file, record, reader.columns, faults.add)) {
-    const read = row.line < from ? undefined : reader.read(row, faults);
-    if (read) yield read;
-  }
-}
-
 /** Checks rows by the rules that the declaration of their record has for input. */
-function readerOf(record: AnyRecord) {
-  const byName = referencesOf(record).flatMap(({ field, ...reference }): NameColumn[] => {
-    const parent = reference.parent as AnyRecord;
-    return parent.sorts.includes('name') ? [{ field, column: `${parentField(field)}.name`, parent }] : [];
-  });
-  const names = byName.map(({ column, parent }) => [
+function readerOf(record: AnyRecord, named: readonly NameColumn[]) {
+  const names = named.map(({ column, parent }) => [
     column,
     (parent.fields as Fields).name!.rule(graphqlDialect).optional(),
   ]);
   const rules = newRules(record.fields, graphqlDialect, record.choosesId).extend(Object.fromEntries(names));
 
   /** @returns undefined if the row breaks a rule */
-  const read = ({ line, values: given }: Row, faults: Faults): NewRecord | undefined => {
-    const row: Record<string, unknown> = { ...given };
+  const read = ({ line, values }: Row, onFault: OnFault): NewRecord | undefined => {
+    const row: Record<string, unknown> = { ...values };
     const issues: Issue[] = [];
-    for (const { column, field } of byName) {
+    for (const { column, field } of named) {
       if (row[column] === null) delete row[column];
       else if (row[column] !== undefined && row[field] !== undefined)
         issues.push({ path: column, message: `is given beside ${field}` });
@@ -262,16 +262,8 @@ function readerOf(record: AnyRecord) {
     }
     const { data, error } = rules.safeParse(row);
     issues.push(...issuesOf(error?.issues ?? []));
-    for (const { path, message } of issues) faults.add(line, `${path}: ${message}`);
-    if (issues.length > 0) return undefined;
-    const values = data as Record<string, unknown>;
-    const parents = byName.map((each) => ({ ...each, name: values[each.column] as string | undefined }));
-    for (const { column } of byName) delete values[column];
-    return {
-      line,
-      values,
-      parents: parents.filter(({ name }) => name !== undefined) as NewRecord['parents'],
-    };
+    for (const { path, message } of issues) onFault(line, `${path}: ${message}`);
+    return issues.length > 0 ? undefined : { line, values: data as NewRecord['values'] };
   };
   return { columns: Object.keys(rules.shape), read };
 }
