@@ -126,67 +126,54 @@ export function declareRecord<
   const F extends Fields,
   const Filters extends string & keyof F = never,
   const C extends Readonly<Record<string, Computed>> = Record<never, never>,
->({
-  id = 'Unique identifier, assigned on creation',
-  computed = {} as C,
-  rules = () => [],
-  filters = [],
-  combinations,
-  sorts = [],
-  unique = [],
-  choosesId = false,
-  ...rest
-}: Parent & {
-  type: string;
-  description: string;
-  /** The description of its id. */
-  id?: string;
-  fields: F;
-  /** Fields that are computed from the others whenever a record is shown. */
-  computed?: C;
-  /** Rules over several fields: what is wrong with a record as it would be after a write. */
-  rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
-  filters?: readonly Filters[];
-  /**
-   * Which filters and references a list may have conditions on together, besides those of a part of these. By default
-   * all, which are at most three: each order of a list has an index for each combination.
-   */
-  combinations?: readonly (readonly (string & keyof F)[])[];
-  sorts?: readonly (string & keyof F)[];
-  unique?: readonly (readonly (string & keyof F)[])[];
-  choosesId?: boolean;
-}): RecordDeclaration<F, Filters> & { computed: C } {
-  const index = declared++;
+>(
+  declaration: Parent & {
+    type: string;
+    description: string;
+    /** The description of its id. */
+    id?: string;
+    fields: F;
+    /** Fields that are computed from the others whenever a record is shown. */
+    computed?: C;
+    /** Rules over several fields: what is wrong with a record as it would be after a write. */
+    rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
+    filters?: readonly Filters[];
+    /**
+     * Which filters and references a list may have conditions on together, besides those of a part of these. By default
+     * all, which are at most three: each order of a list has an index for each combination.
+     */
+    combinations?: readonly (readonly (string & keyof F)[])[];
+    sorts?: readonly (string & keyof F)[];
+    unique?: readonly (readonly (string & keyof F)[])[];
+    choosesId?: boolean;
+  },
+): RecordDeclaration<F, Filters> & { computed: C } {
+  const { type, plural, combinations } = declaration;
   const record = {
-    ...rest,
-    id: ownId(id),
-    computed,
-    rules,
-    filters,
-    combinations: combinations ?? [],
-    sorts,
-    unique,
-    choosesId,
-    referrers: [],
-    index,
-  };
+    ...{ computed: {} as C, rules: () => [], filters: [], sorts: [], unique: [], choosesId: false },
+    ...declaration,
+    ...{ id: ownId(declaration.id ?? 'Unique identifier, assigned on creation'), combinations: [] },
+    ...{ referrers: [], index: declared++ },
+  } as unknown as RecordDeclaration<F, Filters> & { computed: C };
   const filtered = filteredFields(record as AnyRecord);
   const together = combinations ?? [filtered];
   const sets = [[], ...filtered.map((field) => [field]), ...together.flatMap(subsetsOf)];
   // In the order of the declaration.
-  const ordered = sets.map((set) => Object.keys(rest.fields).filter((field) => set.includes(field)));
-  record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()] as never;
+  const ordered = sets.map((set) => Object.keys(record.fields).filter((field) => set.includes(field)));
+  record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()];
   checkRecord(record as AnyRecord, filtered, combinations !== undefined);
-  for (const { field, parent, holds, list = rest.plural } of referencesOf(record as AnyRecord)) {
-    const { type, fields, computed, referrers } = parent as AnyRecord;
-    const taken = [...referrers.map(({ list }) => list), ...Object.keys({ ...fields, ...computed })];
-    if (
-      [...taken, ...referencesOf(parent as AnyRecord).map(({ field }) => parentField(field))].includes(list)
-    )
+  for (const { field, parent, holds, list = plural } of referencesOf(record as AnyRecord)) {
+    const to = parent as AnyRecord;
+    const taken = [
+      ...Object.keys({ ...to.fields, ...to.computed }),
+      ...to.referrers.map(({ list }) => list),
+      ...referencesOf(to).map(({ field }) => parentField(field)),
+    ];
+    if (taken.includes(list))
       throw new Error(
-        `${rest.type}.${field}: ${type} has a field ${list} already; say in \`list\` what its list of ${rest.plural} is called.`,
+        `${type}.${field}: ${to.type} has a field ${list} already; say in \`list\` what its list of ${plural} is called.`,
       );
-    referrers.push({ child: record as AnyRecord, field, holds, list });
+    to.referrers.push({ child: record as AnyRecord, field, holds, list });
   }
   return record;
 }
