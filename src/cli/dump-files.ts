@@ -112,11 +112,9 @@ const PARTS: readonly Part<unknown>[] = [
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
 
-const MANIFEST_RULE = z.strictObject({
-  format: z.literal(FORMAT),
-  version: z.literal(VERSION),
-  createdAt: z.iso.datetime(),
-  engine: z.string(),
+const MANIFEST_RULE = z.object({
+  ...{ format: z.literal(FORMAT), version: z.literal(VERSION) },
+  ...{ createdAt: z.string(), engine: z.string() },
   lastIds: z.record(z.string(), LAST_ID),
   parts: z.array(z.strictObject({ name: z.enum(PARTS.map(({ name }) => name)), rows: z.int().min(0) })),
 });

@@ -33,11 +33,8 @@ export function keyCommands(keys: Command): void {
   );
 
   const usage = keys.command('usage <id>').description('Show what a key did, by day and operation.');
-  const [days, parseDays] = [
-    `the number of days, today included: 1 to ${HISTORY_KEPT}`,
-    integerFrom(1, HISTORY_KEPT),
-  ];
-  reports(usage.option('--days <n>', days, parseDays, 30), showUsage);
+  const days = `the number of days, today included: 1 to ${HISTORY_KEPT}`;
+  reports(usage.option('--days <n>', days, integerFrom(1, HISTORY_KEPT), 30), showUsage);
 
   const webhooks = keys.command('webhooks <id>').description('List the webhooks of a key, or disable one.');
   reports(webhooks.option('--disable <webhook>', 'the id of the webhook to disable'), showWebhooks);
