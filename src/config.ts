@@ -37,6 +37,8 @@ const day = z.iso
   .date('must be a date such as 2027-06-30')
   .transform((value) => Date.parse(`${value}T00:00:00Z`));
 
+const list = z.string().transform((value) => value.split(',').map((part) => part.trim()));
+
 const ORIGIN_RULE = 'must be * or comma-separated origins such as https://example.org';
 const origin = z
   .string()
@@ -72,18 +74,14 @@ const VARIABLES = z.object({
   INTROSPECTION: onOff(true),
   METRICS: onOff(true),
   MCP: onOff(true),
-  CORS_ORIGIN: z
-    .string()
-    .transform((value) => value.split(',').map((part) => part.trim()))
+  CORS_ORIGIN: list
     .pipe(z.union([z.tuple([z.literal('*')]), z.array(origin).min(1)], ORIGIN_RULE))
     .default(['*']),
   TRUST_PROXY: integer(0, 10).default(0),
   SUNSET_ENFORCED: onOff(false),
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
-  WEBHOOK_ALLOW: z
-    .string()
-    .transform((value) => value.split(',').map((part) => part.trim()))
+  WEBHOOK_ALLOW: list
     .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
     .default([]),
   // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { hashOf, isWellFormed, newApiKey, newSecret, secretOf } from './access/api-keys.ts';
@@ -8,22 +8,17 @@ import type { Store } from './store/store.ts';
 /** The file beside a data file that keeps its development key. */
 export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;
 
-/** Reads the key that a file keeps, or makes one and keeps it, readable by its owner only. */
+/** Reads the key that a file keeps, or makes one and keeps it. */
 export function keptKey(file: string): string {
-  try {
-    return keep(file, 'wx');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  const kept = readFileSync(file, 'utf8').trim();
-  return isWellFormed(kept) ? kept : keep(file, 'w');
+  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  return isWellFormed(kept) ? kept : keep(file);
 }
 
-/** Writes a new key to a file. */
-function keep(file: string, flag: 'w' | 'wx'): string {
+/** Writes a new key to a file, readable by its owner only. */
+function keep(file: string): string {
   const { key } = newSecret();
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${key}\n`, { mode: 0o600, flag });
+  writeFileSync(file, `${key}\n`, { mode: 0o600 });
   return key;
 }
 
@@ -41,7 +36,7 @@ export async function developmentKey(store: Store, file: string, now: number): P
   const known = await store.apiKeyBySecretHash(hash);
   const isReplaced = known?.secrets.some((secret) => secret.hash === hash && secret.expiresAt !== undefined);
   if (known && isUsable(known, now) && !isReplaced) return kept;
-  const key = known ? keep(file, 'w') : kept;
+  const key = known ? keep(file) : kept;
   const name = `development on ${hostname()}`;
   // Whose file was lost: it stays one key.
   const lost = (await store.apiKeys()).find((each) => each.name === name && isUsable(each, now));

@@ -91,22 +91,17 @@ function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undef
 
 /** A whole gateway: finds the transport of each request, sends what it answers, and records both. */
 export class Gateway implements RequestHandler {
-  /** The webhooks, which are delivered once this is started. */
-  readonly deliveries: Deliveries;
-  /** All open streams, which end when this is stopped. */
-  readonly openStreams: OpenStreams;
-  readonly #services: Services;
+  /** Open streams and deliveries are ended before the server is. */
+  readonly services: Services;
   readonly #transports: readonly Transport[];
   /** Those that may match, by the root of the path; under the empty one those of all other paths. */
   readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
 
   constructor(options: GatewayOptions) {
-    this.#services = createServices(options);
-    const { clock, report, cors, deliveries, openStreams } = this.#services;
-    this.deliveries = deliveries;
-    this.openStreams = openStreams;
-    const transports = transportsOf(this.#services);
+    this.services = createServices(options);
+    const { clock, report, cors } = this.services;
+    const transports = transportsOf(this.services);
     this.#transports = transports;
     this.#byRoot = new Map(
       ['', ...transports.flatMap(({ roots = [] }) => roots)].map((root) => [
@@ -129,12 +124,12 @@ export class Gateway implements RequestHandler {
 
   /** Stores what is only in memory, once the last request has been answered. */
   async close(): Promise<void> {
-    await Promise.all([this.#services.history.close(), this.#services.documents.close()]);
+    await Promise.all([this.services.history.close(), this.services.documents.close()]);
   }
 
   /** The phases of a request: match, admit, handle, respond. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { config, tracing, report } = this.#services;
+    const { config, tracing, report } = this.services;
     const address = clientAddress(request, config.TRUST_PROXY);
     const context = new RequestContext(request, response, requestIdOf(request), address);
     try {
@@ -170,7 +165,7 @@ export class Gateway implements RequestHandler {
   #refuseMalformed(context: RequestContext): void {
     const fault = faultOf(context.request);
     if (fault === undefined) return;
-    context.guardWindow = this.#services.access.addressWindow(context.address);
+    context.guardWindow = this.services.access.addressWindow(context.address);
     throw new AppError('BAD_REQUEST', fault);
   }
 
@@ -184,14 +179,14 @@ export class Gateway implements RequestHandler {
     const { session, requestId } = context;
     const latest = isAdmitted && session ? await session.fail(error) : error;
     const known = asAppError(latest);
-    if (isUnreported(latest)) this.#services.report(latest, requestId);
+    if (isUnreported(latest)) this.services.report(latest, requestId);
     context.addError(known.code);
     return transport.errorResponse(known, context);
   }
 
   /** Logs the rejection of malformed HTTP from this address. @returns the headers that every response has */
   headersForMalformed(address: string): Headers {
-    const { log, access, clock } = this.#services;
+    const { log, access, clock } = this.services;
     const requestId = requestIdOf();
     log.info({ requestId, status: 400 }, 'malformed request');
     const headers: Headers = ['X-Request-Id', requestId];
@@ -201,7 +196,7 @@ export class Gateway implements RequestHandler {
 
   /** @param isSent whether the client was still there for the response */
   #record(context: RequestContext, isSent: boolean): void {
-    const { log, metrics, tracing } = this.#services;
+    const { log, metrics, tracing } = this.services;
     const milliseconds = performance.now() - context.startedAt;
     metrics?.observe(context, milliseconds);
     tracing?.end(context);
@@ -230,6 +225,6 @@ export class Gateway implements RequestHandler {
     const { requestId, operation, operationName = operation, session, startedAt } = context;
     const by = { requestId, operation: operationName, apiKey: session?.principal.id };
     const ms = Math.round(performance.now() - startedAt);
-    this.#services.log.info({ ...by, units: session?.units ?? 0, ms, ...fields }, 'stream ended');
+    this.services.log.info({ ...by, units: session?.units ?? 0, ms, ...fields }, 'stream ended');
   }
 }

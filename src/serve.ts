@@ -74,8 +74,8 @@ async function serve(config: Config): Promise<void> {
     if (stopping) return;
     stopping = true;
     log.info({ signal }, 'stopping');
-    gateway.openStreams.stop();
-    await Promise.all([server.drain(), gateway.deliveries.stop()]);
+    gateway.services.openStreams.stop();
+    await Promise.all([server.drain(), gateway.services.deliveries.stop()]);
     // If the database is unreachable, the exit must not wait for it to come back.
     await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
     await store.close();
@@ -84,7 +84,7 @@ async function serve(config: Config): Promise<void> {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
-  gateway.deliveries.start();
+  gateway.services.deliveries.start();
   await gateway.load();
 }
 

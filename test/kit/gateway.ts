@@ -157,17 +157,17 @@ export class TestGateway {
 
   /** Stops the gateway as SIGTERM does. */
   endStreams(): void {
-    this.#gateway.openStreams.stop();
+    this.#gateway.services.openStreams.stop();
   }
 
   /** Starts delivering webhooks, as the program does. */
   deliver(): void {
-    this.#gateway.deliveries.start();
+    this.#gateway.services.deliveries.start();
   }
 
   /** Stops delivering webhooks as SIGTERM does. @param patience for attempts under way, in milliseconds */
   async endDeliveries(patience?: number): Promise<void> {
-    await this.#gateway.deliveries.stop(patience);
+    await this.#gateway.services.deliveries.stop(patience);
   }
 
   /** Stores what was counted in memory, as a stop does. */
