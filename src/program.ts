@@ -16,22 +16,16 @@ async function programFor(args: readonly string[]): Promise<Command> {
     .configureHelp({ helpWidth: 80, showGlobalOptions: false })
     .exitOverride()
     .showHelpAfterError('Try: petstore --help');
-  const groups = {
-    serve: ['Start the server.', async () => (await import('./serve.ts')).serveCommand],
-    keys: ['Manage API keys.', async () => (await import('./cli/key-commands.ts')).keyCommands],
-    documents: [
-      'Manage lists of trusted GraphQL documents.',
-      async () => (await import('./cli/document-commands.ts')).documentCommands,
-    ],
-    data: [
-      'Load records from a file, or move a store.',
-      async () => (await import('./cli/data-commands.ts')).dataCommands,
-    ],
-  } satisfies Record<string, [string, () => Promise<(command: Command) => void>]>;
+  const groups: Record<string, [string, () => Promise<{ define(command: Command): void }>]> = {
+    serve: ['Start the server.', () => import('./serve.ts')],
+    keys: ['Manage API keys.', () => import('./cli/key-commands.ts')],
+    documents: ['Manage lists of trusted GraphQL documents.', () => import('./cli/document-commands.ts')],
+    data: ['Load records from a file, or move a store.', () => import('./cli/data-commands.ts')],
+  };
   for (const [group, [description, load]] of Object.entries(groups)) {
     const command = program.command(group).description(description);
     command.showHelpAfterError(`Try: petstore ${group} --help`);
-    if (args.includes(group)) (await load())(command);
+    if (args.includes(group)) (await load()).define(command);
   }
   return program;
 }

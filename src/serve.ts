@@ -20,7 +20,7 @@ const RETRY_DELAY = 2_000;
 const LOG_FLUSH_TIMEOUT = 1_000;
 
 /** The command `petstore serve`. */
-export function serveCommand(command: Command): void {
+export function define(command: Command): void {
   command
     .option('-p, --port <port>', 'the port to listen on, instead of PORT')
     .addHelpText(

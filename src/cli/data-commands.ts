@@ -10,7 +10,7 @@ import { type LoadOptions, load } from './load.ts';
 import { wrap } from './table.ts';
 
 /** The commands below `petstore data`. */
-export function dataCommands(data: Command): void {
+export function define(data: Command): void {
   const loading = data
     .command('load')
     .description(

@@ -11,7 +11,7 @@ import { isListName } from './key-options.ts';
 import { formatTable } from './table.ts';
 
 /** The commands below `petstore documents`. */
-export function documentCommands(documents: Command): void {
+export function define(documents: Command): void {
   documents.addHelpText('after', GROUP_HELP);
   const pushing = documents.command('push');
   pushing.description(

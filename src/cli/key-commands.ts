@@ -19,7 +19,7 @@ import { addKeyOptions, changesOf, type KeyOptions } from './key-options.ts';
 import { formatTable, wrap } from './table.ts';
 
 /** The commands below `petstore keys`. */
-export function keyCommands(keys: Command): void {
+export function define(keys: Command): void {
   keys.addHelpText('after', GROUP_HELP);
   const create = keys.command('create').description('Create a key and print it. It is shown only once.');
   reports(addKeyOptions(create), createKey);
