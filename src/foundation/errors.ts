@@ -113,14 +113,9 @@ export const asAppError = (error: unknown): AppError =>
 export const notFound = (kind: string, id: string) =>
   new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);
 
-/** @param references the fields that refer to records of these kinds with these ids */
-export const unknownReferences = (
-  references: readonly (readonly [field: string, kind: string, id: string])[],
-) =>
-  new AppError(
-    'UNKNOWN_REFERENCE',
-    `${references.map(([field, kind, id]) => `${field}: there is no ${kind} ${id}`).join('; ')}.`,
-  );
+/** @param faults as `petId: there is no pet 7` */
+export const unknownReferences = (faults: readonly string[]) =>
+  new AppError('UNKNOWN_REFERENCE', `${faults.join('; ')}.`);
 
 export const tooManyWebhooks = (max: number) =>
   new AppError('CONFLICT', `The plan allows ${max} ${max === 1 ? 'webhook' : 'webhooks'}. Delete one first.`);

@@ -12,10 +12,10 @@ import {
   type PatchOf,
   parentField,
   patchRules,
+  RESERVED,
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
-import { RESERVED } from '../foundation/record-rules.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rows/record-routes.ts';

@@ -207,7 +207,7 @@ class RecordWrites implements Pick<Table<AnyRecord>, 'insert' | 'update' | 'remo
    * @throws UNKNOWN_REFERENCE
    */
   async #checkReferences(values: Values, current: Stored | undefined): Promise<void> {
-    const unknown: [field: string, kind: string, id: Id][] = [];
+    const unknown: string[] = [];
     for (const reference of referencesOf(this.#record)) {
       const { field } = reference;
       const parent = reference.parent as AnyRecord;
@@ -218,7 +218,7 @@ class RecordWrites implements Pick<Table<AnyRecord>, 'insert' | 'update' | 'remo
       const isThere = isHeld
         ? await this.#transaction.rows(parent).lock(id)
         : (await this.#find(parent, id)) !== null;
-      if (!isThere) unknown.push([field, parent.kind, id]);
+      if (!isThere) unknown.push(`${field}: there is no ${parent.kind} ${id}`);
     }
     if (unknown.length > 0) throw unknownReferences(unknown);
   }

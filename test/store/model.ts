@@ -149,14 +149,14 @@ class ModelTable {
 
   /** A reference that is new, or holds its parent from now on, must name a record. */
   #checkReferences(values: Values, current: Values | undefined): void {
-    const unknown: [string, string, Id][] = [];
+    const unknown: string[] = [];
     for (const reference of referencesOf(this.#record)) {
       const id = values[reference.field] as Id | undefined;
       if (id === undefined) continue;
       const isOld = id === current?.[reference.field];
       if (isOld && (isHolding(reference, current!) || !isHolding(reference, values))) continue;
       if (!this.#model.table(reference.parent as AnyRecord).stored.has(id))
-        unknown.push([reference.field, reference.parent.kind, id]);
+        unknown.push(`${reference.field}: there is no ${reference.parent.kind} ${id}`);
     }
     if (unknown.length > 0) throw unknownReferences(unknown);
   }

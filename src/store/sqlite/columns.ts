@@ -2,8 +2,7 @@ import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
-import type { AnyRecord, Fields } from '../../foundation/record.ts';
-import { snakeCase } from '../../foundation/record-rules.ts';
+import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.ts';
 import type { Stored } from '../engine.ts';
 import type { Value } from './connection.ts';
 
