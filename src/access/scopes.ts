@@ -39,11 +39,7 @@ export const permits = ({ scopes }: Permissions, scope: string | undefined): boo
  */
 export function requireScopes(principal: Permissions, scopes: Iterable<string>): void {
   const missing = [...scopes].filter((scope) => !permits(principal, scope));
-  if (missing.length > 0) throw scopesMissing(missing);
+  if (missing.length === 0) return;
+  const what = missing.length === 1 ? 'scope' : 'scopes';
+  throw new AppError('FORBIDDEN', `The API key lacks the ${what} ${missing.join(', ')}.`);
 }
-
-const scopesMissing = (scopes: readonly string[]): AppError =>
-  new AppError(
-    'FORBIDDEN',
-    `The API key lacks the ${scopes.length === 1 ? 'scope' : 'scopes'} ${scopes.join(', ')}.`,
-  );

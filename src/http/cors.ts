@@ -25,16 +25,10 @@ export class Cors implements Transport {
   }
 
   addHeaders(headers: Headers, origin: string | undefined): void {
-    if (this.#origins === null) {
-      if (origin !== undefined) {
-        headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', EXPOSED);
-      }
-      return;
-    }
-    headers.push('Vary', 'Origin');
-    if (origin !== undefined && this.#origins.has(origin)) {
-      headers.push('Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', EXPOSED);
-    }
+    if (this.#origins !== null) headers.push('Vary', 'Origin');
+    if (origin === undefined || !this.allows(origin)) return;
+    headers.push('Access-Control-Allow-Origin', this.#origins === null ? '*' : origin);
+    headers.push('Access-Control-Expose-Headers', EXPOSED);
   }
 
   match({ method, headers }: RequestContext): boolean {

@@ -9,7 +9,6 @@ import { formatDate } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Context } from '../kit/context.ts';
-import type { InternalOperation } from '../operations/operations.ts';
 import type { PublicResult } from '../operations/result.ts';
 import type { Lifecycle, Route } from '../rows/route.ts';
 import type { Shape } from '../rows/shape.ts';
@@ -27,7 +26,7 @@ export class RouteOperation {
   /** What usage is recorded under: the transport, and the root field of its document with its price. */
   readonly subject: UsageSubject;
   /** Runs a call that has been charged. */
-  readonly read: InternalOperation;
+  readonly read: (variables: Variables, context: Context) => MaybePromise<PublicResult>;
   readonly #streams: EventStreams;
   readonly #lifecycle: Lifecycle;
 
@@ -41,13 +40,9 @@ export class RouteOperation {
     this.#lifecycle = config;
     const read = operations.prepareInternal(route.document);
     const { variables } = route;
-    this.read = variables
-      ? Object.assign(((given, context) => read(variables(given), context)) as typeof read, {
-          field: read.field,
-        })
-      : read;
+    this.read = variables ? (given, context) => read(variables(given), context) : read;
     this.scopes = scopesOf(route);
-    this.subject = { transport, operations: [{ name: this.read.field.name, units: ROUTE_COST }] };
+    this.subject = { transport, operations: [{ name: read.field.name, units: ROUTE_COST }] };
   }
 
   /** Whether it no longer works, which is so after its sunset date where that is enforced. */
