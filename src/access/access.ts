@@ -95,16 +95,12 @@ export class Access {
   /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
   async sessionOf(apiKeyId: string, store: Store): Promise<Session | null> {
     const apiKey = await store.apiKeyById(apiKeyId);
-    const secrets = apiKey?.secrets ?? [];
-    const lastExpiresAt = Math.max(...secrets.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt));
-    return apiKey && !this.#faultOf(apiKey, lastExpiresAt)
-      ? this.#sessionFor(principalOf(apiKey), store)
-      : null;
+    return apiKey && !this.#faultOf(apiKey) ? this.#sessionFor(principalOf(apiKey), store) : null;
   }
 
-  /** Why a key is not valid, if it is not. */
-  #faultOf(apiKey: ApiKey | null, secretExpiresAt: number): string | undefined {
-    return validityFault(apiKey, secretExpiresAt, this.#clock.now(), this.#isProduction);
+  /** Why a key is not valid, if it is not. @param secretHash of the secret that was sent; any by default */
+  #faultOf(apiKey: ApiKey | null, secretHash?: string): string | undefined {
+    return validityFault(apiKey, expiryOf(apiKey, secretHash), this.#clock.now(), this.#isProduction);
   }
 
   /** @param caller undefined for what no caller sent */
@@ -128,13 +124,12 @@ export class Access {
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
     return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
-      const secretExpiresAt = expiryOf(apiKey, keyHash);
-      if (!apiKey || this.#faultOf(apiKey, secretExpiresAt)) {
+      if (!apiKey || this.#faultOf(apiKey, keyHash)) {
         this.#byKey.delete(key);
         return null;
       }
       const principal = principalOf(apiKey);
-      const expiresAt = Math.min(secretExpiresAt, apiKey.expiresAt ?? Number.POSITIVE_INFINITY);
+      const expiresAt = Math.min(expiryOf(apiKey, keyHash), apiKey.expiresAt ?? Number.POSITIVE_INFINITY);
       this.#byKey.set(key, { principal, until: readAt + CACHE_TTL, expiresAt });
       return principal;
     });
@@ -163,7 +158,7 @@ export class Access {
     if (apiKey === undefined || fault !== undefined) return new AppError('UNAUTHENTICATED', fault!);
     const keyHash = hashOf(apiKey);
     return andThen(store.apiKeyBySecretHash(keyHash), (known) => {
-      const why = this.#faultOf(known, expiryOf(known, keyHash));
+      const why = this.#faultOf(known, keyHash);
       return new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
     });
   }
@@ -174,6 +169,10 @@ export class Access {
   }
 }
 
-/** When a secret of a key expires, in milliseconds since 1970. */
-const expiryOf = (apiKey: ApiKey | null, secretHash: string): number =>
-  apiKey?.secrets.find(({ hash }) => hash === secretHash)?.expiresAt ?? Number.POSITIVE_INFINITY;
+/** When a secret of a key expires, or the last of all, in milliseconds since 1970. */
+const expiryOf = (apiKey: ApiKey | null, secretHash?: string): number =>
+  Math.max(
+    ...(apiKey?.secrets ?? [])
+      .filter(({ hash }) => secretHash === undefined || hash === secretHash)
+      .map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt),
+  );

@@ -2,12 +2,12 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
 import { deletionDescription, uniquenessDescription } from '../kit/domain.ts';
-import type { Lifecycle } from '../rows/route.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
   hasOwnVariables,
   isExportable,
+  type Lifecycle,
   MAX_EXPORT_SIZE,
   type Method,
   NDJSON,

@@ -7,8 +7,7 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
-import type { Transport } from '../../http/transport.ts';
-import { COST_PATH, GRAPHQL_PATH } from '../../http/transport.ts';
+import { COST_PATH, GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import {
   type DocumentServices,

@@ -3,8 +3,7 @@ import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
 import type { RequestContext } from '../../http/request-context.ts';
-import type { Headers, HttpResponse } from '../../http/response.ts';
-import { etagOf } from '../../http/response.ts';
+import { etagOf, type Headers, type HttpResponse } from '../../http/response.ts';
 
 interface Options {
   contentType: string;

@@ -118,14 +118,15 @@ describe('POST /graphql/cost', () => {
     const { gateway, clock } = kit;
     const key = await gateway.newKey('free');
     let left = 60;
-    for (const [body, status, units] of [
+    for (const [body, status, own] of [
       ['{"query":"{ __typename }"}', 200, 0],
+      ['{"query":"{ a: pet(id: 1) { id } b: pet(id: 1) { id } c: pet(id: 1) { id } }"}', 200, 3],
       ['{', 400, 0],
       ['{"query":"{ nothing }"}', 400, 0],
     ] as const) {
       for (const [bytes, price] of [
-        [body.length, units],
-        [10_000, units],
+        [body.length, 0],
+        [10_000, 0],
         [10_001, 2],
         [99_000, 10],
       ] as const) {
@@ -136,7 +137,7 @@ describe('POST /graphql/cost', () => {
           status,
           left,
         ]);
-        if (status === 200) expect(sent.json.cost).toBe(price);
+        if (status === 200) expect(sent.json.cost).toBe(Math.max(price, own));
       }
     }
   });

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http';
-import { get } from 'node:http';
+import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiKey } from '../../../src/access/api-keys.ts';
 import { Category } from '../../../src/domains/category/category.ts';
