@@ -139,19 +139,14 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
   const description = { 200: 'OK.', 201: 'Created.', 204: 'Deleted.' }[status];
   if (!shape) return { description, headers };
   const name = schemaNameOf(shape);
-  const text = (what: string, example: string) => ({
-    schema: { type: 'string', description: what },
+  const json = JSON.stringify(shape.example);
+  const text = (description: string, example: string) => ({
+    schema: { type: 'string', description },
     example,
   });
-  const json = JSON.stringify(shape.example);
   if (list === 'stream') {
     const { id, type } = shape.example;
-    const example = `retry: 3000
-id: ${id}
-event: ${type}
-data: ${json}
-
-`;
+    const example = `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
     const events = text(`Server-sent events whose data is a \`${name}\` as JSON on one line.`, example);
     return { description, headers, content: { 'text/event-stream': events } };
   }

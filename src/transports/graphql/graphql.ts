@@ -1,7 +1,5 @@
-import type { Access } from '../../access/access.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
-import type { EventStreams } from '../../events/streams.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
@@ -10,7 +8,6 @@ import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { COST_PATH, GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import type { PreparedOperation } from '../../operations/operations.ts';
 import {
-  type DocumentServices,
   type PreparedEntry,
   type PreparedRequest,
   prepareRequest,
@@ -41,8 +38,6 @@ const SUBSCRIPTION_COST = 1;
 /** What has no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
-type GraphQLServices = Pick<TransportServices, 'operations' | 'documents' | 'streams' | 'access'>;
-
 /**
  * GraphQL over HTTP at /graphql (https://graphql.github.io/graphql-over-http), and over SSE by Yoga.
  */
@@ -51,14 +46,10 @@ export class GraphQLTransport implements Transport {
   readonly roots = [GRAPHQL_PATH];
   readonly vary = 'Accept, X-API-Key, Authorization, X-RateLimit-Extension';
   readonly errorResponse = graphqlErrorResponse;
-  readonly #services: DocumentServices;
-  readonly #streams: EventStreams;
-  readonly #access: Access;
+  readonly #services: TransportServices;
 
-  constructor(services: GraphQLServices) {
+  constructor(services: TransportServices) {
     this.#services = services;
-    this.#streams = services.streams;
-    this.#access = services.access;
   }
 
   /** Loads what is not needed right at the start. */
@@ -75,7 +66,7 @@ export class GraphQLTransport implements Transport {
     context.operation = 'other';
     context.route = context.path;
     const expected = context.path === COST_PATH ? 'free' : 'perhaps free';
-    return this.#access.admit(context, expected, UNKNOWN);
+    return this.#services.access.admit(context, expected, UNKNOWN);
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {
@@ -133,7 +124,7 @@ export class GraphQLTransport implements Transport {
     session.require((principal) => requireScopes(principal, operation.scopes()));
     await session.require((principal) => this.#services.documents.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
-    const stream = await subscribe(this.#streams, context, session, operation);
+    const stream = await subscribe(this.#services.streams, context, session, operation);
     return { status: 200, headers: [], contentType: STREAM_TYPE, stream };
   }
 }

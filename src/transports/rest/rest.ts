@@ -33,16 +33,14 @@ export class RestTransport implements Transport {
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
     this.#router = new Router(config);
-    for (const row of routes) this.#router.add(this.#basePath, new DocumentOperation(row, services));
-    for (const row of STREAMS) this.#router.add(this.#basePath, new StreamOperation(row, services));
+    for (const row of routes) this.#router.add(new DocumentOperation(row, services));
+    for (const row of STREAMS) this.#router.add(new StreamOperation(row, services));
   }
 
   admit(context: RequestContext): MaybePromise<void> {
-    return this.#access.admit(context, 'charged', () => this.#subjectOf(context));
-  }
-
-  #subjectOf({ method, path }: RequestContext): UsageSubject {
-    return this.#router.find(method, path)?.operation?.subject ?? UNKNOWN;
+    const { method, path } = context;
+    const subject = () => this.#router.find(method, path)?.operation?.subject ?? UNKNOWN;
+    return this.#access.admit(context, 'charged', subject);
   }
 
   handle(context: RequestContext): MaybePromise<HttpResponse> {
@@ -92,17 +90,18 @@ const MAX_SEGMENT_LENGTH = 16_000;
 class Router {
   readonly #paths = FindMyWay({ maxParamLength: MAX_SEGMENT_LENGTH });
   readonly #templates: Set<string>;
+  readonly #basePath: string;
 
-  constructor({ MCP, METRICS }: Pick<Config, 'MCP' | 'METRICS'>) {
+  constructor({ MCP, METRICS, REST_BASE_PATH }: Config) {
+    this.#basePath = REST_BASE_PATH;
     const switched = [...(MCP ? [MCP_PATH] : []), ...(METRICS ? ['/metrics'] : [])];
     this.#templates = new Set([...OTHERS, ...switched]);
   }
 
-  /** @param basePath of all paths */
-  add(basePath: string, operation: RestOperation): void {
-    const { method, path } = operation.row;
-    this.#templates.add(basePath + path);
-    this.#paths.on(method, basePath + path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
+  add(operation: RestOperation): void {
+    const path = this.#basePath + operation.row.path;
+    this.#templates.add(path);
+    this.#paths.on(operation.row.method, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
   }
 
   /** @returns null if nothing is at this path */
