@@ -45,11 +45,7 @@ const MAX_CACHED = 20_000;
 export class Limiter {
   readonly #blocked = lruCache<UsageState>(MAX_CACHED);
 
-  /**
-   * @param cost in units; 0 only reads
-   * @param now milliseconds since 1970
-   * @throws UNAVAILABLE if the store cannot be reached
-   */
+  /** @param cost in units; 0 only reads @throws UNAVAILABLE if the store cannot be reached */
   charge(store: LimiterStore, principal: Principal, cost: number, now: number): MaybePromise<Decision> {
     const charge = { apiKeyId: principal.id, limits: principal.limits, cost, now };
     return andThen(store.charge(charge), (result) => this.#decide(charge, result));
@@ -62,11 +58,7 @@ export class Limiter {
     return decision;
   }
 
-  /**
-   * Decides from the cache alone.
-   *
-   * @returns `banned`, or `passed` with nothing left; undefined if only the store can tell
-   */
+  /** Decides from the cache alone: `banned`, or `passed` with nothing left; undefined if only the store can tell. */
   cachedDecision({ id, limits }: Principal, now: number): Decision | undefined {
     const usage = this.#blocked.get(id);
     if (!usage) return undefined;
@@ -103,10 +95,7 @@ export function toDecision(
   return { ...decision, tightest: last, retryAfter: toRetryAfter(last.resetAt - now) };
 }
 
-/**
- * If another instance's clock is ahead, a window may start slightly in the future. It then ends as if it
- * started now.
- */
+/** If another instance's clock is ahead, a window may start in the future. It then ends as if it started now. */
 function windowView(start: number, used: number, length: number, limit: number, now: number): WindowView {
   if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
   return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };

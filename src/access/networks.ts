@@ -6,11 +6,7 @@ import { AppError } from '../foundation/errors.ts';
 /** An IP address. IPv4-mapped IPv6 addresses become the IPv4 address they stand for. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/**
- * Parses an address as sockets and proxies write it: a bare one, or one with a port.
- *
- * @returns null if the text is not an address
- */
+/** Parses an address as sockets and proxies write it, also with a port. @returns null if the text is none */
 export function parseAddress(text: string): Address | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   // The library also reads octal, hexadecimal and shortened forms, and takes `::192.0.2.1` for IPv4-mapped.

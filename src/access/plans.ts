@@ -12,10 +12,7 @@ interface Plan {
   webhooks: number;
 }
 
-/**
- * The plans of the specification. This is the only place with their numbers; schema, help texts and
- * documentation tests read them from here.
- */
+/** The plans of the specification. Schema, help texts and tests of the documentation read their numbers from here. */
 export const PLANS: Record<PlanName, Plan> = {
   free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2, webhooks: 1 },
   pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10, webhooks: 5 },

@@ -32,11 +32,7 @@ export const permits = ({ scopes }: Permissions, scope: string | undefined): boo
   scopes.has(scope) ||
   (scope.endsWith(READ) && scopes.has(ALL_READS));
 
-/**
- * Checks that a key has all scopes that a request needs, before anything of it runs.
- *
- * @throws FORBIDDEN naming all that are missing
- */
+/** Checks the scopes of a request before anything of it runs. @throws FORBIDDEN naming all that are missing */
 export function requireScopes(principal: Permissions, scopes: Iterable<string>): void {
   const missing = [...scopes].filter((scope) => !permits(principal, scope));
   if (missing.length === 0) return;

@@ -25,10 +25,7 @@ export interface RateLimitView {
 /** What charges are for, by which they are counted. */
 export interface UsageSubject {
   transport: UsageTransport;
-  /**
-   * The root fields with their units. The request itself counts for the first, and what is charged beyond
-   * their units too.
-   */
+  /** The root fields with their units. The request, and what is charged beyond their units, count for the first. */
   operations: readonly { readonly name: string; readonly units: number }[];
 }
 
@@ -67,10 +64,7 @@ const FREE = 'free requests';
 /** Bytes of a body that a unit pays for. */
 const BYTES_PER_UNIT = 10_000;
 
-/**
- * What the holder of a key may do in one request or stream. All charges go through it. It knows nothing about
- * the transport.
- */
+/** What the holder of a key may do in one request or stream, over any transport. All charges go through it. */
 export class Session {
   /** As sent. */
   readonly key: string | undefined;
@@ -149,11 +143,7 @@ export class Session {
     await this.charge((await this.#takeFree()) ? 0 : 1);
   }
 
-  /**
-   * Charges nothing for what is free by its path, {@link FREE_REQUESTS} times a second.
-   *
-   * @throws RATE_LIMITED beyond that, and as `charge`
-   */
+  /** Charges nothing, {@link FREE_REQUESTS} times a second. @throws RATE_LIMITED beyond that, and as `charge` */
   async requireFree(): Promise<void> {
     await this.charge(0);
     if (await this.#takeFree()) return;

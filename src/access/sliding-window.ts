@@ -76,12 +76,7 @@ export class SlidingWindow {
     return Math.max(0, limit.max - this.#timestamps.recent(identityOf(limit)).length);
   }
 
-  /**
-   * Counts a group: all of it passes, or none does and none counts.
-   *
-   * @param amount at least 1
-   * @returns whether it passes
-   */
+  /** Counts a group of at least 1: all of it passes, or none does and none counts. @returns whether it passes */
   take(limit: Limit, amount: number): Promise<boolean> {
     const decision = this.#turn.then(async () => {
       const call = { parent: undefined, args: { counted: { length: amount } }, context: limit };

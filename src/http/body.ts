@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Session } from '../access/session.ts';
 import { AppError, cut } from '../foundation/errors.ts';
 import { acceptsContentType } from './media-type.ts';
 import type { RequestContext } from './request-context.ts';
@@ -15,10 +16,8 @@ const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST if the client disconnects while sending
  */
 export async function readBody(context: RequestContext, types: readonly string[]): Promise<Buffer> {
-  const { request, headers, session } = context;
-  const price = (bytes: number) => {
-    if (session) session.bodyBytes = bytes;
-  };
+  const { request, headers } = context;
+  const session = context.session!;
   if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
   if (type !== undefined && type !== types[0] && !acceptsContentType(type, types))
@@ -28,23 +27,23 @@ export async function readBody(context: RequestContext, types: readonly string[]
   // Most bodies come with the head and are whole by the next microtask.
   await undefined;
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
-    return receiveBody(request, price);
+    return receiveBody(request, session);
   const body: Buffer = request.read() ?? NOTHING;
-  price(body.length);
+  session.bodyBytes = body.length;
   if (body.length > MAX_BODY_BYTES) throw tooLarge();
   return body;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** @param price notes how many bytes have been received, refused or not */
-async function receiveBody(request: IncomingMessage, price: (bytes: number) => void): Promise<Buffer> {
+/** @param session pays for what has been received, refused or not */
+async function receiveBody(request: IncomingMessage, session: Session): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       size += (chunk as Buffer).length;
-      price(Math.min(size, MAX_BODY_BYTES));
+      session.bodyBytes = Math.min(size, MAX_BODY_BYTES);
       if (size > MAX_BODY_BYTES) break;
       chunks.push(chunk as Buffer);
     }

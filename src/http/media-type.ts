@@ -27,12 +27,7 @@ export class Negotiation {
     return choice.type;
   }
 
-  /**
-   * Chooses a media type, or refuses the request.
-   *
-   * @param what responds so
-   * @throws NOT_ACCEPTABLE if the header excludes all of them
-   */
+  /** Chooses a media type. @param what responds so @throws NOT_ACCEPTABLE if the header excludes all of them */
   require(accept: string | undefined, what = 'This operation'): string {
     const type = this.choose(accept);
     if (type !== undefined) return type;

@@ -100,20 +100,14 @@ export class ResponseWriter {
   }
 }
 
-/**
- * Longer bodies are left to Node, and sent in pieces of this many bytes, so that a client that reads slowly is seen to
- * read.
- */
+/** Longer bodies are left to Node, in pieces of this many bytes, so that a slow reader is seen to read. */
 const PIECE = 65_536;
 
 function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE);
 }
 
-/**
- * Adds X-RateLimit-* for the tightest window, and RateLimit-Policy and RateLimit for every window
- * (draft-ietf-httpapi-ratelimit-headers-11).
- */
+/** Adds X-RateLimit-* for the tightest window, and the fields of draft-ietf-httpapi-ratelimit-headers-11 for all. */
 export function addRateLimitHeaders(
   headers: Headers,
   decision: Decision | undefined,

@@ -59,10 +59,7 @@ export function errorHeaders(error: AppError, methods?: string): Headers {
   return headers;
 }
 
-/**
- * A strong entity tag (RFC 9110 section 8.8.3). Equal bodies get equal tags on every instance, and collisions
- * cannot be crafted.
- */
+/** A strong entity tag (RFC 9110 section 8.8.3): the same on every instance, and collisions cannot be crafted. */
 export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
 
 const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"|^\s*\*\s*$/g) ?? [];

@@ -19,11 +19,7 @@ export interface Transport {
   readonly roots?: readonly string[];
   /** Absent if it matches all requests below its roots. */
   match?(context: RequestContext): boolean;
-  /**
-   * Decides whether the caller may send this request at all, before anything of its body is read.
-   *
-   * @throws AppError
-   */
+  /** Decides whether the caller may send this request, before anything of its body is read. @throws AppError */
   admit(context: RequestContext): MaybePromise<void>;
   /** @throws AppError for requests that are invalid or refused, possibly before anything is charged */
   handle(context: RequestContext): MaybePromise<HttpResponse>;

@@ -91,11 +91,7 @@ function decode(text: string): string {
   }
 }
 
-/**
- * Reads a body into variables, which have the path parameter already.
- *
- * @param repeatable the fields that it may repeat
- */
+/** Reads a body into variables, which have the path parameter. @param repeatable the fields that it may repeat */
 export function readFields(
   route: Route,
   body: Readonly<Record<string, unknown>>,

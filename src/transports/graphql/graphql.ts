@@ -38,9 +38,7 @@ const SUBSCRIPTION_COST = 1;
 /** What has no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
-/**
- * GraphQL over HTTP at /graphql (https://graphql.github.io/graphql-over-http), and over SSE by Yoga.
- */
+/** GraphQL over HTTP (https://graphql.github.io/graphql-over-http), and over SSE by Yoga. */
 export class GraphQLTransport implements Transport {
   readonly name = 'graphql';
   readonly roots = [GRAPHQL_PATH];
@@ -129,11 +127,7 @@ export class GraphQLTransport implements Transport {
   }
 }
 
-/**
- * The subscription in a request, if it is one.
- *
- * @throws BAD_REQUEST for a subscription in a batch
- */
+/** The subscription in a request, if it is one. @throws BAD_REQUEST for a subscription in a batch */
 function subscriptionIn({ batch, operations }: PreparedRequest): PreparedOperation | undefined {
   const subscription = operations.find(
     (operation): operation is PreparedOperation =>

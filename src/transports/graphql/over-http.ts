@@ -25,10 +25,7 @@ export const STREAMS = new Negotiation([STREAM_TYPE]);
 /** The Content-Type of a response other than a stream, for a media type that was chosen. */
 export const contentTypeFor = (type: string = RESPONSE_TYPES[0]): string => `${type}; charset=utf-8`;
 
-/**
- * A response for an error before execution: `errors` without `data`, and the error's own HTTP status under
- * every Accept header.
- */
+/** An error before execution: `errors` without `data`, and its own HTTP status under every Accept header. */
 export const graphqlErrorResponse = (error: AppError, context: RequestContext): HttpResponse => ({
   status: error.status,
   headers: errorHeaders(error, METHODS),
@@ -52,11 +49,7 @@ export function noteErrors(context: RequestContext, errors: readonly GraphQLForm
 /** Media types of a request body. */
 export const BODY_TYPES = ['application/json', 'application/graphql+json'];
 
-/**
- * Reads a request body without rounding integers.
- *
- * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST
- */
+/** Reads a body without rounding integers. @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST */
 export async function readParameters(context: RequestContext): Promise<unknown> {
   if (context.headers['content-type'] === undefined && context.method === 'QUERY') {
     // The meaning of a QUERY depends on its media type, so it must have one (RFC 10008). A POST defaults to

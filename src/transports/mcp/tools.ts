@@ -38,12 +38,7 @@ export interface Tool {
   definition: Definition;
   /** Whether a caller sees it. */
   isOffered(session: Session): boolean;
-  /**
-   * Charges a call and runs it.
-   *
-   * @returns its result as JSON
-   * @throws AppError
-   */
+  /** Charges a call and runs it. @returns its result as JSON @throws AppError */
   call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
 }
 

@@ -62,10 +62,7 @@ export class RestTransport implements Transport {
   }
 }
 
-/**
- * @param path unknown, or with broken percent-encoding
- * @param near those that may be meant
- */
+/** @param path unknown, or with broken percent-encoding @param near those that may be meant */
 function pathNotFound(path: string, near: readonly string[]): AppError {
   try {
     decodeURIComponent(path);

@@ -19,20 +19,14 @@ const STREAM_TYPE = 'text/event-stream';
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
 /** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
-/**
- * Without an empty line, it belongs to the block of the next event. Some clients (Python's httpx-sse) take a
- * block without data for an event.
- */
+/** Part of the block of the next event: some clients (Python's httpx-sse) take a block without data for an event. */
 const COMMENT = ':\n';
 /** How long clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
 const RETRY = 'retry: 3000\n';
 
 const SUBJECT: UsageSubject = { transport: 'stream', operations: [{ name: 'events', units: ROUTE_COST }] };
 
-/**
- * Answers with the event log as server-sent events
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html).
- */
+/** The event log as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export class StreamOperation implements RestOperation {
   readonly row: Route;
   readonly subject = SUBJECT;
