@@ -65,15 +65,12 @@ const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> 
 };
 
 /** Runs the document of a row. */
-class RouteTool implements Tool {
+class RouteTool extends RouteOperation implements Tool {
   readonly definition: Definition;
-  readonly #route: Route;
-  readonly #operation: RouteOperation;
 
   constructor(route: Route, services: ToolServices) {
+    super(route, 'mcp', services);
     const { operationId, method, summary, description, list } = route;
-    this.#route = route;
-    this.#operation = new RouteOperation(route, 'mcp', services);
     const about = [
       `${summary}.`,
       description?.split('. ', 1)[0]?.replace(/\.?$/, '.'),
@@ -90,15 +87,12 @@ class RouteTool implements Tool {
   }
 
   isOffered({ principal, now }: Session): boolean {
-    return (
-      !this.#operation.hasEnded(now()) && this.#operation.scopes.every((scope) => permits(principal, scope))
-    );
+    return !this.hasEnded(now()) && this.scopes.every((scope) => permits(principal, scope));
   }
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
-    const route = this.#route;
-    this.#operation.begin(session);
-    const variables = readArguments(route, given);
+    this.begin(session);
+    const variables = readArguments(this.route, given);
     const call = () =>
       newContext(session, {
         cost: ROUTE_COST,
@@ -106,11 +100,11 @@ class RouteTool implements Tool {
         client: context.response,
         idempotency: idempotencyOf(context, given.idempotencyKey),
       });
-    return this.#write(variables, await this.#operation.run(context, session, variables, call));
+    return this.#write(variables, await this.run(context, session, variables, call));
   }
 
   #write(variables: Record<string, unknown>, result: Awaited<ReturnType<RouteOperation['run']>>): string {
-    const route = this.#route;
+    const { route } = this;
     const { shape, list, pathParameter } = route;
     if (!shape) {
       throwErrorOf(result);

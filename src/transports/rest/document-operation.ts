@@ -1,4 +1,4 @@
-import type { Session, UsageSubject } from '../../access/session.ts';
+import type { Session } from '../../access/session.ts';
 import { idempotencyOf } from '../../http/idempotency.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -37,11 +37,8 @@ const TYPES = new Negotiation([JSON_TYPE]);
 const LIST_TYPES = new Negotiation([JSON_TYPE, NDJSON]);
 
 /** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
-export class DocumentOperation implements RestOperation {
-  readonly row: Route;
-  readonly subject: UsageSubject;
+export class DocumentOperation extends RouteOperation implements RestOperation {
   readonly deprecation: Headers | undefined;
-  readonly #operation: RouteOperation;
   /** The fields that a body may repeat. */
   readonly #repeatable: readonly string[];
   /** Those which have to be the record's, apart from its id. */
@@ -51,11 +48,9 @@ export class DocumentOperation implements RestOperation {
   readonly #services: TransportServices;
 
   constructor(route: Route, services: TransportServices) {
-    this.row = route;
+    super(route, 'rest', services);
     this.deprecation = deprecationHeaders(route, services.config);
     this.#services = services;
-    this.#operation = new RouteOperation(route, 'rest', services);
-    this.subject = this.#operation.subject;
     this.#repeatable = repeatableFields(route);
     this.#unchanging = this.#repeatable.filter(
       (name) => name !== idFieldOf(route.shape!) && !route.shape!.fields[name]!.compute,
@@ -65,24 +60,24 @@ export class DocumentOperation implements RestOperation {
   }
 
   async handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
-    const { row } = this;
-    this.#operation.begin(session);
+    const { route } = this;
+    this.begin(session);
     if (this.#types.require(context.accept) === NDJSON) return this.#export(context, session, parameters);
-    const body = row.body && (await readObject(context, row));
-    const variables = readInput(context, row, parameters, body, this.#repeatable);
+    const body = route.body && (await readObject(context, route));
+    const variables = readInput(context, route, parameters, body, this.#repeatable);
     const call = callOf(context, session);
     if (body && this.#unchanging.length > 0)
       call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
-    const result = this.#operation.run(context, session, variables, () => call);
+    const result = this.run(context, session, variables, () => call);
     return this.#respond(context, variables, result instanceof Promise ? await result : result);
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
-    const { row } = this;
-    const query = row.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
-    const variables = readInput(context, { ...row, query }, parameters);
+    const { route } = this;
+    const query = route.query!.map((parameter) => (parameter === limit ? exportLimit(limit) : parameter));
+    const variables = readInput(context, { ...route, query }, parameters);
     const list = {
-      operation: this.#operation,
+      operation: this,
       variables,
       session,
       contextOf: () => callOf(context, session),
@@ -96,21 +91,21 @@ export class DocumentOperation implements RestOperation {
     variables: Readonly<Record<string, unknown>>,
     result: PublicResult,
   ): HttpResponse {
-    const { row } = this;
-    const { shape, status } = row;
+    const { route } = this;
+    const { shape, status } = route;
     if (!shape) {
       throwErrorOf(result);
       return { status, headers: [] };
     }
     const headers: Headers = [];
     let body: string;
-    if (row.list) {
-      const page = pageOf(row, variables, result);
-      if ((row.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
+    if (route.list) {
+      const page = pageOf(route, variables, result);
+      if ((route.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
         headers.push('Link', nextLink(context, endOf(shape, page)!));
       body = this.#writer!.list(page.nodes);
     } else {
-      const record = recordOf(row, variables, result);
+      const record = recordOf(route, variables, result);
       // Creating happens at the path of the list, which has no parameter.
       if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
       body = this.#writer!.one(record);

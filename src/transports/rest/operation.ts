@@ -14,9 +14,9 @@ export function nextLink(context: RequestContext, after: string): string {
   return `<${context.path}?${query}>; rel="next"`;
 }
 
-/** A row with its way to answer: with a document's result as JSON or line by line, or with a stream of events. */
+/** A route with its way to answer: with a document's result as JSON or line by line, or with a stream of events. */
 export interface RestOperation {
-  readonly row: Route;
+  readonly route: Route;
   /** What its requests are counted as: the root field that it corresponds to. */
   readonly subject: UsageSubject;
   /** The headers of its responses if it is deprecated. */

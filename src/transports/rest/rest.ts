@@ -33,8 +33,8 @@ export class RestTransport implements Transport {
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
     this.#router = new Router(config);
-    for (const row of routes) this.#router.add(new DocumentOperation(row, services));
-    for (const row of STREAMS) this.#router.add(new StreamOperation(row, services));
+    for (const route of routes) this.#router.add(new DocumentOperation(route, services));
+    for (const route of STREAMS) this.#router.add(new StreamOperation(route, services));
   }
 
   admit(context: RequestContext): MaybePromise<void> {
@@ -54,9 +54,9 @@ export class RestTransport implements Transport {
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, allow);
       return andThen(session.charge(ROUTE_COST), () => ({ status: 204, headers: ['Allow', allow] }));
     }
-    const { row, deprecation } = operation;
-    context.operation = row.operationId;
-    context.route = this.#basePath + row.path;
+    const { route, deprecation } = operation;
+    context.operation = route.operationId;
+    context.route = this.#basePath + route.path;
     context.deprecation = deprecation;
     return operation.handle(context, session, match.parameters);
   }
@@ -96,9 +96,9 @@ class Router {
   }
 
   add(operation: RestOperation): void {
-    const path = this.#basePath + operation.row.path;
+    const path = this.#basePath + operation.route.path;
     this.#templates.add(path);
-    this.#paths.on(operation.row.method, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
+    this.#paths.on(operation.route.method, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
   }
 
   /** @returns null if nothing is at this path */

@@ -28,15 +28,15 @@ const SUBJECT: UsageSubject = { transport: 'stream', operations: [{ name: 'event
 
 /** The event log as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export class StreamOperation implements RestOperation {
-  readonly row: Route;
+  readonly route: Route;
   readonly subject = SUBJECT;
   /** The scopes that a key needs for it. */
   readonly #scopes: readonly string[];
   readonly #streams: EventStreams;
 
-  constructor(stream: Route, { streams }: TransportServices) {
-    this.row = stream;
-    this.#scopes = scopesOf(stream);
+  constructor(route: Route, { streams }: TransportServices) {
+    this.route = route;
+    this.#scopes = scopesOf(route);
     this.#streams = streams;
   }
 
@@ -44,7 +44,7 @@ export class StreamOperation implements RestOperation {
     session.subject = SUBJECT;
     STREAM_TYPES.require(context.accept);
     const issues: Issue[] = [];
-    const variables = readQuery(context.query, this.row.query ?? [], issues);
+    const variables = readQuery(context.query, this.route.query ?? [], issues);
     if (issues.length > 0) throw validationFailed(issues);
     session.require((principal) => requireScopes(principal, this.#scopes));
     return andThen(session.charge(ROUTE_COST), () => this.#open(context, session, variables));
