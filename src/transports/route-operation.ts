@@ -6,7 +6,7 @@ import type { Selection } from '../events/reader.ts';
 import type { EventStreams } from '../events/streams.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Context } from '../kit/context.ts';
 import type { PublicResult } from '../operations/result.ts';
@@ -86,10 +86,7 @@ export class RouteOperation {
     contextOf: () => Context,
   ): MaybePromise<PublicResult> {
     if (variables.wait !== undefined) return this.#poll(request, session, variables as never, contextOf);
-    const charged = this.charge(session);
-    return charged instanceof Promise
-      ? charged.then(() => this.read(variables, contextOf()))
-      : this.read(variables, contextOf());
+    return andThen(this.charge(session), () => this.read(variables, contextOf()));
   }
 
   async #poll(
@@ -115,6 +112,36 @@ export class RouteOperation {
       },
     );
     return result;
+  }
+
+  /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
+  pageOf(variables: Readonly<Variables>, result: PublicResult): ResultPage {
+    throwErrorOf(result);
+    const { page, parent } = result.data as { page?: ResultList; parent?: Parent | Parent[] | null };
+    const list = page ?? (Array.isArray(parent) ? (parent[0]?.page ?? []) : parent?.page);
+    if (!list) throw this.#missing(variables);
+    if (this.route.list === 'log' && variables.sort === '-id') {
+      const { nodes, pageInfo } = list as ResultPage;
+      const { startCursor: endCursor, hasPreviousPage: hasNextPage } = pageInfo;
+      return {
+        nodes: nodes.toReversed(),
+        pageInfo: { hasNextPage: hasNextPage!, ...(endCursor && { endCursor }) },
+      };
+    }
+    return Array.isArray(list) ? { nodes: list, pageInfo: { hasNextPage: false } } : list;
+  }
+
+  /** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */
+  recordOf(variables: Readonly<Variables>, result: PublicResult): object {
+    throwErrorOf(result);
+    const { result: record } = result.data as { result?: object | null };
+    if (!record) throw this.#missing(variables);
+    return record;
+  }
+
+  #missing(variables: Readonly<Variables>): AppError {
+    const { kind, pathParameter } = this.route;
+    return notFound(kind, String(variables[pathParameter!]));
   }
 }
 
@@ -143,41 +170,12 @@ export interface ResultPage {
   pageInfo: { hasNextPage: boolean; endCursor?: string; hasPreviousPage?: boolean; startCursor?: string };
 }
 
-/** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
-export function pageOf(route: Route, variables: Readonly<Variables>, result: PublicResult): ResultPage {
-  throwErrorOf(result);
-  const data = result.data as { page?: ResultList; parent?: Parent | Parent[] | null };
-  const { parent } = data;
-  const list = data.page ?? (Array.isArray(parent) ? (parent[0]?.page ?? []) : parent?.page);
-  if (!list) throw missing(route, variables);
-  if (route.list === 'log' && variables.sort === '-id') {
-    const { nodes, pageInfo } = list as ResultPage;
-    const { startCursor: endCursor, hasPreviousPage: hasNextPage } = pageInfo;
-    return {
-      nodes: nodes.toReversed(),
-      pageInfo: { hasNextPage: hasNextPage!, ...(endCursor && { endCursor }) },
-    };
-  }
-  return Array.isArray(list) ? { nodes: list, pageInfo: { hasNextPage: false } } : list;
-}
-
-/** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */
-export function recordOf(route: Route, variables: Readonly<Variables>, result: PublicResult): object {
-  throwErrorOf(result);
-  const record = (result.data as { result?: object | null }).result;
-  if (!record) throw missing(route, variables);
-  return record;
-}
-
 /** The place of a page's end, to continue from; that of an empty page is unknown unless it has a cursor. */
 export const endOf = (shape: Shape, { nodes, pageInfo }: ResultPage): string | undefined =>
   pageInfo.endCursor ?? (nodes.length > 0 ? idOf(shape, nodes.at(-1)!) : undefined);
 
 export const idOf = (shape: Shape, record: object): string =>
   (record as Record<string, string>)[Object.keys(shape.fields)[0]!]!;
-
-const missing = ({ kind, pathParameter }: Route, variables: Readonly<Variables>) =>
-  notFound(kind, String(variables[pathParameter!]));
 
 /** @throws the first error in a result, if there is any */
 export function throwErrorOf({ errors, retryAfter }: PublicResult): void {

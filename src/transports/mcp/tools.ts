@@ -16,7 +16,7 @@ import { type GivenTexts, readTexts } from '../../rows/parameter.ts';
 import { recordWriter, withIntegerIds } from '../../rows/representation.ts';
 import type { Route } from '../../rows/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
-import { endOf, pageOf, ROUTE_COST, RouteOperation, recordOf, throwErrorOf } from '../route-operation.ts';
+import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import {
   GRAPHQL_INPUT,
@@ -104,15 +104,14 @@ class RouteTool extends RouteOperation implements Tool {
   }
 
   #write(variables: Record<string, unknown>, result: Awaited<ReturnType<RouteOperation['run']>>): string {
-    const { route } = this;
-    const { shape, list, pathParameter } = route;
+    const { shape, list, pathParameter } = this.route;
     if (!shape) {
       throwErrorOf(result);
       return toJson({ id: String(variables[pathParameter!]) });
     }
     const writer = recordWriter(shape, 'string');
-    if (!list) return writer.one(recordOf(route, variables, result));
-    const page = pageOf(route, variables, result);
+    if (!list) return writer.one(this.recordOf(variables, result));
+    const page = this.pageOf(variables, result);
     const after = list === 'log' || page.pageInfo.hasNextPage ? endOf(shape, page) : undefined;
     const items = `"items":${writer.list(page.nodes)}`;
     return after === undefined ? `{${items}}` : `{${items},"after":${JSON.stringify(after)}}`;

@@ -18,15 +18,7 @@ import {
 } from '../../rows/route.ts';
 import { idFieldOf } from '../../rows/shape.ts';
 import { readInput, readObject } from '../input.ts';
-import {
-  endOf,
-  idOf,
-  pageOf,
-  ROUTE_COST,
-  RouteOperation,
-  recordOf,
-  throwErrorOf,
-} from '../route-operation.ts';
+import { endOf, idOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { exportLimit, openExport } from './export.ts';
 import { nextLink, type PathParameters, type RestOperation } from './operation.ts';
@@ -91,21 +83,20 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
     variables: Readonly<Record<string, unknown>>,
     result: PublicResult,
   ): HttpResponse {
-    const { route } = this;
-    const { shape, status } = route;
+    const { shape, status, list } = this.route;
     if (!shape) {
       throwErrorOf(result);
       return { status, headers: [] };
     }
     const headers: Headers = [];
     let body: string;
-    if (route.list) {
-      const page = pageOf(route, variables, result);
-      if ((route.list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
+    if (list) {
+      const page = this.pageOf(variables, result);
+      if ((list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
         headers.push('Link', nextLink(context, endOf(shape, page)!));
       body = this.#writer!.list(page.nodes);
     } else {
-      const record = recordOf(route, variables, result);
+      const record = this.recordOf(variables, result);
       // Creating happens at the path of the list, which has no parameter.
       if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
       body = this.#writer!.one(record);

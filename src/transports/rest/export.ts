@@ -10,7 +10,7 @@ import { integerParameter, type QueryParameter } from '../../rows/parameter.ts';
 import { recordWriter } from '../../rows/representation.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../rows/route.ts';
 import type { Variables } from '../input.ts';
-import { endOf, pageOf, type ResultPage, type RouteOperation } from '../route-operation.ts';
+import { endOf, type ResultPage, type RouteOperation } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 
 const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
@@ -32,16 +32,15 @@ interface List {
 
 /** The pages of a list. Each is paid for with a unit before it is given, as a page of a list is, but the first. */
 async function* pagesOf({ operation, variables, session, contextOf }: List): AsyncGenerator<ResultPage> {
-  const { route, read } = operation;
   let { after, limit: left = Number.POSITIVE_INFINITY } = variables;
   for (let isFirst = true; ; isFirst = false) {
     const asked = { ...variables, limit: Math.min(MAX_PAGE_SIZE, left), after };
-    const page = pageOf(route, asked, await read(asked, contextOf()));
+    const page = operation.pageOf(asked, await operation.read(asked, contextOf()));
     if (!isFirst && page.nodes.length > 0) await session.charge(1);
     yield page;
     left -= page.nodes.length;
     if (!page.pageInfo.hasNextPage || left === 0) return;
-    after = endOf(route.shape!, page);
+    after = endOf(operation.route.shape!, page);
     // Lets other requests in.
     await ownTurn();
   }
