@@ -5,7 +5,7 @@ import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.
 import { asObject, parseJson } from '../http/json.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../kit/input-rules.ts';
-import { type GivenTexts, type QueryParameter, readTexts } from '../rows/parameter.ts';
+import { type GivenTexts, readTexts } from '../rows/parameter.ts';
 import { acceptsIdempotencyKey, bodyTypesOf, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
 import { idFieldOf } from '../rows/shape.ts';
 
@@ -28,7 +28,8 @@ export function readInput(
   repeatable: readonly string[] = [],
 ): Variables {
   const issues: Issue[] = [];
-  const variables = readQuery(context.query, route.query ?? [], issues);
+  const { query } = context;
+  const variables = query === '' ? {} : readTexts(textsIn(query), route.query ?? [], issues);
   if (route.pathParameter) readPathParameter(route, parameters[route.pathParameter], variables, issues);
   const key = context.headers['idempotency-key'];
   if (key !== undefined && acceptsIdempotencyKey(route.method) && parseIdempotencyKey(key) === null)
@@ -53,18 +54,6 @@ export function readPathParameter(
     issues.unshift({ path: pathParameter!, message: text === undefined ? 'is required' : rule });
   variables[pathParameter!] = value;
 }
-
-/**
- * Reads a query string, given without its `?`, into variables.
- *
- * @param issues collects unknown, invalid and repeated parameters
- * @throws BAD_REQUEST if the percent-encoding is broken
- */
-export const readQuery = (
-  query: string,
-  parameters: readonly QueryParameter[],
-  issues: Issue[],
-): Record<string, unknown> => (query === '' ? {} : readTexts(textsIn(query), parameters, issues));
 
 /** The parameters in a query string, by name. @throws BAD_REQUEST if the percent-encoding is broken */
 export function textsIn(query: string): GivenTexts {

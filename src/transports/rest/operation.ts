@@ -1,8 +1,7 @@
-import type { Session, UsageSubject } from '../../access/session.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { Session } from '../../access/session.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
-import type { Route } from '../../rows/route.ts';
+import type { RouteOperation } from '../route-operation.ts';
 
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
@@ -15,12 +14,9 @@ export function nextLink(context: RequestContext, after: string): string {
 }
 
 /** A route with its way to answer: with a document's result as JSON or line by line, or with a stream of events. */
-export interface RestOperation {
-  readonly route: Route;
-  /** What its requests are counted as: the root field that it corresponds to. */
-  readonly subject: UsageSubject;
+export interface RestOperation extends RouteOperation {
   /** The headers of its responses if it is deprecated. */
   readonly deprecation?: Headers | undefined;
   /** @throws AppError for invalid or forbidden requests, possibly before anything is charged */
-  handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse>;
+  handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse>;
 }

@@ -1,17 +1,14 @@
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
-import { requireScopes } from '../../access/scopes.ts';
-import type { Session, UsageSubject } from '../../access/session.ts';
-import { scopesOf } from '../../domains/routes.ts';
+import type { Session } from '../../access/session.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
 import type { FeedEvent } from '../../events/tail.ts';
-import { AppError, asAppError, type Issue, validationFailed } from '../../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import type { Route } from '../../rows/route.ts';
-import { readQuery } from '../input.ts';
-import { type EventVariables, ROUTE_COST, selectionOf } from '../route-operation.ts';
+import { readInput } from '../input.ts';
+import { type EventVariables, ROUTE_COST, RouteOperation, selectionOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './operation.ts';
 
@@ -24,39 +21,21 @@ const COMMENT = ':\n';
 /** How long clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
 const RETRY = 'retry: 3000\n';
 
-const SUBJECT: UsageSubject = { transport: 'stream', operations: [{ name: 'events', units: ROUTE_COST }] };
-
 /** The event log as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
-export class StreamOperation implements RestOperation {
-  readonly route: Route;
-  readonly subject = SUBJECT;
-  /** The scopes that a key needs for it. */
-  readonly #scopes: readonly string[];
+export class StreamOperation extends RouteOperation implements RestOperation {
   readonly #streams: EventStreams;
 
-  constructor(route: Route, { streams }: TransportServices) {
-    this.route = route;
-    this.#scopes = scopesOf(route);
-    this.#streams = streams;
+  constructor(route: Route, services: TransportServices) {
+    super(route, 'stream', services);
+    this.#streams = services.streams;
   }
 
-  handle(context: RequestContext, session: Session): MaybePromise<HttpResponse> {
-    session.subject = SUBJECT;
+  /** Opens a stream after `Last-Event-ID`, or else after `after`. */
+  async handle(context: RequestContext, session: Session): Promise<HttpResponse> {
+    this.begin(session);
     STREAM_TYPES.require(context.accept);
-    const issues: Issue[] = [];
-    const variables = readQuery(context.query, this.route.query ?? [], issues);
-    if (issues.length > 0) throw validationFailed(issues);
-    session.require((principal) => requireScopes(principal, this.#scopes));
-    return andThen(session.charge(ROUTE_COST), () => this.#open(context, session, variables));
-  }
-
-  /**
-   * Opens a stream after `Last-Event-ID`, or else after `after`.
-   *
-   * @param variables `after` and `type` from the query
-   * @throws VALIDATION_FAILED, GONE, NOT_FOUND, RATE_LIMITED
-   */
-  async #open(context: RequestContext, session: Session, variables: EventVariables): Promise<HttpResponse> {
+    const variables: EventVariables = readInput(context, this.route, {});
+    await this.open(session);
     const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: null };
