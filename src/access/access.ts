@@ -45,23 +45,22 @@ interface AccessOptions {
   /** Of what keys do. */
   history: UsageHistory;
   /** Whether development keys are refused. */
-  isProduction?: boolean;
+  isProduction: boolean;
 }
 
 /** Access control: turns credentials into sessions and throttles callers without any. Cached keys cost no read. */
 export class Access {
+  readonly #options: AccessOptions;
   readonly #clock: Clock;
   /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
   readonly #byKey = lruCache<CachedPrincipal>(MAX_CACHED, { ttl: CACHE_TTL, ttlAutopurge: true });
   readonly #addressGuard: AddressGuard;
   readonly #counters: Counters;
-  readonly #isProduction: boolean;
-  readonly #storeOf: AccessOptions['storeOf'];
 
-  constructor({ clock, storeOf, history, isProduction = false }: AccessOptions) {
+  constructor(options: AccessOptions) {
+    const { clock, history } = options;
+    this.#options = options;
     this.#clock = clock;
-    this.#storeOf = storeOf;
-    this.#isProduction = isProduction;
     this.#addressGuard = new AddressGuard(clock);
     this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history };
   }
@@ -74,7 +73,7 @@ export class Access {
    */
   admit(caller: Caller, expected: ExpectedPrice, subject: Session['subject']): MaybePromise<void> {
     const { apiKey, address } = caller;
-    const store = this.#storeOf(caller);
+    const store = this.#options.storeOf(caller);
     const fail = (error: unknown): never => {
       caller.guardWindow = this.addressWindow(address);
       throw error;
@@ -100,7 +99,7 @@ export class Access {
 
   /** Why a key is not valid, if it is not. @param secretHash of the secret that was sent; any by default */
   #faultOf(apiKey: ApiKey | null, secretHash?: string): string | undefined {
-    return validityFault(apiKey, expiryOf(apiKey, secretHash), this.#clock.now(), this.#isProduction);
+    return validityFault(apiKey, expiryOf(apiKey, secretHash), this.#clock.now(), this.#options.isProduction);
   }
 
   /** @param caller undefined for what no caller sent */

@@ -24,8 +24,6 @@ export function endReason(reason: unknown): string {
 export const isFault = (reason: unknown): boolean =>
   reason !== CLIENT_DISCONNECTED && reason !== SERVER_STOPPING && !isRefusal(reason);
 
-const revoked = () => new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
-
 /** A response that lasts: an event stream, a subscription, a long poll or an export. */
 interface OpenStream {
   readonly session: Session;
@@ -103,22 +101,16 @@ export class OpenStreams {
   /** Ends the streams of a key if it has been revoked, banned or changed so that it does not permit them. */
   async #check(streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
     try {
-      for (const stream of streams) await renew(stream, await this.#principalOf(stream.session.key!));
+      for (const { session, ending } of streams) {
+        const principal = await this.#principalOf(session.key!);
+        // If it cannot be checked, it goes on.
+        await session.renew(principal).catch((error: unknown) => isRefusal(error) && ending.abort(error));
+      }
       if (looksForBans) await streams[0]!.session.charge(0);
     } catch (error) {
       // Only a ban ends streams; failing to check does not.
       if (error instanceof AppError && error.code === 'API_KEY_BANNED')
         for (const { ending } of streams) ending.abort(error);
     }
-  }
-}
-
-async function renew(stream: OpenStream, principal: Principal | null): Promise<void> {
-  try {
-    if (!principal) throw revoked();
-    await stream.session.renew(principal);
-  } catch (error) {
-    // If it cannot be checked, it goes on.
-    if (isRefusal(error)) stream.ending.abort(error);
   }
 }

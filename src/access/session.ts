@@ -115,8 +115,14 @@ export class Session {
     return requirement(this.principal);
   }
 
-  /** Goes on with the key as it is by now. @throws FORBIDDEN if it no longer permits what is open */
-  async renew(principal: Principal): Promise<void> {
+  /**
+   * Goes on with the key as it is by now.
+   *
+   * @param principal null if it is no longer valid
+   * @throws UNAUTHENTICATED, FORBIDDEN if it no longer permits what is open
+   */
+  async renew(principal: Principal | null): Promise<void> {
+    if (!principal) throw new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
     this.principal = principal;
     if (!this.isAllowed) throw foreignAddress();
     for (const requirement of this.#requirements) await requirement(principal);

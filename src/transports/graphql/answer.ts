@@ -26,31 +26,27 @@ export async function answer(
 ): Promise<HttpResponse> {
   const { batch, operations } = prepared;
   const runNth = (operation: PreparedEntry, index: number) => run(context, session, operation, index);
-  if (!batch && !isLarge(prepared)) {
-    const [operation] = operations as [PreparedEntry];
-    const result = await runNth(operation, 0);
-    return whole(context, statusOf(result), stringify(operation, result), contentType);
-  }
-  if (!isLarge(prepared)) {
-    const results = await Promise.all(operations.map(runNth));
-    const texts = results.map((result, index) => stringify(operations[index]!, result));
-    return whole(context, 200, `[${texts.join(',')}]`, contentType);
-  }
-  const results: PublicResult[] = [];
-  for (const [index, operation] of operations.entries()) {
-    if (index > 0) await ownTurn();
-    results.push(await runNth(operation, index));
-  }
+  let results: PublicResult[] = [];
+  if (batch && !isLarge(prepared)) results = await Promise.all(operations.map(runNth));
+  else
+    for (const [index, operation] of operations.entries()) {
+      if (index > 0) await ownTurn();
+      results.push(await runNth(operation, index));
+    }
   const status = batch ? 200 : statusOf(results[0]!);
-  const pieces = () => jsonPieces(batch ? results : results[0]);
-  const ending = new AbortController();
-  return {
-    status,
-    headers: [],
-    contentType,
-    ...(context.isRead && status === 200 && { etag: await etagOfPieces(pieces()) }),
-    stream: { pieces: inTurns(pieces(), ending.signal), ending },
-  };
+  const answered: HttpResponse = { status, headers: [], contentType };
+  const isTagged = context.isRead && status === 200;
+  if (isLarge(prepared)) {
+    const pieces = () => jsonPieces(batch ? results : results[0]);
+    if (isTagged) answered.etag = await etagOfPieces(pieces());
+    const ending = new AbortController();
+    answered.stream = { pieces: inTurns(pieces(), ending.signal), ending };
+  } else {
+    const texts = results.map((result, index) => stringify(operations[index]!, result));
+    answered.body = batch ? `[${texts.join(',')}]` : texts[0]!;
+    if (isTagged) answered.etag = etagOf(answered.body);
+  }
+  return answered;
 }
 
 /** Passes on the pieces of a body until it ends early, letting others in between them. */
@@ -71,12 +67,6 @@ async function etagOfPieces(pieces: Iterable<string>): Promise<string> {
   const digest = createHash('sha256');
   for await (const piece of inTurns(pieces)) digest.update(piece);
   return `"${digest.digest('base64url')}"`;
-}
-
-function whole(context: RequestContext, status: number, body: string, contentType: string): HttpResponse {
-  const answered: HttpResponse = { status, headers: [], body, contentType };
-  if (context.isRead && status === 200) answered.etag = etagOf(body);
-  return answered;
 }
 
 /** 200 once the operation ran. Errors before that are all 400. */

@@ -27,14 +27,10 @@ const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
 export function preconditionOf(headers: IncomingHttpHeaders): Precondition | undefined {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers;
   if (match === undefined && noneMatch === undefined) return undefined;
-  const issues = [
-    { path: 'If-Match', value: match },
-    { path: 'If-None-Match', value: noneMatch },
-  ].filter(({ value }) => value !== undefined && !TAGS.test(value));
-  if (issues.length > 0)
-    throw validationFailed(
-      issues.map(({ path }) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' })),
-    );
+  const issues = Object.entries({ 'If-Match': match, 'If-None-Match': noneMatch })
+    .filter(([, value]) => value !== undefined && !TAGS.test(value))
+    .map(([path]) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' }));
+  if (issues.length > 0) throw validationFailed(issues);
   return (type, record) => {
     const tag = etagOf(recordWriter(BY_TYPE[type]!, 'integer').one(formOf(type, record)));
     if (match !== undefined && !matchesStrongly(match, tag))
@@ -58,9 +54,8 @@ export function requireRepeated(
   return (type, record) => {
     precondition?.(type, record);
     const form = formOf(type, record);
-    const others = repeated.filter((name) => form[name] !== body[name]);
-    if (others.length > 0) {
-      throw validationFailed(others.map((path) => ({ path, message: 'cannot be changed here' })));
-    }
+    const changed = repeated.filter((name) => form[name] !== body[name]);
+    if (changed.length > 0)
+      throw validationFailed(changed.map((path) => ({ path, message: 'cannot be changed here' })));
   };
 }
