@@ -33,11 +33,6 @@ export class Negotiation {
     if (type !== undefined) return type;
     throw new AppError('NOT_ACCEPTABLE', `${what} responds with ${this.#types.join(' or ')} only.`);
   }
-
-  /** Whether an Accept header allows any of the media types. */
-  accepts(accept: string | undefined): boolean {
-    return this.choose(accept) !== undefined;
-  }
 }
 
 /** Whether a Content-Type names one of the media types in UTF-8. */

@@ -82,7 +82,7 @@ export class GraphQLTransport implements Transport {
     if (!hasBody && method !== 'GET' && method !== 'HEAD')
       throw new MethodNotAllowed(method, context.path, METHODS);
     const type = RESPONSES.choose(context.accept);
-    if (type === undefined && !STREAMS.accepts(context.accept))
+    if (type === undefined && STREAMS.choose(context.accept) === undefined)
       throw new AppError('NOT_ACCEPTABLE', `GraphQL responds with ${RESPONSE_TYPES.join(' or ')}.`);
     checkIdempotencyKey(headers['idempotency-key']);
     const parameters = hasBody ? await readParameters(context) : readQueryString(context.query);
@@ -113,7 +113,7 @@ export class GraphQLTransport implements Transport {
     prepared: PreparedRequest,
     operation: PreparedOperation,
   ): Promise<HttpResponse> {
-    if (!STREAMS.accepts(context.accept))
+    if (STREAMS.choose(context.accept) === undefined)
       throw new AppError(
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,

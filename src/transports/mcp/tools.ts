@@ -170,11 +170,6 @@ function graphqlTool(services: ToolServices): Tool {
     },
     isOffered: everybody,
     async call(context, session, { query, variables }) {
-      const issues: Issue[] = [];
-      if (typeof query !== 'string') issues.push({ path: 'query', message: 'must be a GraphQL query' });
-      if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
-        issues.push({ path: 'variables', message: 'must be an object' });
-      if (issues.length > 0) throw validationFailed(issues);
       const prepared = await prepareRequest(session, services, { query, variables }, true);
       const [operation] = prepared.operations as [PreparedOperation | OperationRefused];
       if (operation instanceof OperationRefused) throw refusalOf(operation);
