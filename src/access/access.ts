@@ -9,7 +9,7 @@ import { AddressGuard } from './address-guard.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
 import { Limiter, type WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
-import { type Counters, type ExpectedPrice, Session } from './session.ts';
+import { type Counters, type ExpectedPrice, type Sender, Session } from './session.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { UsageHistory } from './usage-history.ts';
 
@@ -26,10 +26,7 @@ interface CachedPrincipal {
 }
 
 /** What a request says of its caller, and what access control makes of it. */
-export interface Caller {
-  /** The key as sent in a header. */
-  readonly apiKey: string | undefined;
-  readonly address: string;
+export interface Caller extends Sender {
   /** Of the request's URL, without its `?`. */
   readonly query: string;
   /** Set once the key is accepted. */
@@ -62,7 +59,7 @@ export class Access {
     this.#options = options;
     this.#clock = clock;
     this.#addressGuard = new AddressGuard(clock);
-    this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history };
+    this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history, now: clock.now };
   }
 
   /**
@@ -79,7 +76,7 @@ export class Access {
       throw error;
     };
     const begin = (principal: Principal | null): MaybePromise<void> => {
-      const session = principal && this.#sessionFor(principal, store, caller);
+      const session = principal && new Session(principal, store, this.#counters, caller);
       if (!session?.isAllowed) return andThen(this.#rejection(caller, session !== null, store), fail);
       caller.session = session;
       session.subject = subject;
@@ -94,18 +91,12 @@ export class Access {
   /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
   async sessionOf(apiKeyId: string, store: Store): Promise<Session | null> {
     const apiKey = await store.apiKeyById(apiKeyId);
-    return apiKey && !this.#faultOf(apiKey) ? this.#sessionFor(principalOf(apiKey), store) : null;
+    return apiKey && !this.#faultOf(apiKey) ? new Session(principalOf(apiKey), store, this.#counters) : null;
   }
 
   /** Why a key is not valid, if it is not. @param secretHash of the secret that was sent; any by default */
   #faultOf(apiKey: ApiKey | null, secretHash?: string): string | undefined {
     return validityFault(apiKey, expiryOf(apiKey, secretHash), this.#clock.now(), this.#options.isProduction);
-  }
-
-  /** @param caller undefined for what no caller sent */
-  #sessionFor(principal: Principal, store: Store, caller?: Caller): Session {
-    const { apiKey: key, address } = caller ?? {};
-    return new Session({ principal, key, address, store, counters: this.#counters, now: this.#clock.now });
   }
 
   /**

@@ -102,7 +102,7 @@ export class OpenStreams {
   async #check(streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
     try {
       for (const { session, ending } of streams) {
-        const principal = await this.#principalOf(session.key!);
+        const principal = await this.#principalOf(session.sender!.apiKey!);
         // If it cannot be checked, it goes on.
         await session.renew(principal).catch((error: unknown) => isRefusal(error) && ending.abort(error));
       }

@@ -35,21 +35,17 @@ export interface Counters {
   limiter: Limiter;
   /** Limits what no plan does: bursts of mutations, and what is free. */
   window: SlidingWindow;
+  /** Milliseconds since 1970. */
+  now: () => number;
 }
 
 const NO_SUBJECT: UsageSubject = { transport: 'rest', operations: [] };
 
-export interface SessionOptions {
-  principal: Principal;
-  /** The key as sent; undefined for what no caller sent. */
-  key?: string | undefined;
-  /** Where the caller is; undefined for what no caller sent. */
-  address?: string | undefined;
-  /** Charged by the session, and read and written by its requests. */
-  store: Store;
-  counters: Counters;
-  /** Milliseconds since 1970. */
-  now: () => number;
+/** Who sends a request. */
+export interface Sender {
+  /** The key as sent in a header. */
+  readonly apiKey: string | undefined;
+  readonly address: string;
 }
 
 /**
@@ -66,14 +62,13 @@ const BYTES_PER_UNIT = 10_000;
 
 /** What the holder of a key may do in one request or stream, over any transport. All charges go through it. */
 export class Session {
-  /** As sent. */
-  readonly key: string | undefined;
   readonly store: Store;
   readonly now: () => number;
   /** What keys did so far. */
   readonly history: UsageHistory;
   readonly #counters: Counters;
-  readonly #address: string | undefined;
+  /** Undefined for what nobody sent. */
+  readonly sender: Sender | undefined;
   /** The key, as it was when it was last checked. */
   principal: Principal;
   /** What an open stream needs its key to permit. */
@@ -90,19 +85,20 @@ export class Session {
   /** Units charged so far. */
   units = 0;
 
-  constructor({ principal, key, address, store, counters, now }: SessionOptions) {
-    this.key = key;
+  /** @param store charged by the session, and read and written by its requests */
+  constructor(principal: Principal, store: Store, counters: Counters, sender?: Sender) {
     this.principal = principal;
-    this.#address = address;
     this.store = store;
-    this.now = now;
     this.#counters = counters;
+    this.now = counters.now;
     this.history = counters.history;
+    this.sender = sender;
   }
 
   /** Whether the key may be used from where the caller is. */
   get isAllowed(): boolean {
-    return this.#address === undefined || (this.principal.networks?.has(this.#address) ?? true);
+    const { networks } = this.principal;
+    return !this.sender || !networks || networks.has(this.sender.address);
   }
 
   /**
