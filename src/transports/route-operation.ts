@@ -33,7 +33,7 @@ export class RouteOperation {
   constructor(
     route: Route,
     transport: UsageSubject['transport'],
-    { operations, streams, config }: Pick<TransportServices, 'operations' | 'streams' | 'config'>,
+    { operations, streams, config }: TransportServices,
   ) {
     this.route = route;
     this.#streams = streams;

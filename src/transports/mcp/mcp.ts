@@ -12,7 +12,7 @@ import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from
 import { MCP_PATH, type Transport } from '../../http/transport.ts';
 import { toJson } from '../../kit/json.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { type Tool, toolsOf } from './tools.ts';
+import { type Arguments, type Tool, toolsOf } from './tools.ts';
 
 const METHODS = 'POST, OPTIONS';
 const BODY_TYPES = ['application/json'];
@@ -30,8 +30,6 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   VALIDATION_FAILED: 'Correct the arguments and call again.',
 };
 
-type Arguments = Readonly<Record<string, unknown>>;
-
 /**
  * The Model Context Protocol for agents as the official SDK speaks it: revision 2026-07-28, and the earlier ones
  * without sessions (https://modelcontextprotocol.io/specification). Its tools are the REST operations.
@@ -45,7 +43,7 @@ export class McpTransport implements Transport {
 
   constructor(options: TransportServices) {
     this.#options = options;
-    this.#tools = new Map(toolsOf(options.routes, options).map((tool) => [tool.definition.name, tool]));
+    this.#tools = new Map(toolsOf(options).map((tool) => [tool.definition.name, tool]));
   }
 
   match({ path }: RequestContext): boolean {

@@ -43,7 +43,8 @@ const described = (schema: JsonSchema, description: unknown): JsonSchema => ({
 /** The instructions say what it is for. */
 const IDEMPOTENCY_KEY = { type: 'string', maxLength: 255 };
 
-const object = (properties: JsonSchema, required: readonly string[]): ObjectSchema => ({
+/** The schema of an object. */
+export const object = (properties: JsonSchema, required: readonly string[] = []): ObjectSchema => ({
   type: 'object',
   properties: properties as ObjectSchema['properties'],
   ...(required.length > 0 && { required: [...required] }),
@@ -90,11 +91,3 @@ export function outputSchemaOf({ shape, list }: Route): ObjectSchema {
   if (list === 'whole') return object({ items }, ['items']);
   return object({ items, after: { type: 'string' } }, list === 'log' ? ['items', 'after'] : ['items']);
 }
-
-export const GRAPHQL_INPUT = object({ query: { type: 'string' }, variables: { type: 'object' } }, ['query']);
-export const GRAPHQL_OUTPUT = object(
-  { data: { type: ['object', 'null'] }, errors: { type: 'array', items: { type: 'object' } } },
-  ['data'],
-);
-export const SCHEMA_INPUT = object({}, []);
-export const SCHEMA_OUTPUT = object({ schema: { type: 'string' } }, ['schema']);

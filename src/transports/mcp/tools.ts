@@ -18,14 +18,7 @@ import type { Route } from '../../rows/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import {
-  GRAPHQL_INPUT,
-  GRAPHQL_OUTPUT,
-  inputSchemaOf,
-  outputSchemaOf,
-  SCHEMA_INPUT,
-  SCHEMA_OUTPUT,
-} from './schemas.ts';
+import { inputSchemaOf, object, outputSchemaOf } from './schemas.ts';
 
 /** Characters in the result of a tool, which is sent twice, as text and as it is. More is more than an agent reads. */
 const MAX_RESULT = 2_000_000;
@@ -42,15 +35,12 @@ export interface Tool {
   call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
 }
 
-export type ToolServices = Pick<
-  TransportServices,
-  'config' | 'operations' | 'streams' | 'schema' | 'documents'
->;
-
 /** All tools in alphabetical order: one for each row but replacements, and two for GraphQL. */
-export const toolsOf = (routes: readonly Route[], services: ToolServices): readonly Tool[] =>
+export const toolsOf = (services: TransportServices): readonly Tool[] =>
   [
-    ...routes.filter(({ method }) => method !== 'PUT').map((route) => new RouteTool(route, services)),
+    ...services.routes
+      .filter(({ method }) => method !== 'PUT')
+      .map((route) => new RouteTool(route, services)),
     graphqlTool(services),
     ...(services.config.INTROSPECTION ? [schemaTool(services)] : []),
   ].sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
@@ -68,7 +58,7 @@ const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> 
 class RouteTool extends RouteOperation implements Tool {
   readonly definition: Definition;
 
-  constructor(route: Route, services: ToolServices) {
+  constructor(route: Route, services: TransportServices) {
     super(route, 'mcp', services);
     const { operationId, method, summary, description, list } = route;
     const about = [
@@ -158,14 +148,17 @@ const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'bool
 
 const everybody = () => true;
 
-function graphqlTool(services: ToolServices): Tool {
+function graphqlTool(services: TransportServices): Tool {
   return {
     definition: {
       name: 'graphql',
       description:
         'Run a GraphQL query: related records in one call, such as the pets of a category with their stock and orders. Queries only; see the tool schema for types.',
-      inputSchema: GRAPHQL_INPUT,
-      outputSchema: GRAPHQL_OUTPUT,
+      inputSchema: object({ query: { type: 'string' }, variables: { type: 'object' } }, ['query']),
+      outputSchema: object(
+        { data: { type: ['object', 'null'] }, errors: { type: 'array', items: { type: 'object' } } },
+        ['data'],
+      ),
       annotations: READ_ONLY,
     },
     isOffered: everybody,
@@ -208,14 +201,14 @@ function refusalOf({ errors: [first] }: OperationRefused): AppError {
   return new AppError(code, first!.message);
 }
 
-function schemaTool({ schema }: ToolServices): Tool {
+function schemaTool({ schema }: TransportServices): Tool {
   let result: string | undefined;
   return {
     definition: {
       name: 'schema',
       description: 'Get the GraphQL schema in SDL, to write queries for the tool graphql.',
-      inputSchema: SCHEMA_INPUT,
-      outputSchema: SCHEMA_OUTPUT,
+      inputSchema: object({}),
+      outputSchema: object({ schema: { type: 'string' } }, ['schema']),
       annotations: READ_ONLY,
     },
     isOffered: everybody,
