@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { DOMAINS, RECORDS } from '../../../src/domains/index.ts';
-import { ROUTES } from '../../../src/domains/routes.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
 import { INSTANT_RULE } from '../../../src/foundation/fields.ts';
 import { idFieldOf } from '../../../src/rows/shape.ts';
@@ -17,9 +16,6 @@ import {
   type World,
 } from '../../kit/petstore.ts';
 import { create, toBody, valuesOf } from '../../kit/records.ts';
-
-/** The operations of domains, which their declarations test. */
-const OF_DOMAINS = DOMAINS.flatMap(({ resource }) => resource.routes);
 
 /**
  * Requests with their bodies, each above what it is answered with: the status and the body, or the code and the message.
@@ -40,16 +36,8 @@ const ORDER = '{"id":$O,"petId":$P,"quantity":2,"shipDate":"2026-01-31T09:30:00Z
 const STOCK = '{"petId":$P,"quantity":5,"status":"sold"}';
 
 const SUCCESSES = casesOf(String.raw`
-GET /pets?categoryId=$C
-  200 [${REX},${FIFI}]
-GET /pets?categoryId=$C&sort=-id
-  200 [${FIFI},${REX}]
-GET /pets?categoryId=$C&sort=name
-  200 [${FIFI},${REX}]
 GET /pets?categoryId=$C&sort=-name
   200 [${REX},${FIFI}]
-GET /categories/$C/pets?sort=-id
-  200 [${FIFI},${REX}]
 GET /pets?categoryId=$E
   200 []
 POST /pets {"name":"Tom","categoryId":$C}
@@ -58,97 +46,49 @@ POST /pets {"status":"pending","categoryId":$E,"name":"  Zoë 🐕\t"}
   201 {"id":$N,"name":"Zoë 🐕","categoryId":$E,"status":"pending"}
 POST /pets {"name":"\"\\/\u00e9","categoryId":$C,"status":"sold"}
   201 {"id":$N,"name":"\"\\/é","categoryId":$C,"status":"sold"}
-GET /pets/$P
-  200 ${REX}
 PUT /pets/$P {"name":"Max","categoryId":$E}
   200 {"id":$P,"name":"Max","categoryId":$E,"status":"available"}
-PUT /pets/$P {"id":$P,"name":"Max","categoryId":$E,"status":"pending"}
-  200 {"id":$P,"name":"Max","categoryId":$E,"status":"pending"}
 PUT /pets/$P ${REX}
   200 ${REX}
 PATCH /pets/$P {}
   200 ${REX}
-PATCH /pets/$P {"id":$P}
-  200 ${REX}
-PATCH /pets/$P {"name":" Max "}
-  200 {"id":$P,"name":"Max","categoryId":$C,"status":"sold"}
 PATCH /pets/$P {"id":$P,"status":"pending","categoryId":$E}
   200 {"id":$P,"name":"Rex","categoryId":$E,"status":"pending"}
 DELETE /pets/$F
   204
-POST /categories {"name":"Birds"}
-  201 {"id":$N,"name":"Birds"}
 POST /categories {"name":" Birds\n","description":" They fly "}
   201 {"id":$N,"name":"Birds","description":" They fly "}
-POST /categories {"name":"Birds","description":""}
-  201 {"id":$N,"name":"Birds","description":""}
-GET /categories/$C
-  200 ${DOGS}
 GET /categories/$E
   200 {"id":$E,"name":"Fish"}
 PUT /categories/$C {"name":"Cats"}
   200 {"id":$C,"name":"Cats"}
-PUT /categories/$C {"id":$C,"name":"Cats","description":"They purr"}
-  200 {"id":$C,"name":"Cats","description":"They purr"}
-PATCH /categories/$C {}
-  200 ${DOGS}
 PATCH /categories/$C {"id":$C,"name":"Cats"}
   200 {"id":$C,"name":"Cats","description":"They bark"}
 PATCH /categories/$C {"description":null}
   200 {"id":$C,"name":"Dogs"}
-PATCH /categories/$E {"description":null}
-  200 {"id":$E,"name":"Fish"}
-PATCH /categories/$E {"description":"They swim"}
-  200 {"id":$E,"name":"Fish","description":"They swim"}
-DELETE /categories/$E
-  204
-GET /categories/$C/pets
-  200 [${REX},${FIFI}]
+GET /categories/$C/pets?sort=-id
+  200 [${FIFI},${REX}]
 GET /categories/$C/pets?status=sold
   200 [${REX}]
-GET /categories/$E/pets
-  200 []
-GET /store/orders?petId=$P
-  200 [${ORDER}]
 POST /store/orders {}
   201 {"id":$N,"complete":false}
-POST /store/orders {"petId":$P,"quantity":1,"complete":true}
-  201 {"id":$N,"petId":$P,"quantity":1,"complete":true}
 POST /store/orders {"shipDate":"2026-01-31T09:30:00+02:00"}
   201 {"id":$N,"shipDate":"2026-01-31T07:30:00Z","complete":false}
-POST /store/orders {"quantity":2147483647}
-  201 {"id":$N,"quantity":2147483647,"complete":false}
-GET /store/orders/$O
-  200 ${ORDER}
 GET /store/orders/$B
   200 {"id":$B,"complete":false}
 PUT /store/orders/$O {}
   200 {"id":$O,"complete":false}
-PUT /store/orders/$O ${ORDER}
-  200 ${ORDER}
 PUT /store/orders/$B {"petId":$F,"complete":true}
   200 {"id":$B,"petId":$F,"complete":true}
-PATCH /store/orders/$O {}
-  200 ${ORDER}
 PATCH /store/orders/$O {"id":$O,"complete":true}
   200 {"id":$O,"petId":$P,"quantity":2,"shipDate":"2026-01-31T09:30:00Z","complete":true}
 PATCH /store/orders/$O {"petId":null,"quantity":null,"shipDate":null}
   200 {"id":$O,"complete":false}
-PATCH /store/orders/$O {"quantity":3,"shipDate":"2026-02-01T00:00:00.250Z"}
-  200 {"id":$O,"petId":$P,"quantity":3,"shipDate":"2026-02-01T00:00:00.250Z","complete":false}
-DELETE /store/orders/$O
-  204
-GET /store/inventory/$P
-  200 ${STOCK}
 GET /store/inventory/$F
   200 {"petId":$F,"quantity":0,"status":"available"}
 PUT /store/inventory/$P {"quantity":0}
   200 {"petId":$P,"quantity":0,"status":"sold"}
-PUT /store/inventory/$P {"petId":$P,"quantity":2147483647}
-  200 {"petId":$P,"quantity":2147483647,"status":"sold"}
 PATCH /store/inventory/$P {}
-  200 ${STOCK}
-PUT /store/inventory/$P ${STOCK}
   200 ${STOCK}
 PATCH /store/inventory/$P {"status":"sold"}
   200 ${STOCK}
@@ -163,8 +103,6 @@ const ID = `must be an integer from 1 to ${LARGEST}`;
 const REFUSALS = casesOf(String.raw`
 HEAD /store/orders/${MISSING}
   NOT_FOUND There is no order ${MISSING}.
-PATCH /store/orders/${MISSING} {}
-  NOT_FOUND There is no order ${MISSING}.
 GET /categories/${MISSING}/pets
   NOT_FOUND There is no category ${MISSING}.
 PATCH /store/inventory/${MISSING} {"quantity":1}
@@ -175,11 +113,7 @@ DELETE /categories/$C
   CONFLICT Category $C cannot be deleted because it still has pets.
 POST /store/orders {"id":$O}
   CONFLICT Order id $O is taken.
-PUT /pets/$P {"name":"Tom","categoryId":${MISSING}}
-  UNKNOWN_REFERENCE categoryId: there is no category ${MISSING}.
 POST /store/orders {"id":$O,"petId":${MISSING}}
-  UNKNOWN_REFERENCE petId: there is no pet ${MISSING}.
-PATCH /store/orders/$O {"petId":${MISSING}}
   UNKNOWN_REFERENCE petId: there is no pet ${MISSING}.
 PUT /pets/${MISSING} {"name":"Tom","categoryId":${MISSING}}
   NOT_FOUND There is no pet ${MISSING}.
@@ -187,8 +121,6 @@ POST /pets {}
   VALIDATION_FAILED name: is required; categoryId: is required.
 POST /pets {"name":7,"categoryId":"1","status":"gone","colour":3,"id":1}
   VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold; colour: is not a known field (known: ${PET_FIELDS}); id: is not a known field.
-POST /pets {"name":null,"categoryId":null,"status":null}
-  VALIDATION_FAILED name: must be a string; categoryId: ${ID}; status: must be one of available, pending, sold.
 POST /pets {"name":" \t ","categoryId":$C}
   VALIDATION_FAILED name: must have 1 to 200 characters.
 POST /pets {"name":"${'x'.repeat(201)}","categoryId":$C}
@@ -197,50 +129,26 @@ POST /pets {"name":"a\u0000b","categoryId":$C}
   VALIDATION_FAILED name: must not contain control characters.
 POST /pets {"name":"a\ud800b","categoryId":$C}
   VALIDATION_FAILED name: must not contain control characters.
-PUT /pets/$P {"name":"Max"}
-  VALIDATION_FAILED categoryId: is required.
 PUT /pets/$P {"id":"$P","name":"Max","categoryId":$C}
   VALIDATION_FAILED id: must equal the id in the path.
-PUT /pets/$P {"id":null,"name":"Max","categoryId":$C}
-  VALIDATION_FAILED id: must equal the id in the path.
-PATCH /pets/$P {"id":$F}
-  VALIDATION_FAILED id: must equal the id in the path.
-PATCH /pets/$P {"quantity":1}
-  VALIDATION_FAILED quantity: is not a known field (known: ${PET_FIELDS}).
 POST /categories {"description":7}
   VALIDATION_FAILED name: is required; description: must be a string.
-POST /categories {"name":"x","description":null}
-  VALIDATION_FAILED description: must be a string.
 POST /categories {"name":"x","description":"${'x'.repeat(2001)}"}
   VALIDATION_FAILED description: must have at most 2000 characters.
 POST /categories {"name":"x","description":"a\nb"}
   VALIDATION_FAILED description: must not contain control characters.
-PATCH /categories/$C {"name":null}
-  VALIDATION_FAILED name: must be a string.
-PUT /categories/$C {"name":"x","description":null}
-  VALIDATION_FAILED description: must be a string.
 PATCH /categories/$C {"id":$E,"x":1}
   VALIDATION_FAILED id: must equal the id in the path; x: is not a known field (known: name, description).
 POST /store/orders {"id":0,"petId":-1,"quantity":0,"shipDate":"tomorrow","complete":"yes"}
   VALIDATION_FAILED id: ${ID}; petId: ${ID}; quantity: must be an integer from 1 to 2147483647; shipDate: ${INSTANT_RULE}; complete: must be true or false.
 PATCH /store/orders/$O {"complete":null}
   VALIDATION_FAILED complete: must be true or false.
-PUT /store/orders/$O {"id":$B}
-  VALIDATION_FAILED id: must equal the id in the path.
-PUT /store/orders/$O {"petId":null}
-  VALIDATION_FAILED petId: ${ID}.
 PUT /store/inventory/$P {}
   VALIDATION_FAILED quantity: is required.
 PUT /store/inventory/$P {"quantity":-1,"nope":"sold"}
   VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647; nope: is not a known field (known: quantity).
-PATCH /store/inventory/$P {"quantity":null}
-  VALIDATION_FAILED quantity: must be an integer from 0 to 2147483647.
-PUT /store/inventory/$P {"quantity":9,"status":"pending"}
-  VALIDATION_FAILED status: cannot be changed here.
 PATCH /store/inventory/$P {"status":"pending"}
   VALIDATION_FAILED status: cannot be changed here.
-PATCH /store/inventory/$P {"status":"x","nope":1}
-  VALIDATION_FAILED status: must be one of available, pending, sold; nope: is not a known field (known: quantity).
 PUT /store/inventory/${MISSING} {"quantity":1,"status":"pending"}
   NOT_FOUND There is no pet ${MISSING}.
 PATCH /store/inventory/$P {"id":$P}
@@ -294,22 +202,6 @@ onAnyEngine('REST operations', (kit, { name: engine }) => {
       }
     },
   );
-
-  it('has a success case for every route but those tested elsewhere', () => {
-    const tested = SUCCESSES.map(([request]) => request.replace(/\?.*/, ''));
-    // test/domains/webhook
-    const others = ROUTES.filter(
-      (route) => !route.path.startsWith('/webhooks') && !OF_DOMAINS.includes(route),
-    );
-    const patterns = others.map(({ method, path }) => `${method} ${path}`);
-    const untested = patterns.filter((pattern) => {
-      const form = new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`);
-      return !tested.some((request) => form.test(request));
-    });
-    // The event log is tested in event.test.ts, the key and its usage in theirs.
-    const elsewhere = /^GET \/(events|key|usage|usage\/\{date\})$/;
-    expect(untested.filter((pattern) => !elsewhere.test(pattern))).toEqual([]);
-  });
 
   // Values are validated above the store.
   const refusals = REFUSALS.filter(([, , code]) => engine === 'sqlite' || code !== 'VALIDATION_FAILED');
