@@ -179,13 +179,10 @@ export const opaqueId = (maxLength: number, description: string, example: string
   // Ids of events may be longer on MongoDB than they are.
   maxLength: Math.min(maxLength, 500),
   opaque: true,
-  rule: () => {
-    const rule = 'must be an id';
-    return z
-      .string({ error: rules.required(rule) })
-      .min(1, rule)
-      .max(maxLength, rule);
-  },
+  rule: () =>
+    z
+      .string({ error: rules.required('must be an id') })
+      .regex(new RegExp(`^.{1,${maxLength}}$`, 's'), 'must be an id'),
 });
 
 /** Different values of a kind, at least one and at most `maxItems` of them. */
