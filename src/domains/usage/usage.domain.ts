@@ -33,9 +33,8 @@ function rangeOf({ from, to }: Partial<Record<'from' | 'to', string | null | und
 
 /** The most days that a range can have, for its price. Unknown values count as all that are kept. */
 function daysIn({ from, to }: { from?: unknown; to?: unknown }, now: number): number {
-  const time = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN);
   if (from == null) return DEFAULT_DAYS;
-  const days = (to == null ? now : time(to)) - time(from);
+  const days = (to == null ? now : Date.parse(String(to))) - Date.parse(String(from));
   return Number.isNaN(days) ? HISTORY_KEPT : Math.min(HISTORY_KEPT, Math.max(1, Math.floor(days / DAY) + 1));
 }
 
