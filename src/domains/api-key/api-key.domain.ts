@@ -1,12 +1,25 @@
 import { MAX_NETWORKS } from '../../access/networks.ts';
+import { PLANS } from '../../access/plans.ts';
 import { notFound } from '../../foundation/errors.ts';
-import { choice, instant, list, opaqueId, optional, text } from '../../foundation/fields.ts';
+import { choice, choices, instant, list, opaqueId, optional, text } from '../../foundation/fields.ts';
 import { builder } from '../../kit/builder.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import type { Resource } from '../../rows/route.ts';
 import { declaredShape, selectionOf } from '../../rows/shape.ts';
-import type { ApiKey } from '../../store/api-keys.ts';
-import { Plan } from '../plan.ts';
+import { type ApiKey, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
+
+function describePlan(plan: PlanName): string {
+  const { limits } = PLANS[plan];
+  if (!limits) return 'Limits are set per key.';
+  const [perMinute, perDay] = [limits.perMinute, limits.perDay].map((limit) => limit.toLocaleString('en-US'));
+  return `${perMinute} requests per minute, ${perDay} per day.`;
+}
+
+export const Plan = choices(
+  'Plan',
+  'The plan of an API key.',
+  Object.fromEntries(PLAN_NAMES.map((plan) => [plan, describePlan(plan)])) as Record<PlanName, string>,
+);
 
 /** More scopes than there are. */
 const MAX_SCOPES = 20;
