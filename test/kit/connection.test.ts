@@ -39,6 +39,20 @@ onAnyEngine('connections', (kit) => {
     await store.table(Order).remove(LARGEST);
   });
 
+  it('knows what is beyond a page of any order', async () => {
+    const { C } = await makeWorld(kit);
+    const pets = async (args: string) => {
+      const text = `{ pets(filter: {categoryId: ${C}}, sort: name_desc, ${args}) { edges { cursor node { name } } pageInfo { hasPreviousPage hasNextPage } } }`;
+      return dataOf(await query(kit.gateway, text)).pets;
+    };
+    const [rex, fifi] = (await pets('first: 2')).edges;
+    for (const [args, edge, hasPreviousPage, hasNextPage] of [
+      [`last: 1, before: "${fifi.cursor}"`, rex, false, true],
+      [`first: 1, after: "${rex.cursor}"`, fifi, true, false],
+    ] as const)
+      expect(await pets(args)).toEqual({ edges: [edge], pageInfo: { hasPreviousPage, hasNextPage } });
+  });
+
   it('returns 20 entries by default and up to 100 on request', async () => {
     const { store } = kit.gateway;
     const { id } = await store.table(Category).insert({ name: 'A' });
