@@ -60,22 +60,14 @@ export class TestGateway {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #gateway: Gateway;
 
-  private constructor(parts: {
-    store: Store;
-    clock: Clock;
-    logs: string[];
-    url: string;
-    key: string;
-    server: Server;
-    handler: Gateway;
-  }) {
-    this.store = parts.store;
-    this.clock = parts.clock;
-    this.logs = parts.logs;
-    this.url = parts.url;
-    this.key = parts.key;
-    this.#server = parts.server;
-    this.#gateway = parts.handler;
+  private constructor(
+    seen: Pick<TestGateway, 'store' | 'clock' | 'logs' | 'url' | 'key'>,
+    server: Server,
+    gateway: Gateway,
+  ) {
+    ({ store: this.store, clock: this.clock, logs: this.logs, url: this.url, key: this.key } = seen);
+    this.#server = server;
+    this.#gateway = gateway;
   }
 
   static async start(
@@ -88,16 +80,16 @@ export class TestGateway {
     const logs: string[] = [];
     const log = pino(logOptions('debug'), { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
-    const handler = new Gateway({ store, config, log, metrics: new Metrics(), clock, ...more });
-    const server = new HttpServer(handler, timeouts);
-    const port = await listen(server, 0, '127.0.0.1');
-    const key = await makeKey(store, clock, UNLIMITED.plan, UNLIMITED.limits);
-    return new TestGateway({ store, clock, logs, url: `http://127.0.0.1:${port}`, key, server, handler });
+    const gateway = new Gateway({ store, config, log, metrics: new Metrics(), clock, ...more });
+    const server = new HttpServer(gateway, timeouts);
+    const url = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}`;
+    const { key } = await makeKey(store, clock, UNLIMITED);
+    return new TestGateway({ store, clock, logs, url, key }, server, gateway);
   }
 
   /** A new key with its own budget. */
-  newKey(plan: PlanName, limits?: Limits, restrictions: Restrictions = {}): Promise<string> {
-    return makeKey(this.store, this.clock, plan, limits, restrictions);
+  async newKey(plan: PlanName, limits?: Limits, restrictions: Restrictions = {}): Promise<string> {
+    return (await makeKey(this.store, this.clock, { plan, limits, ...restrictions })).key;
   }
 
   /** A new key with these restrictions and practically no limits. */
@@ -106,10 +98,8 @@ export class TestGateway {
   }
 
   /** The same, with its record. */
-  async keyRecord(restrictions: Restrictions): Promise<{ key: string; apiKey: ApiKey }> {
-    const made = newApiKey({ ...UNLIMITED, ...restrictions, name: 'test', now: this.clock.now() });
-    await this.store.createApiKey(made.apiKey);
-    return made;
+  keyRecord(restrictions: Restrictions): Promise<{ key: string; apiKey: ApiKey }> {
+    return makeKey(this.store, this.clock, { ...UNLIMITED, ...restrictions });
   }
 
   /** Sends a request; `key: null` sends no key. */
@@ -193,13 +183,11 @@ type Restrictions = Pick<ApiKey, 'scopes' | 'expiresAt' | 'allow' | 'documents'>
 async function makeKey(
   store: Store,
   clock: Clock,
-  plan: PlanName,
-  limits?: Limits,
-  restrictions: Restrictions = {},
-): Promise<string> {
-  const { key, apiKey } = newApiKey({ name: 'test', plan, limits, ...restrictions, now: clock.now() });
-  await store.createApiKey(apiKey);
-  return key;
+  settings: Restrictions & { plan: PlanName; limits?: Limits | undefined },
+): Promise<{ key: string; apiKey: ApiKey }> {
+  const made = newApiKey({ ...settings, name: 'test', now: clock.now() });
+  await store.createApiKey(made.apiKey);
+  return made;
 }
 
 function parsed(text: string): unknown {
