@@ -123,6 +123,10 @@ onAnyEngine('rate limit windows', (kit) => {
     expect(numbers(refused)).toMatchObject({ limit: 7, remaining: 0 });
     expect(refused.headers.ratelimit).toContain('"minute";r=3');
     expect(Number(refused.headers['retry-after'])).toBe(86_340);
+    // Another process knows nothing of it before it charges, what fails too.
+    const other = await TestGateway.start(gateway.store, {}, gateway.clock);
+    expect((await other.call('/nope', { key })).status).toBe(429);
+    await other.close();
   });
 });
 
