@@ -49,15 +49,8 @@ export function errorsOf({
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
 }
 
-/** What errors have beside the headers of every response, by status. */
-const ERROR_HEADERS: Readonly<Record<number, readonly ('WWW-Authenticate' | 'Retry-After')[]>> = {
-  401: ['WWW-Authenticate'],
-  // Of what is forbidden only a ban ends, and of conflicts only a call that still runs.
-  403: ['Retry-After'],
-  409: ['Retry-After'],
-  429: ['Retry-After'],
-  503: ['Retry-After'],
-};
+/** The statuses of what may end: of what is forbidden a ban, and of conflicts a call that still runs. */
+const PASSING: readonly number[] = [403, 409, 429, 503];
 
 /** The error responses of an operation, by status. */
 export function describeErrors(route: Route, components: Components): Record<string, JsonSchema> {
@@ -66,11 +59,15 @@ export function describeErrors(route: Route, components: Components): Record<str
   return Object.fromEntries(
     [...statuses].map((status) => {
       const codes = possible.filter((code) => ERRORS[code].status === status);
-      const { [status]: own = [] } = ERROR_HEADERS;
-      const headers = [...CACHING, ...own, ...(route.deprecation ? LIFECYCLE : [])];
       const response = {
         description: codes.map((code) => `\`${code}\`: ${ERRORS[code].when}`).join('\n\n'),
-        headers: describeHeaders(components, ...headers),
+        headers: describeHeaders(
+          components,
+          ...CACHING,
+          status === 401 && 'WWW-Authenticate',
+          PASSING.includes(status) && 'Retry-After',
+          ...(route.deprecation ? LIFECYCLE : []),
+        ),
         content: { 'application/json': { schema: refTo('schemas', 'Error'), examples: examplesOf(codes) } },
       };
       // A deprecated operation has responses of its own.

@@ -4,33 +4,27 @@ import type { Components } from './components.ts';
 /** Response headers in OpenAPI. Every response has the first six. */
 const HEADERS = {
   'X-Request-Id': {
-    required: true,
     description: 'Identifies the request, also in the log. Yours is used if you send a safe one.',
     schema: { type: 'string', minLength: 1 },
   },
   'X-RateLimit-Limit': {
-    required: true,
     description:
       'Requests allowed in the window with the smaller remainder; on a 429, in the window that refused.',
     schema: { type: 'integer', minimum: 1 },
   },
   'X-RateLimit-Remaining': {
-    required: true,
     description: 'Requests left in that window.',
     schema: { type: 'integer', minimum: 0 },
   },
   'X-RateLimit-Reset': {
-    required: true,
     description: 'When that window resets, in Unix seconds.',
     schema: { type: 'integer', format: 'int64', minimum: 0 },
   },
   'RateLimit-Policy': {
-    required: true,
     description: 'The windows: quota `q` per `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', pattern: '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$' },
   },
   RateLimit: {
-    required: true,
     description: 'What is left of each window: `r` requests, reset in `t` seconds.',
     schema: { type: 'string', pattern: '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$' },
   },
@@ -52,7 +46,6 @@ const HEADERS = {
     schema: { type: 'string', pattern: '^<[^>]*>; rel="[a-z-]+"(, <[^>]*>; rel="[a-z-]+")*$' },
   },
   Location: {
-    required: true,
     description: 'The path of the new record.',
     schema: { type: 'string', pattern: '^/' },
   },
@@ -61,7 +54,6 @@ const HEADERS = {
     schema: { type: 'integer', minimum: 1 },
   },
   'WWW-Authenticate': {
-    required: true,
     description: 'How to authenticate (RFC 9110 section 11.6.1).',
     schema: { type: 'string' },
   },
@@ -87,6 +79,8 @@ const HEADERS = {
 type HeaderName = keyof typeof HEADERS;
 
 const EVERYWHERE = Object.keys(HEADERS).slice(0, 6) as HeaderName[];
+/** Present wherever they are described. */
+const REQUIRED: ReadonlySet<HeaderName> = new Set([...EVERYWHERE, 'Location', 'WWW-Authenticate']);
 /** The headers of responses to reads. */
 export const CACHING = ['Cache-Control', 'Vary'] as const satisfies HeaderName[];
 /** The headers of most responses of a deprecated operation. */
@@ -104,5 +98,8 @@ export const describeHeaders = (
   Object.fromEntries(
     [...EVERYWHERE, ...names]
       .filter((name) => name !== false && name !== undefined)
-      .map((name) => [name, components.add('headers', name, HEADERS[name])]),
+      .map((name) => [
+        name,
+        components.add('headers', name, { ...(REQUIRED.has(name) && { required: true }), ...HEADERS[name] }),
+      ]),
   );

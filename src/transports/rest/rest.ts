@@ -91,8 +91,7 @@ class Router {
 
   constructor({ MCP, METRICS, REST_BASE_PATH }: Config) {
     this.#basePath = REST_BASE_PATH;
-    const switched = [...(MCP ? [MCP_PATH] : []), ...(METRICS ? ['/metrics'] : [])];
-    this.#templates = new Set([...OTHERS, ...switched]);
+    this.#templates = new Set([...OTHERS, ...(MCP ? [MCP_PATH] : []), ...(METRICS ? ['/metrics'] : [])]);
   }
 
   add(operation: RestOperation): void {
