@@ -169,12 +169,4 @@ describe('query parameters of lists', () => {
     expect(expected.json, expected.about).not.toEqual([]);
     expectAnswer(await send(kit.gateway, path), 200, expected.text);
   });
-
-  it.each([`/pets?categoryId=${LARGEST}`, `/store/orders?petId=${LARGEST}`])(
-    'responds to the largest id in %s with an empty list',
-    async (path) => {
-      await makeWorld(kit);
-      expectAnswer(await send(kit.gateway, path), 200, '[]');
-    },
-  );
 });
