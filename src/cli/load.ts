@@ -248,6 +248,7 @@ function readerOf(record: AnyRecord, named: readonly NameColumn[]) {
     (parent.fields as Fields).name!.rule(graphqlDialect).optional(),
   ]);
   const rules = newRules(record.fields, graphqlDialect, record.choosesId).extend(Object.fromEntries(names));
+  const columns = Object.keys(rules.shape);
 
   /** @returns undefined if the row breaks a rule */
   const read = ({ line, values }: Row, onFault: OnFault): NewRecord | undefined => {
@@ -261,9 +262,9 @@ function readerOf(record: AnyRecord, named: readonly NameColumn[]) {
       else if (row[column] !== undefined) row[field] = '1';
     }
     const { data, error } = rules.safeParse(row);
-    issues.push(...issuesOf(error?.issues ?? []));
+    issues.push(...issuesOf(error?.issues ?? [], columns));
     for (const { path, message } of issues) onFault(line, `${path}: ${message}`);
     return issues.length > 0 ? undefined : { line, values: data as NewRecord['values'] };
   };
-  return { columns: Object.keys(rules.shape), read };
+  return { columns, read };
 }

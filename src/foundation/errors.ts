@@ -154,9 +154,10 @@ export const clipped = (message: string): string =>
   );
 
 /** The issues of names that are not known, of which the first says those that are. */
-export const unknownNames = (names: readonly string[], what: string, known: readonly string[]): Issue[] =>
+export const unknownNames = (names: readonly string[], what: string, known?: readonly string[]): Issue[] =>
   names.map((path, n) => {
-    const those = n > 0 ? '' : ` (${known.length > 0 ? `known: ${known.join(', ')}` : 'there are none'})`;
+    const those =
+      known && n === 0 ? ` (${known.length > 0 ? `known: ${known.join(', ')}` : 'there are none'})` : '';
     return { path, message: `is not a known ${what}${those}` };
   });
 

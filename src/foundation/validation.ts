@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Issue } from './errors.ts';
+import { type Issue, unknownNames } from './errors.ts';
 import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
@@ -69,11 +69,19 @@ export const oneOf = <const T extends readonly string[]>(values: T) =>
 export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: () => 'must be an object' });
 
-/** Converts the issues of zod, one per field. */
-export const issuesOf = (issues: readonly z.core.$ZodIssue[]): Issue[] =>
-  issues.flatMap((issue) => {
-    const path = issue.path.map(String);
-    if (issue.code !== 'unrecognized_keys')
-      return [{ path: path.join('.') || 'body', message: issue.message }];
-    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
-  });
+/**
+ * Converts the issues of zod, one per field.
+ *
+ * @param known the fields that the input may have, for messages
+ * @param whole the path of an issue with the input as a whole
+ */
+export const issuesOf = (
+  issues: readonly z.core.$ZodIssue[],
+  known?: readonly string[],
+  whole = 'body',
+): Issue[] =>
+  issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? unknownNames(issue.keys, 'field', known)
+      : [{ path: issue.path.join('.') || whole, message: issue.message }],
+  );

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
-import { type Issue, unknownNames } from '../foundation/errors.ts';
+import type { Issue } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
 /** What inputs were parsed to before their operation runs. */
@@ -21,12 +21,7 @@ export function parseInput(
   path?: string,
 ): object | undefined {
   const { data, error } = rules.safeParse(input);
-  for (const issue of error?.issues ?? []) {
-    if (issue.code === 'unrecognized_keys')
-      into.push(...unknownNames(issue.keys, 'field', Object.keys(rules.shape)));
-    else if (issue.path.length === 0 && path) into.push({ path, message: issue.message });
-    else into.push(...issuesOf([issue]));
-  }
+  if (error) into.push(...issuesOf(error.issues, Object.keys(rules.shape), path));
   return error ? undefined : rememberParsed(data);
 }
 
