@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import { unavailable } from '../../foundation/errors.ts';
 
@@ -22,6 +23,22 @@ export function batch<A, R>(
     batchScheduleFn: (send) => void setImmediate(send),
   });
   return (one) => loader.load(one);
+}
+
+/** Makes calls with equal arguments within one turn of the event loop once, at its end. What they share is read only. */
+export function shared<A, R>(call: (one: A) => Promise<R>): (one: A) => Promise<R> {
+  const waiting = new Map<string, Promise<R>>();
+  return (one) => {
+    const key = JSON.stringify(one);
+    const known = waiting.get(key);
+    if (known) return known;
+    const result = endOfTurn().then(() => {
+      waiting.delete(key);
+      return call(one);
+    });
+    waiting.set(key, result);
+    return result;
+  };
 }
 
 /**

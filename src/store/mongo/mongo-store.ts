@@ -1,8 +1,10 @@
 import type { MongoClient } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction } from '../engine.ts';
+import type { Engine, EngineTransaction, Reads } from '../engine.ts';
+
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
+import { shared } from './batching.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
 import { createIds, prepareIds } from './ids.ts';
@@ -70,7 +72,9 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     isExclusive: false,
     reads(record) {
       const { cached, ...reads } = new RecordReads(database, record);
-      return { ...executed(database, reads), cached };
+      const { pages, ...others } = executed(database, reads);
+      const once = shared(([lists, page]: Parameters<Reads['pages']>) => pages(lists, page));
+      return { ...others, cached, pages: (...request) => once(request) };
     },
     objects: (kind) => executed(database, objectsOf(database, kind) as unknown as Methods) as never,
     ...executed(database, mongoUsage(database)),

@@ -115,6 +115,17 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     expect([find, found]).toEqual([['find'], wanted]);
   });
 
+  it('reads equal pages of one turn once', async () => {
+    const page = (limit: number) => pets().page({ categoryId: '3' }, { limit });
+    let lengths: number[] = [];
+    const names = await namesOf(async () => {
+      const pages = await Promise.all([page(1), page(2), page(1), page(2)]);
+      lengths = pages.map(({ items }) => items.length);
+      await page(1);
+    });
+    expect([names, lengths]).toEqual([Array(3).fill('aggregate'), [1, 2, 1, 2]]);
+  });
+
   it('limits the documents, fields and time of a read', async () => {
     const [page] = await commandsOf(async () => pets().page({ categoryId: '3' }, { limit: 7, after: '2' }));
     const projection = { name: 1, categoryId: 1, status: 1, quantity: 1 };
