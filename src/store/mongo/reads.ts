@@ -113,7 +113,7 @@ export class RecordReads implements Reads {
     conditions: ListConditions,
     request: PageRequest,
   ): Promise<Page<Stored>[]> {
-    const { parent, holds } = referencesOf(this.#record).find((reference) => reference.field === field)!;
+    const { parent } = referencesOf(this.#record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
     const page = new SearchedPage(this.#record, this.#codec, conditions, request, field);
     const from = this.#record.plural;
@@ -129,17 +129,9 @@ export class RecordReads implements Reads {
     const rows = await this.#access.send(() =>
       parents.aggregate(pipeline, { ...this.#access.options, batchSize: wanted.length + 1 }).toArray(),
     );
-    const rowOf = new Map(rows.map((row) => [toId(row._id), row]));
-    const pageOf = async (id: Id): Promise<Page<Stored>> => {
-      const row = rowOf.get(id);
-      if (row) return await page.read((n) => row[`page${n}`]);
-      // A child may outlive its parent, unless every child holds off the deletion.
-      if (holds.where === undefined) return NO_PAGE;
-      const where = { ...conditions.where, [field]: toKey(id) };
-      return await this.#readPage({ ...conditions, where }, request);
-    };
-    const byId = new Map(await Promise.all(wanted.map(async (id) => [id, await pageOf(id)] as const)));
-    return ids.map((id) => byId.get(id)!);
+    const pages = new Map<Id, Page<Stored>>();
+    for (const row of rows) pages.set(toId(row._id), await page.read((n) => row[`page${n}`]));
+    return ids.map((id) => pages.get(id) ?? NO_PAGE);
   }
 
   /** How many there are, by parent if there are any. */
