@@ -33,10 +33,11 @@ export class EventFeed {
   /**
    * Opens a reader of the events after `after`, or of those committed from now on without it or with {@link NOW}.
    *
+   * @param ending ends it
    * @throws VALIDATION_FAILED, GONE, UNAVAILABLE as {@link EventStore} does
    */
-  async open({ after, types }: Selection): Promise<EventReader> {
-    const reader = new EventReader(this.#store, this.#tail, types, () => this.#leave(reader));
+  async open({ after, types }: Selection, ending = new AbortController()): Promise<EventReader> {
+    const reader = new EventReader(this.#store, this.#tail, types, ending, () => this.#leave(reader));
     this.#readers.add(reader);
     this.#tail.readers = this.#readers.size;
     try {
@@ -83,7 +84,7 @@ export class EventFeed {
   #end(error: unknown): void {
     // Some readers take time to close. New ones must not get events from the ended stream.
     this.#unfollow();
-    for (const reader of this.#readers) reader.fail(error);
+    for (const reader of this.#readers) reader.ending.abort(error);
   }
 
   #leave(reader: EventReader): void {

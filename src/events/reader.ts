@@ -22,16 +22,23 @@ export class EventReader {
   #position = '';
   /** The position up to which everything was taken or left out; undefined before the first event. */
   passed: string | undefined;
+  /** Ends the reader with an error, even while nobody is taking events. */
+  readonly ending: AbortController;
   readonly close: () => void;
-  /** Called when the reader fails, even while nobody is taking events. */
-  onFailure: ((error: unknown) => void) | undefined;
-  #failure: { error: unknown } | undefined;
 
-  constructor(store: EventStore, tail: Tail, types: Selection['types'], onClose: () => void) {
+  constructor(
+    store: EventStore,
+    tail: Tail,
+    types: Selection['types'],
+    ending: AbortController,
+    close: () => void,
+  ) {
     this.#store = store;
     this.#tail = tail;
     this.types = types;
-    this.close = onClose;
+    this.ending = ending;
+    this.close = close;
+    ending.signal.addEventListener('abort', () => tail.wake());
   }
 
   /** Begins to read after a position. */
@@ -42,25 +49,17 @@ export class EventReader {
     this.#first = (await this.#events.next()).value;
   }
 
-  /** Ends the reader with this error. */
-  fail(error: unknown): void {
-    if (this.#failure) return;
-    this.#failure = { error };
-    this.onFailure?.(error);
-    this.#tail.wake();
-  }
-
   /** Waits for the next events. @returns at least one @throws the error that ended the reader */
   async take(): Promise<readonly FeedEvent[]> {
     for (let events = this.#first.splice(0); ; events = (await this.#events.next()).value) {
       // Whoever asks for more has taken what there was.
       if (events.length === 0) this.passed = this.#position;
-      if (this.#failure) throw this.#failure.error;
+      this.ending.signal.throwIfAborted();
       if (events.length > 0) return events;
     }
   }
 
-  /** Reads on without an end. May find nothing, and does if it fails. */
+  /** Reads on without an end. May find nothing, and does once it is to end. */
   async *#read(): AsyncGenerator<FeedEvent[], never> {
     for (;;) {
       let number = yield* this.#pages();
@@ -69,8 +68,8 @@ export class EventReader {
         number = this.#tail.end;
         this.#position = events.at(-1)?.event.id ?? this.#position;
         yield events.filter(({ event }) => this.types?.includes(event.type) ?? true);
-        // What failed meanwhile has woken nobody yet who waits from here on.
-        if (!this.#failure && number === this.#tail.end) await this.#tail.changed();
+        // What ended it meanwhile has woken nobody yet who waits from here on.
+        if (!this.ending.signal.aborted && number === this.#tail.end) await this.#tail.changed();
       }
     }
   }
@@ -110,7 +109,7 @@ export class EventReader {
         if (number !== undefined) return number;
         if (tail.end !== end || tail.ends >= due) break;
         await Promise.race([tail.changed(), tail.reached()]);
-        if (this.#failure) yield [];
+        if (this.ending.signal.aborted) yield [];
       }
     }
   }

@@ -73,17 +73,12 @@ export class EventStreams {
     const { requestId } = options;
     const { ending, close } = this.#openStreams.open(options.session);
     try {
-      const reader = await this.feed.open(options.selection);
+      const reader = await this.feed.open(options.selection, ending);
       this.size++;
-      return new EventStream(reader, ending, options, {
-        sent: (events) => {
-          this.sent += events;
-        },
-        closed: (failure) => {
-          this.size--;
-          close();
-          if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
-        },
+      return new EventStream(reader, options, this, (failure) => {
+        this.size--;
+        close();
+        if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
       });
     } catch (error) {
       close();
@@ -109,7 +104,8 @@ export class EventStreams {
       if (!page.isEmpty) return page;
       const end = AbortSignal.any([ending.signal, signal]);
       const types = readableTypes(session.principal, selection.types);
-      const reader = await this.feed.open({ ...selection, ...(types && { types }), after: page.next });
+      const ahead = { ...selection, ...(types && { types }), after: page.next };
+      const reader = await this.feed.open(ahead, ending);
       try {
         await Promise.race([reader.take(), sleep(wait, undefined, { signal: end })]);
       } catch (error) {
@@ -119,9 +115,8 @@ export class EventStreams {
         return page;
       } finally {
         // Whichever lost the race ends too.
-        reader.fail(CLIENT_DISCONNECTED);
+        ending.abort(CLIENT_DISCONNECTED);
         reader.close();
-        ending.abort();
       }
       return await read(page.next);
     } finally {
@@ -131,19 +126,13 @@ export class EventStreams {
   }
 }
 
-interface Listeners {
-  sent: (events: number) => void;
-  closed: (failure: unknown) => void;
-}
-
 /** One open stream, which pays for its events. */
 export class EventStream {
-  /** Aborted with what ends it, in the middle of sending events too. */
-  readonly ending: AbortController;
   readonly #reader: EventReader;
   readonly #session: Session;
   readonly #cost: number;
-  readonly #listeners: Listeners;
+  readonly #all: EventStreams;
+  readonly #onClose: (failure: unknown) => void;
   /** Events paid for but not sent yet. */
   #paid = 0;
   #waiting: readonly FeedEvent[] = [];
@@ -151,21 +140,18 @@ export class EventStream {
   /** Events sent so far. */
   sent = 0;
 
+  /** @param all those open in this process */
   constructor(
     reader: EventReader,
-    ending: AbortController,
     { session, cost }: StreamOptions,
-    listeners: Listeners,
+    all: EventStreams,
+    onClose: (failure: unknown) => void,
   ) {
     this.#reader = reader;
-    this.ending = ending;
-    const { signal } = ending;
-    reader.onFailure = (error) => ending.abort(error);
-    signal.addEventListener('abort', () => reader.fail(signal.reason));
-    if (signal.aborted) reader.fail(signal.reason);
     this.#session = session;
     this.#cost = cost;
-    this.#listeners = listeners;
+    this.#all = all;
+    this.#onClose = onClose;
   }
 
   /**
@@ -190,7 +176,7 @@ export class EventStream {
     this.#waiting = this.#waiting.slice(events.length);
     this.#paid -= events.length;
     this.sent += events.length;
-    this.#listeners.sent(events.length);
+    this.#all.sent += events.length;
     return events;
   }
 
@@ -198,6 +184,11 @@ export class EventStream {
     const { principal } = this.#session;
     if (principal.scopes === undefined) return events;
     return events.filter(({ event }) => mayReadEvent(principal, event.type));
+  }
+
+  /** Aborted with what ends it, in the middle of sending events too. */
+  get ending(): AbortController {
+    return this.#reader.ending;
   }
 
   /** The position in the log that it started after. */
@@ -215,6 +206,6 @@ export class EventStream {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#reader.close();
-    this.#listeners.closed(this.failure);
+    this.#onClose(this.failure);
   }
 }

@@ -91,7 +91,7 @@ export class Delivery {
   /** Goes on from the webhook as it is by now, after the attempt under way. */
   interrupt(): void {
     this.#round.abort();
-    this.#reader?.fail(new Error('interrupted'));
+    this.#reader?.ending.abort(new Error('interrupted'));
   }
 
   /** Does so if its owner has changed it. */

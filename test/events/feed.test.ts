@@ -303,7 +303,7 @@ it('lets others in while it searches a long log, and stops when it is failed', a
   const taken = expect(reader.take()).rejects.toThrow('The client has gone');
   // A macrotask gets its turn, though the store answers at once.
   await turn();
-  reader.fail(new Error('The client has gone'));
+  reader.ending.abort(new Error('The client has gone'));
   await taken;
   const read = pages;
   await turn();
@@ -331,12 +331,13 @@ it('lets a filtered reader meet a feed that drops what the filter leaves out', a
 it('fails each open reader once, whether or not it is taking events', async () => {
   const [waiting, idle, closed] = await Promise.all([feed.open({}), feed.open({}), feed.open({})]);
   const failures: unknown[] = [];
-  for (const reader of [waiting, idle, closed]) reader.onFailure = (error) => failures.push(error);
+  for (const reader of [waiting, idle, closed])
+    reader.ending.signal.onabort = () => failures.push(reader.ending.signal.reason);
   const taken = expect(waiting.take()).rejects.toMatchObject({ code: 'GONE' });
   closed.close();
   endFollowing[0]!(eventsGone());
   await taken;
-  idle.fail(new Error('A second one'));
+  idle.ending.abort(new Error('A second one'));
   await expect(idle.take()).rejects.toMatchObject({ code: 'GONE' });
   expect(failures).toHaveLength(2);
 });

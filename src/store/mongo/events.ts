@@ -110,7 +110,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         yield { events, next, atEnd };
       }
     } finally {
-      await stream.close();
+      void stream.close().catch(() => {});
     }
   }
 

@@ -21,10 +21,10 @@ const MAX_COUNTED = 400_000;
 
 /** Reads of the records of one kind. Each is one command that is answered from an index. */
 export class RecordReads implements Reads {
-  readonly #record: AnyRecord;
-  readonly #codec: DocumentCodec;
   readonly #db: Database['db'];
-  readonly #collection: Collection<RecordDocument>;
+  protected readonly record: AnyRecord;
+  protected readonly codec: DocumentCodec;
+  protected readonly collection: Collection<RecordDocument>;
   readonly #access: Access;
   readonly #find = batch<readonly Id[], ReadonlyMap<Id, Stored>>(async (all) => {
     const records = await this.#recordsOf([...new Set(all.flat())]);
@@ -38,9 +38,9 @@ export class RecordReads implements Reads {
     access: Access = { options, send: (command) => command() },
   ) {
     this.#db = db;
-    this.#record = record;
-    this.#codec = codecOf(record);
-    this.#collection = db.collection<RecordDocument>(record.plural);
+    this.record = record;
+    this.codec = codecOf(record);
+    this.collection = db.collection<RecordDocument>(record.plural);
     this.#access = access;
   }
 
@@ -79,7 +79,7 @@ export class RecordReads implements Reads {
     const given = Object.entries(filter).find(([, condition]) => isPrefix(condition));
     const prefix = given && { field: given[0], text: (given[1] as Prefix).prefix };
     const where: Document = {};
-    for (const [field, value] of Object.entries(this.#codec.stored(filter as Document))) {
+    for (const [field, value] of Object.entries(this.codec.stored(filter as Document))) {
       if (isPrefix(value)) continue;
       if (!Array.isArray(value)) where[field] = value;
       else where[field] = value.length === 1 ? value[0] : { $in: value };
@@ -88,19 +88,19 @@ export class RecordReads implements Reads {
   }
 
   async #recordsOf(ids: readonly Id[]): Promise<ReadonlyMap<Id, Stored>> {
-    const { projection, toRecord } = this.#codec;
+    const { projection, toRecord } = this.codec;
     const keys = ids.map(toKey);
     const _id = keys.length === 1 ? keys[0]! : { $in: keys };
     const options = { ...this.#access.options, projection, batchSize: keys.length + 1 };
-    const documents = await this.#access.send(() => this.#collection.find({ _id }, options).toArray());
+    const documents = await this.#access.send(() => this.collection.find({ _id }, options).toArray());
     return new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
   }
 
   #readPage(conditions: ListConditions, request: PageRequest): Promise<Page<Stored>> {
-    const page = new SearchedPage(this.#record, this.#codec, conditions, request);
+    const page = new SearchedPage(this.record, this.codec, conditions, request);
     const options = { ...this.#access.options, hint: page.hint, batchSize: request.limit + 2 };
     return page.read((n) =>
-      this.#access.send(() => this.#collection.aggregate(page.searches[n]!, options).toArray()),
+      this.#access.send(() => this.collection.aggregate(page.searches[n]!, options).toArray()),
     );
   }
 
@@ -113,10 +113,10 @@ export class RecordReads implements Reads {
     conditions: ListConditions,
     request: PageRequest,
   ): Promise<Page<Stored>[]> {
-    const { parent } = referencesOf(this.#record).find((reference) => reference.field === field)!;
+    const { parent } = referencesOf(this.record).find((reference) => reference.field === field)!;
     const wanted = [...new Set(ids)];
-    const page = new SearchedPage(this.#record, this.#codec, conditions, request, field);
-    const from = this.#record.plural;
+    const page = new SearchedPage(this.record, this.codec, conditions, request, field);
+    const from = this.record.plural;
     const pipeline = [
       { $match: { _id: { $in: wanted.map(toKey) } } },
       { $project: { _id: 1 } },
@@ -144,18 +144,18 @@ export class RecordReads implements Reads {
     const conditions: Document[] = [
       ...(below ? [{ [below.field]: { $in: [...new Set(below.parents)].map(toKey) } }] : []),
       ...(Object.keys(where).length > 0 ? [where] : []),
-      ...(prefix ? [matchOfPrefix(this.#record, prefix)] : []),
+      ...(prefix ? [matchOfPrefix(this.record, prefix)] : []),
     ];
     const $match = conditions.length > 0 ? { $and: conditions } : {};
     const _id = below ? `$${below.field}` : { $literal: true };
     const pipeline = [{ $match }, { $limit: most }, { $group: { _id, n: { $sum: 1 } } }];
     const filtered = [...Object.keys(where), ...(below ? [below.field] : [])];
     // An index alone counts what it has all conditions of, instead of documents.
-    const hint = indexKey(this.#record, indexFor(this.#record, filtered, prefix?.field), prefix?.field);
+    const hint = indexKey(this.record, indexFor(this.record, filtered, prefix?.field), prefix?.field);
     const options = { ...this.#access.options, maxTimeMS: COUNT_TIMEOUT, hint };
     const rows = await this.#access
       .send(() =>
-        this.#collection
+        this.collection
           .aggregate<{ _id: Key | boolean | null; n: number | bigint }>(pipeline, options)
           .toArray(),
       )

@@ -1,11 +1,11 @@
-import type { Collection, Document, OptionalUnlessRequiredId } from 'mongodb';
+import type { Document, OptionalUnlessRequiredId } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { holdersOf } from '../../foundation/record.ts';
 import { beingReferred } from '../conflicts.ts';
 import type { Rows, Stored, Values } from '../engine.ts';
 import { eventOf } from '../events.ts';
-import { codecOf, type DocumentCodec, type RecordDocument } from './codec.ts';
+import type { RecordDocument } from './codec.ts';
 import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTransient, writeConflict } from './errors.ts';
@@ -77,68 +77,62 @@ const DELETION_PATIENCE = 4_000;
 
 /** The records of one kind within an attempt. */
 export class MongoRows extends RecordReads implements Rows {
-  readonly #record: AnyRecord;
-  readonly #codec: DocumentCodec;
-  readonly #collection: Collection<RecordDocument>;
   readonly #attempt: Attempt;
   readonly #ids: Ids;
   readonly #locks: Locks;
 
   constructor(database: Database, record: AnyRecord, attempt: Attempt, ids: Ids, locks: Locks) {
     super(database, record, attempt);
-    this.#record = record;
-    this.#codec = codecOf(record);
-    this.#collection = database.db.collection<RecordDocument>(record.plural);
     this.#attempt = attempt;
     this.#ids = ids;
     this.#locks = locks;
   }
 
   async exists(values: Values): Promise<boolean> {
-    const filter = this.#codec.stored(values);
+    const filter = this.codec.stored(values);
     const options = { ...this.#attempt.options, projection: { _id: 1 } } as const;
-    return (await this.#attempt.send(() => this.#collection.findOne(filter as never, options))) !== null;
+    return (await this.#attempt.send(() => this.collection.findOne(filter as never, options))) !== null;
   }
 
   /** Who locks it alone deletes it next ({@link delete}), which conflicts with all others from the begin on. */
   async lock(id: Id, how: 'shared' | 'alone' = 'shared'): Promise<boolean> {
     await this.#attempt.begin();
     if (how === 'alone') return true;
-    return await this.#locks.share(this.#record.plural, toKey(id), this.#attempt);
+    return await this.#locks.share(this.record.plural, toKey(id), this.#attempt);
   }
 
-  nextId = async (): Promise<Id> => toId(await this.#ids.next(this.#record));
+  nextId = async (): Promise<Id> => toId(await this.#ids.next(this.record));
 
   async insert(record: Stored): Promise<void> {
-    const { type } = eventOf(this.#record, undefined, record);
-    const document = this.#codec.toDocument(record, type) as OptionalUnlessRequiredId<RecordDocument>;
-    await this.#attempt.send(() => this.#collection.insertOne(document, this.#attempt.options));
+    const { type } = eventOf(this.record, undefined, record);
+    const document = this.codec.toDocument(record, type) as OptionalUnlessRequiredId<RecordDocument>;
+    await this.#attempt.send(() => this.collection.insertOne(document, this.#attempt.options));
   }
 
   async replace(before: Stored, after: Stored): Promise<void> {
-    const filter = this.#codec.unchanged(before);
-    const document = this.#codec.toDocument(after, eventOf(this.#record, before, after).type);
+    const filter = this.codec.unchanged(before);
+    const document = this.codec.toDocument(after, eventOf(this.record, before, after).type);
     const { matchedCount } = await this.#attempt.send(() =>
-      this.#collection.replaceOne(filter, document, this.#attempt.options),
+      this.collection.replaceOne(filter, document, this.#attempt.options),
     );
     if (matchedCount === 0) throw writeConflict();
   }
 
   async delete(record: Stored): Promise<void> {
-    const filter = this.#codec.unchanged(record);
+    const filter = this.codec.unchanged(record);
     const remove = async () => {
       const { deletedCount } = await this.#attempt.send(() =>
-        this.#collection.deleteOne(filter, this.#attempt.options),
+        this.collection.deleteOne(filter, this.#attempt.options),
       );
       if (deletedCount === 0) throw writeConflict();
     };
-    if (holdersOf(this.#record).length === 0) return await remove();
+    if (holdersOf(this.record).length === 0) return await remove();
     try {
-      await this.#locks.remove(this.#record.plural, toKey(record.id), this.#attempt);
+      await this.#locks.remove(this.record.plural, toKey(record.id), this.#attempt);
       await remove();
     } catch (error) {
       const isHeldUp = isTransient(error) && this.#attempt.elapsed > DELETION_PATIENCE;
-      throw isHeldUp ? beingReferred(this.#record, record.id) : error;
+      throw isHeldUp ? beingReferred(this.record, record.id) : error;
     }
   }
 }

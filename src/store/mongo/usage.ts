@@ -12,7 +12,7 @@ import {
 import { gather } from './batching.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
-import { isDuplicateKey } from './errors.ts';
+import { ignoreDuplicate } from './errors.ts';
 
 interface UsageDocument extends UsageState {
   _id: string;
@@ -91,25 +91,15 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
       });
       if (state === before) return results;
       const next = { ...state, forgetAt: forgottenAt(state, charges.at(-1)!.now) };
-      if (await write(id, document && before, next)) return results;
+      const unchanged = document ? { _id: id, ...before } : { _id: id, minuteStart: null as never };
+      try {
+        const written = await usage.replaceOne(unchanged, next, { ...options, upsert: !document });
+        if (written.matchedCount + written.upsertedCount > 0) return results;
+      } catch (error) {
+        ignoreDuplicate(error);
+      }
     } while (performance.now() < deadline);
     throw unavailable(new Error(`The usage of ${id} changes too fast.`));
-  }
-
-  /** @returns false if the state is not the one before any more */
-  async function write(
-    _id: string,
-    before: UsageState | null,
-    next: Omit<UsageDocument, '_id'>,
-  ): Promise<boolean> {
-    if (before) return (await usage.replaceOne({ _id, ...before }, next, options)).matchedCount > 0;
-    try {
-      await usage.insertOne({ _id, ...next }, options);
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error)) return false;
-      throw error;
-    }
   }
 
   return {
