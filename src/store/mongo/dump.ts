@@ -1,15 +1,11 @@
 import type { Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
-import { DAY } from '../usage.ts';
 import { codecOf } from './codec.ts';
 import { type CounterDocument, countersCollection } from './ids.ts';
 import { importsOf, UNFINISHED } from './layout.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from './mongo-store.ts';
 import { usageCollection } from './usage.ts';
-
-/** How long imported usage is kept if its key is not used, in milliseconds: longer than any window or ban lasts. */
-const USAGE_KEPT = 3 * DAY;
 
 const countersOf = ({ client }: MongoStore) =>
   client.db().collection<CounterDocument>(countersCollection.name);
@@ -76,11 +72,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     addUsage: (rows) =>
       insert(
         usageCollection.name,
-        rows.map(({ apiKeyId, ...state }) => ({
-          _id: apiKeyId as never,
-          ...state,
-          forgetAt: new Date(Date.now() + USAGE_KEPT),
-        })),
+        rows.map(({ apiKeyId, ...state }) => ({ _id: apiKeyId as never, ...state })),
       ),
     async finish() {
       await marker.deleteOne(UNFINISHED);

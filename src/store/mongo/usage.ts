@@ -16,17 +16,9 @@ import { ignoreDuplicate } from './errors.ts';
 
 interface UsageDocument extends UsageState {
   _id: string;
-  /** When nothing in the document matters any more. */
-  forgetAt: Date;
 }
 
-export const usageCollection: CollectionDefinition = {
-  name: 'usage',
-  indexes: [{ key: { forgetAt: 1 }, expireAfterSeconds: 0 }],
-};
-
-/** How long usage is kept after it last mattered: bans double within a day of the previous one. */
-const RETENTION = DAY;
+export const usageCollection: CollectionDefinition = { name: 'usage', indexes: [] };
 
 /**
  * Usage of the keys. Limits are exact however many instances charge at once, because every charge is a
@@ -90,10 +82,9 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
         return result;
       });
       if (state === before) return results;
-      const next = { ...state, forgetAt: forgottenAt(state, charges.at(-1)!.now) };
       const unchanged = document ? { _id: id, ...before } : { _id: id, minuteStart: null as never };
       try {
-        const written = await usage.replaceOne(unchanged, next, { ...options, upsert: !document });
+        const written = await usage.replaceOne(unchanged, state, { ...options, upsert: !document });
         if (written.matchedCount + written.upsertedCount > 0) return results;
       } catch (error) {
         ignoreDuplicate(error);
@@ -117,14 +108,8 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
   } satisfies LimiterStore;
 }
 
-/** When nothing of a state matters any more. In whole days, so that the indexed date rarely changes. */
-function forgottenAt({ dayStart, refusedUntil, bannedUntil }: UsageState, now: number): Date {
-  const counts = Math.max(now, dayStart + DAY, refusedUntil, bannedUntil);
-  return new Date(Math.ceil((counts + RETENTION) / DAY) * DAY);
-}
-
 /** The state in a usage document, whose counts are int64 once they are large. */
-const toUsage = ({ _id, forgetAt, minuteUsed, dayUsed, ...state }: UsageDocument): UsageState => ({
+const toUsage = ({ _id, minuteUsed, dayUsed, ...state }: UsageDocument): UsageState => ({
   ...state,
   minuteUsed: Number(minuteUsed),
   dayUsed: Number(dayUsed),

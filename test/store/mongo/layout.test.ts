@@ -27,8 +27,8 @@ onMongo('a database', () => {
       (await db.collection(name).indexes()).map((index) => Object.keys(index.key).join());
     expect(await keysOf('pets')).toEqual(expect.arrayContaining(['_id', 'categoryId,_id']));
     expect(await keysOf('apiKeys')).toEqual(['_id', 'terms']);
-    const expiring = await Promise.all(['usage', 'idempotency', 'usageHistory'].map((name) => keysOf(name)));
-    expect(expiring.map((keys) => keys.at(-1))).toEqual(['forgetAt', 'expiresAt', 'expiresAt']);
+    const expiring = await Promise.all(['idempotency', 'usageHistory'].map((name) => keysOf(name)));
+    expect(expiring.map((keys) => keys.at(-1))).toEqual(['expiresAt', 'expiresAt']);
     expect(await db.collection<Stored>('layout').findOne({ _id: 'layout' })).toMatchObject({ version: 1 });
   });
 

@@ -12,7 +12,6 @@ import {
 import { cases } from '../../kit/cases.ts';
 import { newDatabase } from './database.ts';
 
-// Far ahead: MongoDB removes what has expired by its own clock.
 const NOW = Date.UTC(2126, 5, 1);
 
 /** Times around those at which a rule changes its result. */
@@ -49,7 +48,7 @@ const request = fc.record({
 describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
   const database = newDatabase();
   const documentsOf = (store: MongoStore) =>
-    store.client.db().collection<UsageState & { _id: string; forgetAt: Date }>('usage');
+    store.client.db().collection<UsageState & { _id: string }>('usage');
 
   it('agrees with chargeUsage from any state, alone or concurrently', { timeout: 60_000 }, async () => {
     const store = await database.open();
@@ -62,7 +61,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     await fc.assert(
       fc.asyncProperty(state, group, async (before, [{ limits, cost }, others]) => {
         const _id = `key ${++keys}`;
-        await documentsOf(store).insertOne({ _id, ...before, forgetAt: new Date(Date.now() + DAY) });
+        await documentsOf(store).insertOne({ _id, ...before });
         const charges = [[cost, 0] as const, ...others].map(([cost, later]) => ({
           ...{ apiKeyId: _id, limits, cost, now: NOW + later },
         }));
@@ -80,28 +79,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
       { numRuns: cases(70, 200) },
     );
     expect([...decisions.keys()].sort()).toEqual(['banned', 'banned now', 'passed', 'refused']);
-  });
-
-  it('does not postpone the expiry of usage with every charge', async () => {
-    const store = await database.open();
-    const forgetAt = async () => (await documentsOf(store).findOne({ _id: 'kept' }))!.forgetAt.getTime();
-    const charge = { apiKeyId: 'kept', limits: { perMinute: 5, perDay: 99 }, cost: 1, now: NOW };
-    await store.charge(charge);
-    const first = await forgetAt();
-    expect(first).toBeGreaterThanOrEqual(NOW + 2 * DAY);
-    for (let minute = 0; minute < 3; minute++) await store.charge({ ...charge, now: NOW + minute * MINUTE });
-    await store.charge({ ...charge, cost: 9 });
-    expect(await forgetAt()).toBe(first);
-  });
-
-  it('postpones the expiry of usage by a day for a charge a day later', async () => {
-    const store = await database.open();
-    const forgetAt = async () => (await documentsOf(store).findOne({ _id: 'daily' }))!.forgetAt.getTime();
-    const charge = { apiKeyId: 'daily', limits: { perMinute: 5, perDay: 99 }, cost: 1 };
-    await store.charge({ ...charge, now: NOW });
-    const first = await forgetAt();
-    await store.charge({ ...charge, now: NOW + DAY });
-    expect(await forgetAt()).toBe(first + DAY);
   });
 
   it('passes exactly 60 of 200 concurrent charges on two instances', { timeout: 60_000 }, async () => {
