@@ -2,8 +2,8 @@ import { eventJson } from '../domains/event/event.ts';
 import { deferred } from '../foundation/maybe-promise.ts';
 import type { EventPage, StoredEvent } from '../store/events.ts';
 
-/** How much is kept for readers who keep up. */
-const KEPT = { events: 1_000, bytes: 1_000_000 };
+/** Events that are kept for readers who keep up. */
+const KEPT = 1_000;
 /** How long events wait for more before readers are woken, in milliseconds. */
 const MAX_DELAY = 50;
 const DELAY_PER_READER = 0.05;
@@ -12,14 +12,9 @@ const DELAY_PER_READER = 0.05;
 export interface FeedEvent {
   event: StoredEvent;
   json: string;
-  /** The length of the text in bytes. */
-  bytes: number;
 }
 
-export function toFeedEvent(event: StoredEvent): FeedEvent {
-  const json = eventJson(event);
-  return { event, json, bytes: Buffer.byteLength(json) };
-}
+export const toFeedEvent = (event: StoredEvent): FeedEvent => ({ event, json: eventJson(event) });
 
 /** The latest events of the log, numbered in order of arrival, and who waits for more. */
 export class Tail {
@@ -30,7 +25,6 @@ export class Tail {
   /** How often the end of the log was reached. */
   ends = 0;
   #events: FeedEvent[] = [];
-  #bytes = 0;
   #changed = deferred();
   #reached = deferred();
   #timer: NodeJS.Timeout | undefined;
@@ -75,16 +69,8 @@ export class Tail {
   }
 
   add({ events, atEnd }: EventPage): void {
-    for (const event of events) {
-      const added = toFeedEvent(event);
-      this.#events.push(added);
-      this.#bytes += added.bytes;
-    }
-    let dropped = 0;
-    while (this.#events.length - dropped > KEPT.events || this.#bytes > KEPT.bytes)
-      this.#bytes -= this.#events[dropped++]!.bytes;
-    this.#events.splice(0, dropped);
-    this.first += dropped;
+    this.#events.push(...events.map(toFeedEvent));
+    this.first += this.#events.splice(0, this.#events.length - KEPT).length;
     if (events.length > 0) this.wake();
     if (!atEnd) return;
     this.ends++;
@@ -96,6 +82,5 @@ export class Tail {
   clear(): void {
     this.first += this.#events.length;
     this.#events = [];
-    this.#bytes = 0;
   }
 }

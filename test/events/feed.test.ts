@@ -267,10 +267,8 @@ it('reads from the store what the feed dropped while the last page was being rea
   reader.close();
 });
 
-it.each([
-  ['1,000 events', 1_003, ''],
-  ['1,000,000 bytes', 260, 'é'.repeat(2_000)],
-])('gives a reader more than %s behind every event once, from the log', async (_what, count, description) => {
+it('gives a reader more than 1,000 events behind every event once, from the log', async () => {
+  const count = 1_003;
   const [reading, behind] = [await feed.open({}), await feed.open({})];
   // By the second one they keep up.
   for (const name of ['First', 'Second']) {
@@ -279,9 +277,7 @@ it.each([
   }
   for (let round = 0; round < 2; round++) {
     const taken = read(reading, count);
-    await store.transaction(async (writes) => {
-      for (const name of numbered(count)) await writes.table(Category).insert({ name, description });
-    });
+    await write(...numbered(count));
     expect(await taken).toEqual(numbered(count));
   }
   expect(await read(behind, 2 * count)).toEqual([...numbered(count), ...numbered(count)]);

@@ -117,12 +117,8 @@ export interface Attempt extends Access {
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
-  const settings: TransactionOptions = {
-    readConcern: { level: 'snapshot' },
-    writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
-    readPreference: 'primary',
-    maxCommitTimeMS: timeoutMs,
-  };
+  // The rest as for all that the client does.
+  const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
   async function attemptTo<T>(
     work: (attempt: Attempt) => Promise<T>,
