@@ -10,6 +10,7 @@ import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { ApiKey } from '../store/api-keys.ts';
 import type { DumpSource, DumpTarget, LastIds, UsageRow } from '../store/dump.ts';
 import type { Stored } from '../store/engine.ts';
+import { NOW } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
@@ -94,7 +95,8 @@ const PARTS: readonly Part<unknown>[] = [
       yield (await store.webhooks()).map(({ progress, ...webhook }) => webhook);
     },
     async add({ store }, rows) {
-      const progress = { after: await store.endOfEvents(), moves: 0, attempted: 0, attempts: [] };
+      const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
+      const progress = { after, moves: 0, attempted: 0, attempts: [] };
       for (const row of rows)
         await store.transaction(({ webhookWrites }) =>
           webhookWrites.createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY),

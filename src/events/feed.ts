@@ -43,8 +43,7 @@ export class EventFeed {
     try {
       this.#following ??= this.#follow();
       await this.#following;
-      const isNow = after === undefined || after === NOW;
-      await reader.start(isNow ? await this.#store.endOfEvents() : after);
+      await reader.start(after ?? NOW);
       return reader;
     } catch (error) {
       reader.close();
@@ -54,7 +53,9 @@ export class EventFeed {
 
   #follow(): Promise<void> {
     this.#answeredAt = performance.now();
-    const following: Promise<void> = this.#store.endOfEvents().then((end) => void this.#run(following, end));
+    const following: Promise<void> = this.#store
+      .eventPage({ after: NOW, limit: 1 })
+      .then(({ next }) => void this.#run(following, next));
     return following;
   }
 

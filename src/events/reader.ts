@@ -1,5 +1,5 @@
 import { ownTurn } from '../foundation/turns.ts';
-import type { EventRequest, EventStore } from '../store/events.ts';
+import { type EventRequest, type EventStore, NOW } from '../store/events.ts';
 import { type FeedEvent, type Tail, toFeedEvent } from './tail.ts';
 
 /** Events per page while a reader catches up. */
@@ -43,10 +43,10 @@ export class EventReader {
 
   /** Begins to read after a position. */
   async start(after: string): Promise<void> {
-    this.beginning = after;
     this.#position = after;
     // Read the first page before the response starts, while an invalid position can still be reported.
     this.#first = (await this.#events.next()).value;
+    this.beginning = after === NOW ? this.#position : after;
   }
 
   /** Waits for the next events. @returns at least one @throws the error that ended the reader */

@@ -2,7 +2,7 @@ import type { Id } from '../foundation/id.ts';
 import { allowanceOf, type Meter } from '../foundation/meter.ts';
 import type { AnyRecord, Fields } from '../foundation/record.ts';
 
-/** What clients send as `after` to begin at the end of the log. */
+/** The position after everything committed so far, also as clients send it. */
 export const NOW = 'now';
 
 /** The domain of a record and what happened to it: `pet.updated`. */
@@ -60,7 +60,7 @@ export interface StoredEvent {
 }
 
 export interface EventRequest {
-  /** A position in the log: an event id or a page's `next`. By default, before the oldest event kept. */
+  /** A position in the log: an event id, a page's `next` or {@link NOW}. By default, before the oldest event kept. */
   after?: string;
   /** Reads the latest events before `before` instead of the first after `after`. */
   backward?: boolean;
@@ -98,12 +98,9 @@ export const FOLLOW_WAIT = 500;
  */
 export interface EventStore {
   /**
-   * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer kept,
-   * NOT_FOUND if the database has no log
+   * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer kept
    */
   eventPage(request: EventRequest): Promise<EventPage>;
-  /** The position after everything committed so far. @throws NOT_FOUND if the database has no log */
-  endOfEvents(): Promise<string>;
   /**
    * The pages of the log after a position, each as soon as it is there, and empty ones while nothing is committed: one at
    * {@link FOLLOW_WAIT} at least. Where they end, the log is to be followed anew from the last one on.

@@ -26,6 +26,7 @@ import type { Webhook } from '../../src/store/webhooks.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { startCommand } from '../kit/process.ts';
+import { endOfLog } from '../kit/stores.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-data-'));
 const databases: string[] = [];
@@ -100,7 +101,7 @@ async function fill(config: Config, pets = 30): Promise<string> {
   const operation = { operation: 'listPets', transport: 'rest', requests: 7, units: 9, refused: 1 } as const;
   const date = new Date().toISOString().slice(0, 10);
   await store.addUsage([{ apiKeyId: apiKey.id, date, ...operation }], { [apiKey.id]: Date.now() });
-  const after = await store.endOfEvents();
+  const after = await endOfLog(store);
   const text = '{ pet(id: 1) { name } }';
   await store.addDocuments([
     { list: 'web', id: 'pet', hash: hashOf(text), text, addedAt: 5, lastUsedAt: 6 },

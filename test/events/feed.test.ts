@@ -7,7 +7,7 @@ import type { EventReader } from '../../src/events/reader.ts';
 import type { FeedEvent } from '../../src/events/tail.ts';
 import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { deferred } from '../../src/foundation/maybe-promise.ts';
-import { type EventStore, FOLLOW_WAIT } from '../../src/store/events.ts';
+import { type EventStore, FOLLOW_WAIT, NOW } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
@@ -32,10 +32,9 @@ beforeEach(async () => {
   whileReading = () => {};
   held = undefined;
   log = {
-    endOfEvents: () => store.endOfEvents(),
     async eventPage(request) {
       const page = await store.eventPage(request);
-      await whileReading();
+      if (request.after !== NOW) await whileReading();
       return page;
     },
     async *followEvents(after) {

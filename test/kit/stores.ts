@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { RECORDS } from '../../src/domains/index.ts';
+import { NOW } from '../../src/store/events.ts';
 import { openSqliteStore, type SqliteOptions } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from './mongo.ts';
@@ -82,3 +83,7 @@ export const engines: readonly Engine[] = process.env.TEST_MONGODB_URI ? [sqlite
  * That the engines do the same is shown by the tests in test/store, and by those of this interface on {@link engines}.
  */
 export const enginesAtLength = process.env.AT_LENGTH === '1' ? engines : [sqlite];
+
+/** The position after everything committed so far. */
+export const endOfLog = async (store: Pick<Store, 'eventPage'>): Promise<string> =>
+  (await store.eventPage({ after: NOW, limit: 1 })).next;

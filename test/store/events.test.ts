@@ -5,7 +5,7 @@ import { Pet } from '../../src/domains/pet/pet.ts';
 import type { EventType, StoredEvent } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { codeOf } from '../kit/errors.ts';
-import { engines, type OpenedStore } from '../kit/stores.ts';
+import { endOfLog, engines, type OpenedStore } from '../kit/stores.ts';
 
 /** All events after a position, read in pages of `limit`. */
 async function readAll(store: Store, after: string, limit = 100): Promise<StoredEvent[]> {
@@ -44,7 +44,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   afterAll(() => opened.close());
 
   it('returns pages without gaps or overlaps from any position, also after a restart', async () => {
-    const [start, before] = [await store.endOfEvents(), Date.now()];
+    const [start, before] = [await endOfLog(store), Date.now()];
     for (let i = 0; i < 7; i++) await store.table(Category).insert({ name: `Page ${i}` });
     const all = await readAll(store, start);
     expect(all).toHaveLength(7);
@@ -58,7 +58,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   });
 
   it('filters by event types', async () => {
-    const start = await store.endOfEvents();
+    const start = await endOfLog(store);
     const dogs = await store.table(Category).insert({ name: 'Dogs' });
     const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
     await store.table(Pet).update(rex.id, { quantity: 1 });
@@ -81,7 +81,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   });
 
   it('refuses what is no position, and on SQLite one after its end', async () => {
-    const end = await store.endOfEvents();
+    const end = await endOfLog(store);
     const later = end.replace(/\d+$/, (digits) => String(Number(digits) + 1));
     const wrong = ['', 'x', '0', '-1', 'deadbeef-1', '82', '\0', `${'f'.repeat(8)}-0`, 'zz'.repeat(40)];
     for (const after of [...wrong, '0'.repeat(100), ...(engine.name === 'sqlite' ? [later] : [])])
@@ -92,7 +92,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   });
 
   it('reads backward, page by page, what it reads forward', async () => {
-    const start = await store.endOfEvents();
+    const start = await endOfLog(store);
     for (let n = 0; n < 7; n++) {
       const { id } = await store.table(Category).insert({ name: `Backward ${n}` });
       if (n % 3 === 0) await store.table(Category).remove(id);
@@ -127,7 +127,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
   });
 
   it('tells who follows it every commit after a position, as pages list it', async () => {
-    const start = await store.endOfEvents();
+    const start = await endOfLog(store);
     const followed = [follow(store, start, 22), follow(store, start, 22)];
     const dogs = await store.table(Category).insert({ name: 'Dogs' });
     await Promise.all(

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { type AppError, eventsGone, unavailable } from '../../src/foundation/errors.ts';
+import { NOW } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { EventStreamClient, type StreamCall } from '../kit/event-stream.ts';
 import { TestGateway } from '../kit/gateway.ts';
@@ -40,11 +41,8 @@ describe.each([
     const { store } = opened;
     const watched: Store = {
       ...store,
-      endOfEvents: async () => {
-        await beforeFollowing();
-        return store.endOfEvents();
-      },
       async eventPage(request) {
+        if (request.after === NOW) await beforeFollowing();
         if (failure) throw failure;
         return store.eventPage(request);
       },

@@ -169,11 +169,7 @@ builder.queryFields((t) => ({
         ...(backward && { backward, ...(before != null && before !== NOW && { before }) }),
         meter,
       };
-      const read = async () =>
-        after === NOW
-          ? { events: [], next: await store.endOfEvents(), atEnd: true }
-          : await store.eventPage(request);
-      const page = await loaders.inTurn(read);
+      const page = await loaders.inTurn(() => store.eventPage(request));
       meter.draw('entries', page.events.length);
       return { ...page, backward };
     },

@@ -64,9 +64,9 @@ async function checked<T extends Pick<WebhookPatch, 'url' | 'after'>>(
   const { url, after } = input;
   const refusal = url === undefined ? undefined : webhooks!.refusal(url);
   if (refusal !== undefined) throw validationFailed([{ path: 'url', message: refusal }]);
-  if (after === NOW) return { ...input, after: await store.endOfEvents() };
-  if (after !== undefined) await store.eventPage({ after, limit: 1 });
-  return input;
+  if (after === undefined) return input;
+  const { next } = await store.eventPage({ after, limit: 1 });
+  return after === NOW ? { ...input, after: next } : input;
 }
 
 /** The caller's webhook with this id; null if there is none. */

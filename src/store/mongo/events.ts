@@ -17,6 +17,7 @@ import {
   eventOf,
   examinedAtMost,
   FOLLOW_WAIT,
+  NOW,
   type StoredEvent,
 } from '../events.ts';
 import { within } from './batching.ts';
@@ -193,12 +194,6 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     throw eventsGone();
   }
 
-  async function endOfEvents(): Promise<string> {
-    // Whatever is committed from here on has a later position.
-    const start = { startAtOperationTime: await clusterTime() };
-    return (await readPage({ limit: 1, types: [] }, start)).next;
-  }
-
   async function* followEvents(after: string): AsyncGenerator<EventPage> {
     try {
       yield* batches({ startAfter: { _data: after }, maxAwaitTimeMS: FOLLOW_WAIT });
@@ -209,6 +204,9 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   return {
     async eventPage(request: EventRequest): Promise<EventPage> {
+      // Whatever is committed from here on has a later position.
+      if (request.after === NOW)
+        return readPage({ limit: 1, types: [] }, { startAtOperationTime: await clusterTime() });
       if (request.backward) return pageBefore(request);
       if (request.after === undefined) {
         for await (const start of startPositions()) {
@@ -227,8 +225,6 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         throw resumeError(error);
       }
     },
-
-    endOfEvents,
 
     followEvents,
   } satisfies EventStore;

@@ -7,6 +7,7 @@ import {
   type EventStore,
   type EventType,
   FOLLOW_WAIT,
+  NOW,
   type StoredEvent,
 } from '../events.ts';
 import type { SqliteConnection, Value } from './connection.ts';
@@ -139,11 +140,10 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     store: {
       async eventPage(request) {
         const { after, before, backward } = request;
+        if (after === NOW) return { events: [], next: idOf(last), atEnd: true };
         if (backward) return readPage(before === undefined ? last + 1 : positionOf(before), request);
         return readPage(after === undefined ? removed : positionOf(after), request);
       },
-
-      endOfEvents: async () => idOf(last),
 
       async *followEvents(after) {
         for (let next = after; ; ) {

@@ -7,6 +7,7 @@ import { connectTo, type Database } from '../../../src/store/mongo/database.ts';
 import { type Migration, prepareLayout } from '../../../src/store/mongo/layout.ts';
 import { openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { mongoUri, secantusBinary, startSecantus } from '../../kit/mongo.ts';
+import { endOfLog } from '../../kit/stores.ts';
 import { codeOf, newDatabase } from './database.ts';
 
 /** A document as it is stored. */
@@ -36,7 +37,7 @@ onMongo('a database', () => {
     const store = await database.open();
     const { id } = await store.table(Category).insert({ name: 'Dögs' });
     const pet = await store.table(Pet).insert({ name: 'Ärger', categoryId: id });
-    const after = await store.endOfEvents();
+    const after = await endOfLog(store);
     const db = store.client.db();
     // As if the declaration had neither been sorted by name nor had a quantity.
     await db.collection('pets').updateMany({}, { $unset: { name_folded: true, quantity: true } });

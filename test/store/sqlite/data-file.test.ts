@@ -9,6 +9,7 @@ import { addSampleData } from '../../../src/sample.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { codeOf } from '../../kit/errors.ts';
 import { startServer } from '../../kit/process.ts';
+import { endOfLog } from '../../kit/stores.ts';
 import { useFolder } from './folder.ts';
 
 const folder = useFolder();
@@ -83,7 +84,7 @@ describe('the log of events', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
     let now = Date.now();
     const store = folder.open({ now: () => now, keepEvents: 60_000 });
-    const start = await store.endOfEvents();
+    const start = await endOfLog(store);
     await store.table(Category).insert({ name: 'Old' });
     now += 61_000;
     await store.table(Category).insert({ name: 'New' });
