@@ -29,10 +29,11 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
   const usage = db.collection<UsageDocument>(usageCollection.name);
 
   /** Results as if charged one after the other. */
-  const chargeTogether = gather<Charge, ChargeResult>(
-    async (id, charges) => (await chargeOpenWindows(id, charges)) ?? (await chargeByRules(id, charges)),
-    timeoutMs,
-  );
+  const chargeTogether = gather<Charge, ChargeResult>(async (id, charges) => {
+    // Nothing is charged once the callers have been told that it failed.
+    const deadline = performance.now() + timeoutMs;
+    return (await chargeOpenWindows(id, charges)) ?? (await chargeByRules(id, charges, deadline));
+  }, timeoutMs);
 
   /**
    * The common case: both windows are open with enough left for all charges. Then this conditional update is
@@ -70,9 +71,12 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
   }
 
   /** The general case: `chargeUsage` applied to the state, which is written if it has not changed since. */
-  async function chargeByRules(id: string, charges: readonly Charge[]): Promise<ChargeResult[]> {
-    const deadline = performance.now() + timeoutMs;
-    do {
+  async function chargeByRules(
+    id: string,
+    charges: readonly Charge[],
+    deadline: number,
+  ): Promise<ChargeResult[]> {
+    while (performance.now() < deadline) {
       const document = await usage.findOne({ _id: id }, options);
       const before = document ? toUsage(document) : initialUsage();
       let state = before;
@@ -89,7 +93,7 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
       } catch (error) {
         ignoreDuplicate(error);
       }
-    } while (performance.now() < deadline);
+    }
     throw unavailable(new Error(`The usage of ${id} changes too fast.`));
   }
 
