@@ -26,16 +26,13 @@ interface Codec {
   read?: ((value: never) => unknown) | undefined;
 }
 
-const CODECS: Readonly<Record<FieldKind, Codec>> = {
+/** Other kinds are stored as they are. */
+const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
   id: { stored: toKey, read: toId },
-  integer: {},
-  boolean: {},
-  text: {},
   instant: {
     stored: (text: string) => new Date(millisecondsOf(text)),
     read: (value: Date) => formatInstant(value.getTime()),
   },
-  date: {},
 };
 
 /** The property that a field is ordered by: for a text, the one with its folded form. */

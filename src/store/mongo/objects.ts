@@ -2,7 +2,7 @@ import type { Filter } from 'mongodb';
 import type { ObjectKind, Objects } from '../objects.ts';
 import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
-import type { Access, Attempt } from './transactions.ts';
+import { type Access, type Attempt, alone } from './transactions.ts';
 
 interface ObjectDocument {
   /** The key. */
@@ -27,11 +27,11 @@ export const objectsCollection = ({ name, termsOf, expiresAt }: ObjectKind<never
  * @param attempt to read and write in; by default, each read is on its own
  */
 export function objectsOf<T>(
-  { db, options }: Database,
+  database: Database,
   { name, keyOf, termsOf, expiresAt }: ObjectKind<T>,
-  attempt: Access & Partial<Pick<Attempt, 'begin'>> = { options, send: (command) => command() },
+  attempt: Access & Partial<Pick<Attempt, 'begin'>> = alone(database),
 ): Objects<T> {
-  const documents = db.collection<ObjectDocument>(name);
+  const documents = database.db.collection<ObjectDocument>(name);
   const find = async (filter: Filter<ObjectDocument>): Promise<T[]> => {
     await attempt.begin?.();
     const found = await attempt.send(() => documents.find(filter, attempt.options).toArray());

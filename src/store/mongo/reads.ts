@@ -12,7 +12,7 @@ import { type Key, toId, toKey } from './collection.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { type ListConditions, matchOfPrefix, SearchedPage } from './searched-page.ts';
-import type { Access } from './transactions.ts';
+import { type Access, alone } from './transactions.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
@@ -32,15 +32,11 @@ export class RecordReads implements Reads {
   });
 
   /** @param access the transaction to read in; by default, each read is on its own */
-  constructor(
-    { db, options }: Database,
-    record: AnyRecord,
-    access: Access = { options, send: (command) => command() },
-  ) {
-    this.#db = db;
+  constructor(database: Database, record: AnyRecord, access = alone(database)) {
+    this.#db = database.db;
     this.record = record;
     this.codec = codecOf(record);
-    this.collection = db.collection<RecordDocument>(record.plural);
+    this.collection = database.db.collection<RecordDocument>(record.plural);
     this.#access = access;
   }
 

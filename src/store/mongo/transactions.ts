@@ -102,6 +102,9 @@ export interface Access {
   readonly send: Send;
 }
 
+/** How what belongs to no transaction is sent. */
+export const alone = ({ options }: Database): Access => ({ options, send: (command) => command() });
+
 /** An attempt at some work, whose writes are committed together or not at all. */
 export interface Attempt extends Access {
   /** How long the work has been tried, in milliseconds. */
@@ -120,34 +123,6 @@ export function createTransactions(database: Database) {
   // The rest as for all that the client does.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
-  async function attemptTo<T>(
-    work: (attempt: Attempt) => Promise<T>,
-    session: ClientSession,
-    elapsed: number,
-  ): Promise<T> {
-    const attempt = {
-      options: options as CallOptions,
-      send: ((command) => command()) as Send,
-      elapsed,
-      async begin() {
-        if (attempt.options.session) return;
-        await sessions.publish(session);
-        attempt.options = { ...options, session };
-        // MongoDB runs one command of a transaction at a time.
-        attempt.send = inTurn();
-      },
-    };
-    try {
-      return await work(attempt);
-    } catch (error) {
-      // Another attempt finds what was there first.
-      throw isDuplicateKey(error) ? writeConflict(error) : error;
-    } finally {
-      // Reads may be left behind that were not awaited.
-      await attempt.send(async () => {});
-    }
-  }
-
   const run = <T>(work: (attempt: Attempt) => Promise<T>): Promise<T> => {
     const began = performance.now();
     const elapsed = (): number => {
@@ -156,12 +131,31 @@ export function createTransactions(database: Database) {
       if (time > timeoutMs) throw unavailable();
       return time;
     };
-    const attempt = async (session: ClientSession) => {
-      const result = await attemptTo(work, session, elapsed());
-      elapsed();
-      return result;
+    const attemptIn = async (session: ClientSession): Promise<T> => {
+      const attempt = {
+        ...alone(database),
+        elapsed: elapsed(),
+        async begin() {
+          if (attempt.options.session) return;
+          await sessions.publish(session);
+          attempt.options = { ...options, session };
+          // MongoDB runs one command of a transaction at a time.
+          attempt.send = inTurn();
+        },
+      };
+      try {
+        const result = await work(attempt);
+        elapsed();
+        return result;
+      } catch (error) {
+        // Another attempt finds what was there first.
+        throw isDuplicateKey(error) ? writeConflict(error) : error;
+      } finally {
+        // Reads may be left behind that were not awaited.
+        await attempt.send(async () => {});
+      }
     };
-    return sessions.lend((session) => session.withTransaction(() => attempt(session), settings));
+    return sessions.lend((session) => session.withTransaction(() => attemptIn(session), settings));
   };
 
   return { run, close: sessions.close };
