@@ -70,14 +70,12 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   });
   const db = client.db();
   const options = { maxTimeMS: timeoutMs };
-  let isPrepared = false;
   let preparation: Promise<void> | undefined;
 
   async function connectAndPrepare(): Promise<void> {
     // The driver connects on its own only once: after a first failure it stays closed.
     await client.connect();
     await prepare(await db.admin().command({ hello: 1 }));
-    isPrepared = true;
   }
 
   function prepared(): Promise<void> {
@@ -94,7 +92,7 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   };
 
   const execute = <T>(work: () => Promise<T>): Promise<T> =>
-    within(timeoutMs, (isPrepared ? work() : prepared().then(work)).catch(translated));
+    within(timeoutMs, prepared().then(work).catch(translated));
 
   return { client, db, options, timeoutMs, execute };
 }
