@@ -6,7 +6,7 @@ import { Tail } from './tail.ts';
 
 /** Delay between attempts to follow the log further, in milliseconds. */
 const FIRST_PAUSE = 100;
-const MAX_PAUSE = 2_000;
+const MAX_PAUSE = 1_000;
 
 /**
  * The event log for the readers of this process. The store is followed once, however many readers there

@@ -1,4 +1,4 @@
-import type { AnyBulkWriteOperation, CreateIndexesOptions, Db, Document } from 'mongodb';
+import type { CreateIndexesOptions, Db, Document } from 'mongodb';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { codecOf, collectionOf, foldedFieldsOf, type RecordDocument } from './codec.ts';
@@ -125,15 +125,10 @@ async function fill({ db, options }: Database, record: AnyRecord): Promise<void>
     for (;;) {
       const documents = await collection.find(missing, { ...options, limit: STEP }).toArray();
       if (documents.length === 0) break;
-      const updates = documents.map(
-        (document): AnyBulkWriteOperation<RecordDocument> => ({
-          // Only while it still has this text.
-          updateOne: {
-            filter: { _id: document._id, [field]: document[field] },
-            update: { $set: codec.foldedOf(document) },
-          },
-        }),
-      );
+      const updates = documents.map(({ _id, [field]: text }) => ({
+        // Only while it still has this text.
+        updateOne: { filter: { _id, [field]: text }, update: { $set: codec.foldedOf({ [field]: text }) } },
+      }));
       await collection.bulkWrite(updates, { ...options, ordered: false });
     }
   }

@@ -98,6 +98,14 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     }
   });
 
+  it('counts each strike of concurrent refusals on two instances', async () => {
+    const stores = [await database.open(), await database.open()] as const;
+    const charge = { apiKeyId: 'refused', limits: { perMinute: 0, perDay: 9 }, cost: 1, now: NOW };
+    await stores[0].charge(charge);
+    await Promise.all(Array.from({ length: 16 }, (_, i) => stores[i % 2]!.charge(charge)));
+    expect((await stores[0].usage(['refused']))[0]!.strikes).toHaveLength(16);
+  });
+
   it('combines concurrent charges of a key into one command', async () => {
     const store = await database.open();
     const charge = { apiKeyId: 'many', limits: { perMinute: 100, perDay: 1000 }, cost: 1, now: NOW };
