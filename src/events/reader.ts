@@ -105,11 +105,12 @@ export class EventReader {
       // Then all that the feed had before an empty page is older.
       if (isPassed && page.events.length === 0) return end;
       for (;;) {
+        // What ended it while it read has woken nobody who waits from here on.
+        if (this.ending.signal.aborted) yield [];
         const number = tail.after(last);
         if (number !== undefined) return number;
         if (tail.end !== end || tail.ends >= due) break;
         await Promise.race([tail.changed(), tail.reached()]);
-        if (this.ending.signal.aborted) yield [];
       }
     }
   }

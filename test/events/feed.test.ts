@@ -340,6 +340,17 @@ it('fails each open reader once, whether or not it is taking events', async () =
   expect(failures).toHaveLength(2);
 });
 
+it('ends a reader whose log ends while it reads a page', async () => {
+  const reader = await feed.open({ types: ['category.updated'] });
+  whileReading = async () => {
+    endFollowing[0]!(eventsGone());
+    await sleep(20);
+  };
+  const taken = expect(reader.take()).rejects.toMatchObject({ code: 'GONE' });
+  await write('Left out');
+  await taken;
+});
+
 it('reports the time since the store has answered while there are readers, otherwise 0', async () => {
   expect(feed.lag).toBe(0);
   held = new Promise(() => {});
