@@ -98,9 +98,7 @@ const PARTS: readonly Part<unknown>[] = [
       const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
       const progress = { after, moves: 0, attempted: 0, attempts: [] };
       for (const row of rows)
-        await store.transaction(({ webhookWrites }) =>
-          webhookWrites.createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY),
-        );
+        await store.webhookWrites.createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY);
     },
   }),
   part<ApiKey>({
