@@ -31,7 +31,9 @@ const PAGE_WAIT = 10;
 /** How long a page may search for the end of the log, in milliseconds. */
 const PAGE_TIME = 2_000;
 /** If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in seconds. */
-const AGES = [7 * 86_400, 86_400, 3_600, 60, 0];
+const AGES = [7 * 86_400, 86_400, 3_600, 60, 1, 0];
+
+const startAt = (t: number): ChangeStreamOptions => ({ startAtOperationTime: new Timestamp({ t, i: 1 }) });
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 
@@ -84,7 +86,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       .catch(() => null);
     if (oldest) yield { startAtOperationTime: oldest.ts as Timestamp };
     const now = (await clusterTime()).getHighBits();
-    for (const age of AGES) yield { startAtOperationTime: new Timestamp({ t: now - age, i: 1 }) };
+    for (const age of AGES) yield startAt(now - age);
   }
 
   /** The log from a start on, in batches as the server responds with them. Ends when the database is dropped. */
@@ -150,10 +152,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     before: string | undefined,
   ): AsyncGenerator<{ start: ChangeStreamOptions; isOldest: boolean }> {
     const end = (before === undefined ? undefined : timeIn(before)) ?? (await clusterTime());
-    const [t, i] = [end.getHighBits(), end.getLowBits()];
-    const near = [new Timestamp({ t, i: Math.max(1, i - 200) })];
-    for (const age of AGES.toReversed()) near.push(new Timestamp({ t: t - age, i: 1 }));
-    for (const startAtOperationTime of near) yield { start: { startAtOperationTime }, isOldest: false };
+    for (const age of AGES.toReversed()) yield { start: startAt(end.getHighBits() - age), isOldest: false };
     for await (const start of startPositions()) yield { start, isOldest: true };
   }
 
