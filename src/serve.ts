@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
@@ -16,7 +17,8 @@ import type { Store } from './store/store.ts';
 
 /** How long to wait before trying again to fill a database that was away, in milliseconds. */
 const RETRY_DELAY = 2_000;
-/** How long flushing the log may delay the exit, in milliseconds. */
+/** How long a database that does not respond, and flushing the log, may delay the exit, in milliseconds. */
+const STORE_PATIENCE = 3_000;
 const LOG_FLUSH_TIMEOUT = 1_000;
 
 /** The command `petstore serve`. */
@@ -77,7 +79,8 @@ async function serve(config: Config): Promise<void> {
     gateway.services.openStreams.stop();
     await Promise.all([server.drain(), gateway.services.deliveries.stop()]);
     // If the database is unreachable, the exit must not wait for it to come back.
-    await gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
+    const stored = gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
+    await Promise.race([stored, sleep(STORE_PATIENCE)]);
     await store.close();
     await tracing?.close();
     await output.end(LOG_FLUSH_TIMEOUT);
