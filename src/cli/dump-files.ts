@@ -8,13 +8,13 @@ import { formatDate } from '../foundation/instant.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { ApiKey } from '../store/api-keys.ts';
-import type { DumpSource, DumpTarget, LastIds, UsageRow } from '../store/dump.ts';
+import type { DumpSource, DumpTarget, KeyUsage, LastIds } from '../store/dump.ts';
 import type { Stored } from '../store/engine.ts';
 import { NOW } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import type { UsageRow as UsageHistoryRow } from '../store/usage-history.ts';
+import type { UsageRow } from '../store/usage-history.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { inBatches } from './load-rows.ts';
 
@@ -62,7 +62,7 @@ const recordPart = (record: AnyRecord) =>
 
 const PARTS: readonly Part<unknown>[] = [
   ...RECORDS.map(recordPart),
-  part<UsageRow>({
+  part<KeyUsage>({
     name: 'usage',
     async *read(store) {
       const ids = (await store.apiKeys()).map(({ id }) => id);
@@ -71,7 +71,7 @@ const PARTS: readonly Part<unknown>[] = [
     },
     add: (target, rows) => target.addUsage(rows),
   }),
-  part<UsageHistoryRow>({
+  part<UsageRow>({
     name: 'usageHistory',
     async *read(store) {
       const now = Date.now();

@@ -8,7 +8,7 @@ import type { UsageState } from './usage.ts';
 export type LastIds = Readonly<Record<string, Id>>;
 
 /** The state of a key's windows and bans. */
-export type UsageRow = UsageState & { apiKeyId: string };
+export type KeyUsage = UsageState & { apiKeyId: string };
 
 /** A store to be exported. It does not change meanwhile if its engine can see to that. */
 export interface DumpSource {
@@ -24,7 +24,7 @@ export interface DumpTarget {
   setLastIds(lastIds: LastIds): Promise<void>;
   /** Adds records as they are: their ids are theirs, no rule is checked again, and nothing is logged. */
   addRecords(record: AnyRecord, rows: readonly Stored[]): Promise<void>;
-  addUsage(rows: readonly UsageRow[]): Promise<void>;
+  addUsage(rows: readonly KeyUsage[]): Promise<void>;
   /** Makes it the store that is served. */
   finish(): Promise<void>;
   /** Discards what was not finished. Nothing is left to do after `finish`. */
