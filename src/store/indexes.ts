@@ -4,31 +4,37 @@ import { type AnyRecord, type Fields, filteredFields } from '../foundation/recor
 /** Lists of single values that an engine merges for one in order, at most. */
 const MAX_MERGED = 8;
 
-/** What one index of records is for: the lists with conditions on these fields in one order. */
+/** What one index of records is for: the lists with conditions on some fields in one order. */
 export interface ListIndex {
-  /** The fields with conditions, in the order of the declaration. */
-  filters: readonly string[];
+  /** Those with conditions, in the order of the declaration, and the one that the lists are ordered by. */
+  fields: readonly string[];
   /** The field that the lists are ordered by; undefined for the id. */
   sort: string | undefined;
 }
 
-/** The fields of an index, before the id. A field that has only one value in a list does not order it. */
-export const fieldsOfIndex = ({ filters, sort }: ListIndex): readonly string[] =>
-  sort === undefined || filters.includes(sort) ? filters : [...filters, sort];
+/** The index for lists with conditions on these fields. One that has only one value in a list does not order it. */
+export function indexFor(
+  record: AnyRecord,
+  filtered: readonly string[],
+  sort: string | undefined,
+): ListIndex {
+  const filters = Object.keys(record.fields as Fields).filter((field) => filtered.includes(field));
+  return { fields: sort === undefined || filters.includes(sort) ? filters : [...filters, sort], sort };
+}
 
 /**
  * An index for each order of lists with each combination of filters, so that a page reads what it has and no more, and
  * a count what it counts.
  */
 export const indexesOf = memoized((record: AnyRecord): readonly ListIndex[] => {
-  const all = [undefined, ...record.sorts].flatMap((sort) =>
-    record.combinations.map((filters: readonly string[]): ListIndex => ({ filters, sort })),
-  );
-  const known = new Set(['']);
-  return all.filter((index) => {
-    const fields = String(fieldsOfIndex(index));
-    return !known.has(fields) && known.add(fields);
-  });
+  const found = new Map<string, ListIndex>();
+  for (const sort of [undefined, ...record.sorts])
+    for (const filters of record.combinations) {
+      const index = indexFor(record, filters, sort);
+      const key = String(index.fields);
+      if (key !== '' && !found.has(key)) found.set(key, index);
+    }
+  return [...found.values()];
 });
 
 /**
@@ -53,11 +59,6 @@ export const fewValued = memoized((record: AnyRecord): ReadonlyMap<string, reado
 /** The indexes that an engine needs which merges the lists of each of the few values. */
 export const mergedIndexesOf = (record: AnyRecord): readonly ListIndex[] =>
   indexesOf(record).filter(
-    ({ filters, sort }) =>
-      sort === undefined ||
-      [...fewValued(record).keys()].every((field) => field === sort || filters.includes(field)),
+    ({ fields, sort }) =>
+      sort === undefined || [...fewValued(record).keys()].every((field) => fields.includes(field)),
   );
-
-/** The index for lists with conditions on these fields. */
-export const indexFor = ({ fields }: AnyRecord, filtered: readonly string[], sort: string | undefined) =>
-  fieldsOfIndex({ filters: Object.keys(fields as Fields).filter((field) => filtered.includes(field)), sort });

@@ -6,7 +6,7 @@ import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import type { EventRecord, EventType } from '../events.ts';
-import { fieldsOfIndex, indexesOf } from '../indexes.ts';
+import { indexesOf, type ListIndex } from '../indexes.ts';
 import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
 
 /** What all records' documents have. */
@@ -39,13 +39,11 @@ const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
 export const sortProperty = (field: string, declaration: Field): string =>
   isFolded(declaration) ? `${field}_folded` : field;
 
-/** The key of the index with these fields, for lists in an order. */
-export const indexKey = (
-  { fields }: AnyRecord,
-  names: readonly string[],
-  sort: string | undefined,
-): Record<string, 1> => ({
-  ...ascending(names.map((name) => (name === sort ? sortProperty(name, (fields as Fields)[name]!) : name))),
+/** The key of an index. */
+export const indexKey = ({ fields }: AnyRecord, index: ListIndex): Record<string, 1> => ({
+  ...ascending(
+    index.fields.map((name) => (name === index.sort ? sortProperty(name, (fields as Fields)[name]!) : name)),
+  ),
   _id: 1,
 });
 
@@ -60,7 +58,7 @@ export const collectionOf = (record: AnyRecord): CollectionDefinition => ({
   name: record.plural,
   // Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory.
   indexes: [
-    ...indexesOf(record).map((index) => ({ key: indexKey(record, fieldsOfIndex(index), index.sort) })),
+    ...indexesOf(record).map((index) => ({ key: indexKey(record, index) })),
     ...record.unique.map((names: readonly string[]) => ({
       key: ascending(names),
       unique: true,

@@ -147,7 +147,7 @@ export class RecordReads implements Reads {
     const pipeline = [{ $match }, { $limit: most }, { $group: { _id, n: { $sum: 1 } } }];
     const filtered = [...Object.keys(where), ...(below ? [below.field] : [])];
     // An index alone counts what it has all conditions of, instead of documents.
-    const hint = indexKey(this.record, indexFor(this.record, filtered, prefix?.field), prefix?.field);
+    const hint = indexKey(this.record, indexFor(this.record, filtered, prefix?.field));
     const options = { ...this.#access.options, maxTimeMS: COUNT_TIMEOUT, hint };
     const rows = await this.#access
       .send(() =>

@@ -49,7 +49,7 @@ export class SearchedPage {
     const filtered = [...Object.keys(where), ...(below === undefined ? [] : [below])];
     this.#codec = codec;
     this.#request = request;
-    this.hint = indexKey(record, indexFor(record, filtered, sort), sort);
+    this.hint = indexKey(record, indexFor(record, filtered, sort));
     this.searches = segmentsOf(field, request, prefix?.text).flatMap((segment) => {
       const ranges = rangesOf(segment, property, field);
       if (ranges.length === 0) return [];

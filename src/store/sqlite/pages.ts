@@ -57,7 +57,7 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
     fields.push(below.field);
     sql.push(`${columnName(below.field)} = parent.value`);
   }
-  const indexed = indexFor(record, fields, sort);
+  const indexed = indexFor(record, fields, sort).fields;
   return {
     from: `"${record.plural}"${indexed.length > 0 ? ` indexed by ${indexName(record, indexed)}` : ''}`,
     where: { sql, params },

@@ -1,5 +1,5 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
-import { fieldsOfIndex, mergedIndexesOf } from '../indexes.ts';
+import { mergedIndexesOf } from '../indexes.ts';
 import { allColumnsOf, type Column, columnName, foldedColumnsOf, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -20,12 +20,9 @@ function tableOf(record: AnyRecord): string {
 /** The statements that create the indexes of a record, by their names. */
 const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
   new Map([
-    ...mergedIndexesOf(record).map((index): [name: string, sql: string] => {
-      const fields = fieldsOfIndex(index);
+    ...mergedIndexesOf(record).map(({ fields, sort }): [name: string, sql: string] => {
       const name = indexName(record, fields);
-      const columns = fields.map((field) =>
-        field === index.sort ? sortColumn(record, field) : columnName(field),
-      );
+      const columns = fields.map((field) => (field === sort ? sortColumn(record, field) : columnName(field)));
       return [name, `create index ${name} on "${record.plural}" (${columns.join(', ')})`];
     }),
     ...record.unique.map((fields: readonly string[]): [name: string, sql: string] => {

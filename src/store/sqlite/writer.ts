@@ -108,7 +108,7 @@ export class Writer {
       this.#db.exec('begin immediate');
       this.catchUp();
       const began = performance.now();
-      do {
+      for (;;) {
         const write = this.#queue.shift()!;
         group.push(write);
         this.turn++;
@@ -121,7 +121,9 @@ export class Writer {
           if (this.#db.changes !== changes || !this.#db.isInTransaction) throw error;
           answers.push(() => write.reject(error));
         }
-      } while (this.#goesOn(group, began));
+        const isLast = write.several || this.#queue[0]?.several !== false;
+        if (isLast || performance.now() - began >= MAX_GROUP) break;
+      }
       this.turn++;
       for (const follower of this.#followers) follower.beforeCommit?.();
       this.#db.exec('commit');
@@ -135,12 +137,6 @@ export class Writer {
     }
     for (const follower of this.#followers) follower.onCommitted?.();
     return answers;
-  }
-
-  #goesOn(group: readonly Write[], began: number): boolean {
-    const next = this.#queue[0];
-    if (!next || next.several || group[0]!.several) return false;
-    return performance.now() - began < MAX_GROUP;
   }
 
   #undo(): void {
