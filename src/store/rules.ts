@@ -34,7 +34,7 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   const tablesOver =
     (readsOf: (record: AnyRecord) => Reads, run: Run) =>
     (record: AnyRecord): Table<AnyRecord> =>
-      tableOf(readsOf(record), (write) => run((own) => write(new RecordWrites(record, own, records))));
+      tableOf(readsOf(record), (write) => run((own) => write(writesOf(record, own, records))));
   const within = (own: EngineTransaction): Transaction => ({
     table: tablesOver(own.rows, (write) => write(own)) as Transaction['table'],
     webhookWrites: webhookWritesOf((write) => write(own)),
@@ -62,7 +62,7 @@ type Found = RecordOf<AnyRecord>;
 /** @param run runs a write in its transaction */
 function tableOf(
   reads: Reads,
-  run: <T>(write: (writes: RecordWrites) => Promise<T>) => Promise<T>,
+  run: <T>(write: (writes: Writes) => Promise<T>) => Promise<T>,
 ): Table<AnyRecord> {
   const pages = (lists: Lists, page: PageRequest) =>
     (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<Page<Found>[]>;
@@ -135,67 +135,16 @@ async function once<T>(
   return { replayed: false, value };
 }
 
-/** The rules for the records of one kind, within a transaction. */
-class RecordWrites implements Pick<Table<AnyRecord>, 'insert' | 'update' | 'remove'> {
-  readonly #record: AnyRecord;
-  readonly #transaction: EngineTransaction;
-  readonly #records: readonly AnyRecord[];
+type Writes = Pick<Table<AnyRecord>, 'insert' | 'update' | 'remove'>;
 
-  /** @param records those that the store holds */
-  constructor(record: AnyRecord, transaction: EngineTransaction, records: readonly AnyRecord[]) {
-    this.#record = record;
-    this.#transaction = transaction;
-    this.#records = records;
-  }
-
-  async insert(input: Values): Promise<Found> {
-    const record = this.#record;
-    const rows = this.#transaction.rows(record);
-    const values = canonical(record, input, {});
-    checkRules(record, values);
-    await this.#checkReferences(values, undefined);
-    const chosen = record.choosesId ? (input.id as Id | undefined) : undefined;
-    if (chosen !== undefined && (await this.#find(record, chosen))) throw idTaken(record, chosen);
-    await this.#checkUnique(values, undefined);
-    const stored: Stored = { id: chosen ?? (await rows.nextId()), ...values };
-    await rows.insert(stored);
-    return stored as Found;
-  }
-
-  async update(id: Id, patch: Values, check?: Check<Found>): Promise<Found> {
-    const current = await this.#existing(id, check);
-    const values = canonical(this.#record, patch, current);
-    const next: Stored = { id, ...values };
-    if (changedFields(this.#record, current, next).length === 0) return current as Found;
-    checkRules(this.#record, values);
-    await this.#checkReferences(values, current);
-    await this.#checkUnique(values, current);
-    await this.#transaction.rows(this.#record).replace(current, next);
-    return next as Found;
-  }
-
-  async remove(id: Id, check?: Check<Found>): Promise<Id> {
-    const current = await this.#existing(id, check);
-    const holders = holdersOf(this.#record).filter(({ child }) => this.#records.includes(child));
-    // Before children are looked for, so that none is added afterwards.
-    if (holders.length > 0) await this.#transaction.rows(this.#record).lock(id, 'alone');
-    for (const holder of holders) {
-      const children = this.#transaction.rows(holder.child);
-      if (await children.exists({ ...holder.holds.where, [holder.field]: id }))
-        throw stillReferred(this.#record, id, holder);
-    }
-    await this.#transaction.rows(this.#record).delete(current);
-    return id;
-  }
-
-  async #find(record: AnyRecord, id: Id): Promise<Stored | null> {
-    return (await this.#transaction.rows(record).byIds([id]))[0] as Stored | null;
-  }
+/** The rules for the records of one kind, within a transaction. @param records those that the store holds */
+function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: readonly AnyRecord[]): Writes {
+  const own = rows(record);
 
   /** @throws NOT_FOUND, and whatever `check` throws */
-  async #existing(id: Id, check: Check<Found> | undefined): Promise<Stored> {
-    const current = await this.#find(this.#record, id);
-    if (!current) throw notFound(this.#record.kind, id);
+  async function existing(id: Id, check: Check<Found> | undefined): Promise<Stored> {
+    const [current] = await own.byIds([id]);
+    if (!current) throw notFound(record.kind, id);
     check?.(current as Found);
     return current;
   }
@@ -206,32 +155,68 @@ class RecordWrites implements Pick<Table<AnyRecord>, 'insert' | 'update' | 'remo
    * @param current the record before the change, whose references hold already
    * @throws UNKNOWN_REFERENCE
    */
-  async #checkReferences(values: Values, current: Stored | undefined): Promise<void> {
+  async function checkReferences(values: Values, current?: Stored): Promise<void> {
     const unknown: string[] = [];
-    for (const reference of referencesOf(this.#record)) {
+    for (const reference of referencesOf(record)) {
       const { field } = reference;
       const parent = reference.parent as AnyRecord;
       const id = values[field] as Id | undefined;
       if (id === undefined) continue;
       const isHeld = isHolding(reference, values);
       if (id === current?.[field] && (!isHeld || isHolding(reference, current))) continue;
-      const isThere = isHeld
-        ? await this.#transaction.rows(parent).lock(id)
-        : (await this.#find(parent, id)) !== null;
+      const isThere = isHeld ? await rows(parent).lock(id) : (await rows(parent).byIds([id]))[0] !== null;
       if (!isThere) unknown.push(`${field}: there is no ${parent.kind} ${id}`);
     }
     if (unknown.length > 0) throw unknownReferences(unknown);
   }
 
   /** @throws CONFLICT if another record has the same values in fields that are unique together; its own have changed */
-  async #checkUnique(values: Values, current: Stored | undefined): Promise<void> {
-    for (const fields of this.#record.unique) {
-      const isChanged = fields.some((field: string) => values[field] !== current?.[field]);
-      if (!isChanged || fields.some((field: string) => values[field] === undefined)) continue;
-      const same = Object.fromEntries(fields.map((field: string) => [field, values[field]]));
-      if (await this.#transaction.rows(this.#record).exists(same)) throw notUnique(this.#record, fields);
+  async function checkUnique(values: Values, current?: Stored): Promise<void> {
+    for (const fields of record.unique as readonly (readonly string[])[]) {
+      const isChanged = fields.some((field) => values[field] !== current?.[field]);
+      if (!isChanged || fields.some((field) => values[field] === undefined)) continue;
+      const same = Object.fromEntries(fields.map((field) => [field, values[field]]));
+      if (await own.exists(same)) throw notUnique(record, fields);
     }
   }
+
+  return {
+    async insert(input: Values) {
+      const values = canonical(record, input, {});
+      checkRules(record, values);
+      await checkReferences(values);
+      const chosen = record.choosesId ? (input.id as Id | undefined) : undefined;
+      if (chosen !== undefined && (await own.byIds([chosen]))[0]) throw idTaken(record, chosen);
+      await checkUnique(values);
+      const stored: Stored = { id: chosen ?? (await own.nextId()), ...values };
+      await own.insert(stored);
+      return stored as Found;
+    },
+
+    async update(id, patch, check) {
+      const current = await existing(id, check);
+      const values = canonical(record, patch, current);
+      const next: Stored = { id, ...values };
+      if (changedFields(record, current, next).length === 0) return current as Found;
+      checkRules(record, values);
+      await checkReferences(values, current);
+      await checkUnique(values, current);
+      await own.replace(current, next);
+      return next as Found;
+    },
+
+    async remove(id, check) {
+      const current = await existing(id, check);
+      const holders = holdersOf(record).filter(({ child }) => records.includes(child));
+      // Before children are looked for, so that none is added afterwards.
+      if (holders.length > 0) await own.lock(id, 'alone');
+      for (const holder of holders)
+        if (await rows(holder.child).exists({ ...holder.holds.where, [holder.field]: id }))
+          throw stillReferred(record, id, holder);
+      await own.delete(current);
+      return id;
+    },
+  };
 }
 
 /** The values of a record after a change (null removes, undefined keeps) in their canonical form, without absent ones. */
