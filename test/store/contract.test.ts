@@ -31,6 +31,22 @@ describe.each(engines)('$name', (engine) => {
     expect(await store.table(Order).count({})).toBe(before);
   });
 
+  it('shows a page as it is after each write, however often it was read', async () => {
+    const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+    const pets = store.table(Pet);
+    const { id } = await pets.insert({ name: 'Rex', categoryId });
+    for (const [write, left] of [
+      [() => pets.update(id, { name: 'Max' }), ['Max']],
+      [() => pets.insert({ name: 'Tom', categoryId }), ['Max', 'Tom']],
+      [() => pets.remove(id), ['Tom']],
+    ] as const) {
+      const names = async () => (await pets.page({ categoryId }, { limit: 5 })).items.map(({ name }) => name);
+      for (let times = 0; times < 3; times++) await names();
+      await write();
+      expect(await names()).toEqual(left);
+    }
+  });
+
   describe('a transaction', () => {
     it.each<[outcome: string, fault?: Error]>([
       ['is committed'],
