@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { type Field, integer, name, optional, text } from '../../../src/foundation/fields.ts';
+import { boolean, type Field, integer, name, optional, text } from '../../../src/foundation/fields.ts';
 import { type AnyRecord, declareRecord } from '../../../src/foundation/record.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 
@@ -34,4 +34,20 @@ it('lets a field become optional, and refuses one whose stored values are of ano
   const { id } = await after.table(second).insert({ count: 3 } as never);
   expect(await after.table(second).byIds([id])).toEqual([{ id, count: 3 }]);
   await after.close();
+});
+
+it('merges the lists of all values of several fields in one order', async () => {
+  const toy = declareRecord({
+    ...{ kind: 'toy', plural: 'toys', type: 'Toy', description: 'A toy.', filters: ['soft', 'loud'] },
+    fields: { label: name('A name', 'Rex'), soft: boolean('Soft', true), loud: boolean('Loud', true) },
+    sorts: ['label'],
+  });
+  const store = open(toy);
+  const labels = ['c', 'h', 'a', 'f', 'd', 'b', 'g', 'e'];
+  for (const [n, label] of labels.entries())
+    await store.table(toy).insert({ label, soft: n % 2 === 0, loud: n % 4 < 2 });
+  const order = { field: 'label', descending: false };
+  const { items } = await store.table(toy).page({}, { limit: 8, order });
+  expect(items.map(({ label }) => label)).toEqual(labels.toSorted());
+  await store.close();
 });
