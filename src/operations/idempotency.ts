@@ -37,10 +37,17 @@ export async function callOnce<T>(
   return { value, replayed };
 }
 
-/** Digest of an operation and its input, whose fields are in the order of their declaration: rules have parsed it. */
+/** Digest of an operation and its input, independent of the order of fields. */
 const fingerprint = (operation: string, input: object): string =>
   createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
 
-/** JSON with integers beyond 2^53 as their digits. Digests are kept for a day, so later versions must write the same. */
+/**
+ * Writes a value as JSON with its names in order, since compiled documents give arguments in another, and integers beyond
+ * 2^53 as their digits. Digests of it are kept for a day, so later versions must write the same.
+ */
 const canonicalText = (value: unknown): string =>
-  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+  JSON.stringify(value, (_, part) => {
+    if (typeof part === 'bigint') return String(part);
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
