@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { GraphQLFormattedError } from 'graphql';
 import type { Session } from '../../access/session.ts';
 import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { MAX_TURN, ownTurn } from '../../foundation/turns.ts';
@@ -7,6 +8,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { etagOf, type HttpResponse, type StreamedBody } from '../../http/response.ts';
 import { newContext } from '../../kit/context.ts';
 import { jsonPieces } from '../../kit/json.ts';
+import type { PreparedOperation } from '../../operations/operations.ts';
 import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';
 import { OperationRefused, type PublicResult } from '../../operations/result.ts';
 import { noteErrors } from './over-http.ts';
@@ -75,6 +77,11 @@ const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400
 const stringify = (operation: PreparedEntry, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
 
+/** Whether a query failed by arguments that only its resolvers can judge, such as a place in the log of events. */
+const isUnread = ({ operation }: PreparedOperation, errors: readonly GraphQLFormattedError[]): boolean =>
+  operation.operation === 'query' &&
+  errors.every(({ extensions }) => extensions?.code === 'VALIDATION_FAILED');
+
 /** Runs the nth operation of a request, or returns the errors that prevent it. */
 export async function run(
   context: RequestContext,
@@ -94,7 +101,11 @@ export async function run(
         idempotency: idempotencyOf(context, headers['idempotency-key'], index),
       }),
     );
-    result = errors ? { errors, data } : { data };
+    result = !errors
+      ? { data }
+      : data === null && isUnread(operation, errors)
+        ? { errors }
+        : { errors, data };
   }
   if (result.errors) noteErrors(context, result.errors);
   if (context.headers['x-ratelimit-extension'] === 'on')

@@ -174,10 +174,7 @@ onAnyEngine('the event log', (kit, engine) => {
   ] as const)('refuses { %s }', async (field, expected) => {
     const sent = await query(kit.gateway, `{ ${field} }`);
     if (expected === 'GRAPHQL_VALIDATION_FAILED') expectQueryRefusal(sent, expected);
-    else {
-      expect(sent.json.errors[0].extensions.code, sent.about).toBe('VALIDATION_FAILED');
-      expect(sent.json.errors[0].message, sent.about).toBe(expected);
-    }
+    else expectQueryRefusal(sent, 'VALIDATION_FAILED', expected);
   });
 
   it('refuses a repeated type in a subscription', async () => {

@@ -76,7 +76,7 @@ describe('GraphQL over HTTP', () => {
       expect(sent.headers['www-authenticate'] !== undefined, sent.about).toBe(code === 'UNAUTHENTICATED');
     }
     dataOf(await query(gateway, `{ pet(id: ${P}) { id } }`, undefined, { headers }));
-    const failed = await query(gateway, '{ __typename events(after: "x") { nodes { id } } }', undefined, {
+    const failed = await query(gateway, 'mutation { __typename deletePet(id: 404404) }', undefined, {
       headers,
     });
     expect([failed.status, failed.json.data, failed.json.errors.length], failed.about).toEqual([
@@ -182,7 +182,7 @@ describe('GraphQL over HTTP', () => {
       errors: [expect.anything()],
       extensions: { rateLimit: rateLimit(1, 295) },
     });
-    const failed = await post({ query: '{ events(after: "x") { nodes { id } } }' });
+    const failed = await post({ query: 'mutation { deletePet(id: 404404) }' });
     expect(failed.json).toEqual({
       errors: [expect.anything()],
       data: null,
@@ -384,7 +384,7 @@ describe('GraphQL batches', () => {
       },
     ]);
     expect(sent.json[1], sent.about).not.toHaveProperty('data');
-    expect(sent.json[3], sent.about).toHaveProperty('data', null);
+    expect(sent.json[3], sent.about).not.toHaveProperty('data');
   });
 
   it('sends an ETag for QUERY, and a Content-Length for POST up to 10 units, whatever comes first', async () => {
