@@ -54,24 +54,36 @@ export async function openLog(level: string): Promise<Log> {
     minLength: 1,
   });
   let dropped = 0;
+  /** Lines handed over that may not have been written yet. */
+  let unwritten = 0;
   let isClosed = false;
   const drop = (lines: string) => {
-    dropped += lines.split('\n').length - 1;
+    dropped += countLines(lines);
   };
   destination.on('drop', (lines: string) => {
     drop(lines);
+    unwritten -= countLines(lines);
     // Once it is full, nothing else would have it try again.
     destination.flush();
   });
+  destination.on('drain', () => {
+    unwritten = 0;
+  });
   destination.on('error', ({ code }: NodeJS.ErrnoException) => {
     // Whatever else it is may pass; what waits is written again with the next line.
-    isClosed ||= code === 'EPIPE';
+    if (code !== 'EPIPE') return;
+    isClosed = true;
+    dropped += unwritten;
+    unwritten = 0;
   });
   // Lines are handed over together: to count the bytes of each takes longer than to make it.
   let waiting = '';
   const handOver = () => {
     if (isClosed) drop(waiting);
-    else if (waiting) destination.write(waiting);
+    else if (waiting) {
+      unwritten += countLines(waiting);
+      destination.write(waiting);
+    }
     waiting = '';
   };
   setInterval(handOver, FLUSH_INTERVAL).unref();
@@ -99,6 +111,8 @@ export async function openLog(level: string): Promise<Log> {
     },
   };
 }
+
+const countLines = (text: string): number => text.split('\n').length - 1;
 
 /** Formats lines for people. Loaded on a terminal only: a server behind a pipe never pays for it. */
 async function readable(output: DestinationStream): Promise<DestinationStream> {
