@@ -32,10 +32,5 @@ export function checkIdempotencyKey(header: unknown): void {
 export function idempotencyOf(context: RequestContext, given: unknown, index = 0): Idempotency | undefined {
   const key = parseIdempotencyKey(given);
   if (key === null) return undefined;
-  return {
-    key: index === 0 ? key : `${key} ${index}.0`,
-    onReplay: () => {
-      context.replayed = true;
-    },
-  };
+  return { key: index === 0 ? key : `${key} ${index}.0`, request: context };
 }

@@ -14,10 +14,8 @@ export type Precondition = (type: string, record: object) => void;
 export interface Idempotency {
   /** The header's own for the first operation of a batch, derived from it for the rest. */
   key: string;
-  /** Called when an outcome is replayed. */
-  onReplay(): void;
-  /** Set when an outcome is replayed: the record is as it was written, and what is below it as it is now. */
-  replayed?: true;
+  /** Notes that an outcome is replayed: the record is as it was written, and what is below it as it is now. */
+  request: { replayed: boolean };
 }
 
 /** The receivers of webhooks, outside of this program. */

@@ -30,10 +30,7 @@ export async function callOnce<T>(
     },
     work,
   );
-  if (replayed) {
-    idempotency!.replayed = true;
-    idempotency!.onReplay();
-  }
+  if (replayed) idempotency!.request.replayed = true;
   return { value, replayed };
 }
 

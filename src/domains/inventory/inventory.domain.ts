@@ -18,7 +18,7 @@ const { quantity, status } = Pet.fields;
 
 /** The pet, of which a replay has the one that was written: what is below that is read anew while there is one. */
 const current = (pet: Pet, _args: object, { idempotency, loaders }: Context): MaybePromise<Pet> =>
-  idempotency?.replayed ? andThen(loaders.record(Pet, pet.id), (now) => now ?? pet) : pet;
+  idempotency?.request.replayed ? andThen(loaders.record(Pet, pet.id), (now) => now ?? pet) : pet;
 
 /** An inventory entry is a view of its pet, so the two cannot disagree. */
 const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
