@@ -57,12 +57,12 @@ export async function openLog(level: string): Promise<Log> {
   /** Lines handed over that may not have been written yet. */
   let unwritten = 0;
   let isClosed = false;
-  const drop = (lines: string) => {
-    dropped += countLines(lines);
+  const drop = (lines: number) => {
+    dropped += lines;
+    unwritten -= lines;
   };
   destination.on('drop', (lines: string) => {
-    drop(lines);
-    unwritten -= countLines(lines);
+    drop(countLines(lines));
     // Once it is full, nothing else would have it try again.
     destination.flush();
   });
@@ -73,17 +73,14 @@ export async function openLog(level: string): Promise<Log> {
     // Whatever else it is may pass; what waits is written again with the next line.
     if (code !== 'EPIPE') return;
     isClosed = true;
-    dropped += unwritten;
-    unwritten = 0;
+    drop(unwritten);
   });
   // Lines are handed over together: to count the bytes of each takes longer than to make it.
   let waiting = '';
   const handOver = () => {
-    if (isClosed) drop(waiting);
-    else if (waiting) {
-      unwritten += countLines(waiting);
-      destination.write(waiting);
-    }
+    unwritten += countLines(waiting);
+    if (isClosed) drop(unwritten);
+    else if (waiting) destination.write(waiting);
     waiting = '';
   };
   setInterval(handOver, FLUSH_INTERVAL).unref();
