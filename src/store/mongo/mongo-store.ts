@@ -1,7 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine, EngineTransaction, Reads } from '../engine.ts';
-
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { shared } from './batching.ts';

@@ -78,7 +78,10 @@ const stringify = (operation: PreparedEntry, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
 
 /** Whether a query failed by arguments that only its resolvers can judge, such as a place in the log of events. */
-const isUnread = ({ operation }: PreparedOperation, errors: readonly GraphQLFormattedError[]): boolean =>
+const hasWrongArguments = (
+  { operation }: PreparedOperation,
+  errors: readonly GraphQLFormattedError[],
+): boolean =>
   operation.operation === 'query' &&
   errors.every(({ extensions }) => extensions?.code === 'VALIDATION_FAILED');
 
@@ -101,11 +104,9 @@ export async function run(
         idempotency: idempotencyOf(context, headers['idempotency-key'], index),
       }),
     );
-    result = !errors
-      ? { data }
-      : data === null && isUnread(operation, errors)
-        ? { errors }
-        : { errors, data };
+    if (!errors) result = { data };
+    else if (data === null && hasWrongArguments(operation, errors)) result = { errors };
+    else result = { errors, data };
   }
   if (result.errors) noteErrors(context, result.errors);
   if (context.headers['x-ratelimit-extension'] === 'on')
