@@ -50,12 +50,11 @@ async function serve(config: Config): Promise<void> {
   });
   const output = await openLog(config.LOG_LEVEL);
   const { log } = output;
-  const tracing = isTracingConfigured(config)
-    ? await (await import('./observability/tracing.ts')).Tracing.start(config, {
-        warn: (message) => log.warn({ message }, 'traces'),
-        error: (message) => log.error({ message }, 'traces'),
-      })
-    : undefined;
+  const module = isTracingConfigured(config) ? await import('./observability/tracing.ts') : undefined;
+  const tracing = await module?.Tracing.start(config, {
+    warn: (message) => log.warn({ message }, 'traces'),
+    error: (message) => log.error({ message }, 'traces'),
+  });
 
   const onMigrated = (versions: object) => log.warn(versions, 'data migrated');
   const store = await openStore(config, RECORDS, 'server', onMigrated).catch((error: unknown) => {

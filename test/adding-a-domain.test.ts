@@ -71,7 +71,7 @@ let compilerOutput: string;
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'petstore-appointment-'));
-  for (const name of ['src', 'package.json', 'tsconfig.json', 'biome.json'])
+  for (const name of ['src', 'package.json', 'tsconfig.json', '.oxlintrc.json'])
     cpSync(join(ROOT, name), join(home, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(home, 'node_modules'));
   for (const file of newFiles) {
@@ -114,7 +114,7 @@ describe('a domain added as docs/adding-a-domain.md says', () => {
     const changed = [...visits, ...newFiles, ...lists.map(({ file }) => file)].filter((file) =>
       file.startsWith('src/'),
     );
-    expect(await run('@biomejs/biome/bin/biome', 'lint', '--error-on-warnings', ...changed)).toBe('');
+    expect(await run('oxlint/bin/oxlint', '--deny-warnings', ...changed)).toBe('');
   });
 });
 

@@ -69,9 +69,8 @@ describe('the schema', () => {
   const kit = useGateway(sqlite);
 
   it('equals the committed schema.graphql when introspected', async () => {
-    const { getIntrospectionQuery, buildClientSchema, lexicographicSortSchema, printSchema } = await import(
-      'graphql'
-    );
+    const { getIntrospectionQuery, buildClientSchema, lexicographicSortSchema, printSchema } =
+      await import('graphql');
     const committed = await readFile('schema/schema.graphql', 'utf8');
     for (let time = 0; time < 3; time++) {
       const sent = await query(kit.gateway, getIntrospectionQuery({ specifiedByUrl: true }));

@@ -9,9 +9,7 @@ import { impliedScopes, type Permissions } from './scopes.ts';
 
 /** The caller a key belongs to, and what it may do. */
 export interface Principal
-  extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits' | 'documents'>,
-    Permissions,
-    Reach {}
+  extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits' | 'documents'>, Permissions, Reach {}
 
 const PREFIX = 'petstore_';
 const SECRET_LENGTH = 43;

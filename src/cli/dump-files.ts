@@ -50,7 +50,7 @@ const recordPart = (record: AnyRecord) =>
     name: record.plural,
     rule: newRules({ id: record.id, ...record.fields }, graphqlDialect, false),
     async *read(store) {
-      for (let after: string | undefined; ; ) {
+      for (let after: string | undefined; ;) {
         const { items } = await store.table(record).page({}, { limit: BATCH_SIZE, after });
         if (items.length === 0) return;
         yield items as unknown as readonly Stored[];

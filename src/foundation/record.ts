@@ -10,8 +10,10 @@ export type Fields = Readonly<Record<string, Field>>;
  * A kind of record with its fields, of which each fact is declared once. Interfaces, events and both engines are
  * derived from it.
  */
-export interface RecordDeclaration<F extends Fields = Fields, Filters extends string = string>
-  extends Parent {
+export interface RecordDeclaration<
+  F extends Fields = Fields,
+  Filters extends string = string,
+> extends Parent {
   /** One record, in messages, paths and event types: `pet`. */
   kind: string;
   /** Several of them, in messages and as the name of the table or collection: `pets`. */
@@ -54,7 +56,7 @@ export interface Referrer {
   list: string;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: any declaration, whatever its fields
+// oxlint-disable-next-line typescript/no-explicit-any -- any declaration, whatever its fields
 export type AnyRecord = RecordDeclaration<any, any>;
 
 type Required<F extends Fields> = {

@@ -44,7 +44,7 @@ export class Turns {
   /** Begins a read when all results have been passed on, so that it reads for all of them. */
   async read(begin: () => void): Promise<void> {
     if (this.#reads.push(begin) > 1) return;
-    for (let passed: unknown; passed !== this.#last; ) {
+    for (let passed: unknown; passed !== this.#last;) {
       passed = this.#last;
       await passed;
       // What follows from the last result may bring others.

@@ -49,8 +49,7 @@ export interface Context {
   webhooks?: Receivers | undefined;
   /** Opens the event stream of a subscription. Set only for subscriptions. */
   followEvents?:
-    | ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>)
-    | undefined;
+    ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>) | undefined;
 }
 
 /** Operations up to this cost run without yielding to other requests. */

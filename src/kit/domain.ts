@@ -14,7 +14,7 @@ export interface Domain {
   record: AnyRecord;
   resource: Resource;
   /** The GraphQL type of its records. */
-  // biome-ignore lint/suspicious/noExplicitAny: whatever its records are
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever its records are
   type: ObjectRef<typeof builder.$inferSchemaTypes, any>;
   /** Its event types, with descriptions. */
   events: Readonly<Record<EventType, string>>;

@@ -140,16 +140,14 @@ export function listParameters(
     rule: '',
     read: (text) => text,
   };
-  const byText = findersOf(record, view).map(
-    ([name, field]): QueryParameter => ({
-      name,
-      type: 'String',
-      description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
-      schema: field.inputSchema ?? field.schema,
-      rule: '',
-      read: (text) => text,
-    }),
-  );
+  const byText = findersOf(record, view).map(([name, field]): QueryParameter => ({
+    name,
+    type: 'String',
+    description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
+    schema: field.inputSchema ?? field.schema,
+    rule: '',
+    read: (text) => text,
+  }));
   return [...byText, sort, limit, after];
 }
 

@@ -44,13 +44,7 @@ export type OnMigrated = (versions: { from: number; to: number }) => void;
  * references (422), conflicts (409).
  */
 export interface Store
-  extends Transaction,
-    ApiKeyStore,
-    LimiterStore,
-    UsageHistoryStore,
-    DocumentStore,
-    EventStore,
-    WebhookStore {
+  extends Transaction, ApiKeyStore, LimiterStore, UsageHistoryStore, DocumentStore, EventStore, WebhookStore {
   readonly engine: 'sqlite' | 'mongodb';
   /**
    * Runs `work` once per idempotency key. Its writes and its value are stored atomically; if it throws, neither is.

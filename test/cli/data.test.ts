@@ -308,9 +308,7 @@ describe('a damaged export', () => {
 describe('the data command', () => {
   const data = ({ DATA_FILE }: Config, ...args: string[]) => startCommand('data', { DATA_FILE }, ...args);
 
-  it('exports one snapshot beside a server that writes, and imports beside none', {
-    timeout: 60_000,
-  }, async () => {
+  it('exports one snapshot beside a server that writes, and imports beside none', async () => {
     const source = embedded();
     await fill(source, 1_200);
     const server = await open(source);
@@ -341,5 +339,5 @@ describe('the data command', () => {
     const target = embedded();
     expect((await data(target, 'import', directory)).stdout).toMatch(/^Imported \d+ categories, \d,\d+ pets/);
     expect(existsSync(`${source.DATA_FILE}.export`)).toBe(false);
-  });
+  }, 60_000);
 });

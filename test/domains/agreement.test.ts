@@ -150,7 +150,7 @@ function overGraphql({ gateway }: Kit, step: Step, created: Created): Promise<Se
   return query(gateway, route.document, {
     ...parameters,
     ...(sort !== undefined && {
-      sort: `${String(sort).replace('-', '')}_${/^-/.test(`${sort}`) ? 'desc' : 'asc'}`,
+      sort: `${String(sort).replace('-', '')}_${`${sort}`.startsWith('-') ? 'desc' : 'asc'}`,
     }),
     ...(route.pathParameter && { [route.pathParameter]: pick(created, route.kind, at) }),
     ...(body && { input: withIds(step, body, created, String) }),
@@ -172,7 +172,7 @@ const withoutAbsent = (record: Values): Values =>
 
 /** The outcome of a call in a form common to both interfaces. */
 function outcomeOf({ text, headers }: Sent): Outcome | Values {
-  // biome-ignore lint/suspicious/noExplicitAny: a response body of either interface
+  // oxlint-disable-next-line typescript/no-explicit-any -- a response body of either interface
   const body = text === '' ? { data: { deleted: true } } : (exactly(text) as any);
   if (Array.isArray(body)) return { list: body.map(withoutAbsent), more: headers.link !== undefined };
   const { code, message, data, errors } = body;

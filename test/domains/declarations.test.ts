@@ -41,7 +41,7 @@ type Door = 'rest' | 'graphql' | 'mcp';
 interface Answer {
   code?: string;
   message?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was declared
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever was declared
   value?: any;
 }
 
@@ -590,12 +590,10 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
   }
 }
 
-it('what a declaration accepts works over all interfaces, on all engines, and after a restart', {
-  timeout: 600_000,
-}, async () => {
+it('what a declaration accepts works over all interfaces, on all engines, and after a restart', async () => {
   await fc.assert(fc.asyncProperty(declarations, fc.gen(), check), {
     seed: Number(process.env.SEED ?? 38),
     numRuns: Number(process.env.RUNS ?? (isAtLength ? 20 : 1)),
     endOnFailure: true,
   });
-});
+}, 600_000);

@@ -156,17 +156,13 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     ]);
   });
 
-  it('responds 503 in time if a command exceeds the time limit, and recovers', {
-    timeout: 60_000,
-  }, async () => {
+  it('responds 503 in time if a command exceeds the time limit, and recovers', async () => {
     await fail(['find', 'aggregate'], { blockConnection: true, blockTimeMS: 3 * TIMEOUT }, 1);
     expectUnavailable(await read());
     await recovers();
-  });
+  }, 60_000);
 
-  it('reports QUERY_TOO_COMPLEX for a count that takes too long, and returns the other fields', {
-    timeout: 60_000,
-  }, async () => {
+  it('reports QUERY_TOO_COMPLEX for a count that takes too long, and returns the other fields', async () => {
     // The first reads the page.
     await fail(['aggregate'], { errorCode: 50 }, 1, 1);
     const sent = await soon(query(gateway, '{ a: pets { totalCount } b: pet(id: 1) { name } }'));
@@ -178,11 +174,9 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     expect((await query(gateway, '{ pets { totalCount } }')).json).toEqual({
       data: { pets: { totalCount: 1 } },
     });
-  });
+  }, 60_000);
 
-  it('responds INTERNAL without details if a command is refused, and logs them', {
-    timeout: 60_000,
-  }, async () => {
+  it('responds INTERNAL without details if a command is refused, and logs them', async () => {
     await fail(['find', 'aggregate'], UNAUTHORIZED);
     expectRefusal(await read(), 'INTERNAL', 'Something went wrong on our side.');
     const sent = await nested();
@@ -190,5 +184,5 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     expect(sent.text).not.toMatch(/failpoint|mongo/i);
     expect(gateway.logs.join('')).toContain('failpoint');
     await recovers();
-  });
+  }, 60_000);
 });

@@ -17,9 +17,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
     await mongo?.stop();
   });
 
-  it('responds 503 until MongoDB is reachable, and exits in time once it is gone again', {
-    timeout: 90_000,
-  }, async () => {
+  it('responds 503 until MongoDB is reachable, and exits in time once it is gone again', async () => {
     const port = await freePort();
     const store = { MONGODB_URI: mongoUri('late', `mongodb://127.0.0.1:${port}/?directConnection=true`) };
     server = await startServer({ ...store, SAMPLE_DATA: 'on' });
@@ -47,5 +45,5 @@ describe.runIf(binary)('a start without MongoDB', () => {
     child.kill('SIGTERM');
     expect(await exited).toBe(0);
     expect(Date.now() - began).toBeLessThan(10_000);
-  });
+  }, 90_000);
 });

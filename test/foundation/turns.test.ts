@@ -26,7 +26,7 @@ async function recorded(work: (note: (what: string, milliseconds: number) => voi
     globalThis.setImmediate(other);
     await work((what, milliseconds) => {
       order.push(what);
-      for (const began = performance.now(); performance.now() - began < milliseconds; );
+      for (const began = performance.now(); performance.now() - began < milliseconds;);
     });
   } finally {
     isDone = true;

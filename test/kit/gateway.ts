@@ -35,7 +35,7 @@ export interface Reply {
   headers: IncomingHttpHeaders;
   /** The body as text, so that no integer is rounded before the test sees it. */
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape is what they test
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into bodies whose shape is what they test
   json: any;
 }
 

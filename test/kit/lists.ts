@@ -10,9 +10,8 @@ const conditionOf = ({ choices, kind, example }: Field): unknown =>
 export const listsOf = (record: AnyRecord) => ({
   record,
   sorts: [undefined, ...record.sorts] as readonly (string | undefined)[],
-  filters: record.combinations.map(
-    (fields: readonly string[]): Record<string, unknown> =>
-      Object.fromEntries(fields.map((field) => [field, conditionOf((record.fields as Fields)[field]!)])),
+  filters: record.combinations.map((fields: readonly string[]): Record<string, unknown> =>
+    Object.fromEntries(fields.map((field) => [field, conditionOf((record.fields as Fields)[field]!)])),
   ),
 });
 

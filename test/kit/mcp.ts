@@ -8,7 +8,7 @@ export interface Agent {
     { description?: string; inputSchema: object; outputSchema?: object; annotations?: object }
   >;
   /** Calls a tool. @returns what it answers; an error as its text */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into results whose shape is what they test
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into results whose shape is what they test
   call(name: string, args?: object): Promise<{ value?: any; error?: string }>;
   close(): Promise<void>;
 }

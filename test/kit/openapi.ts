@@ -2,7 +2,7 @@ import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { Reply } from './gateway.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: a description is looked into wherever a test needs it
+// oxlint-disable-next-line typescript/no-explicit-any -- a description is looked into wherever a test needs it
 type Node = any;
 
 /** Headers added by HTTP and Node that are not part of the API. */

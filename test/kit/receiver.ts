@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 export interface Received {
   headers: Record<string, string>;
   body: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into events of any type
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of any type
   event: any;
   /** On this process's monotonic clock. */
   at: number;

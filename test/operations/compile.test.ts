@@ -88,7 +88,7 @@ describe('compilation', () => {
       'query ($valueOf: ID!) { pet(id: $valueOf) { id } }',
       '{ ...hasOwnProperty } fragment hasOwnProperty on Query { pet(id: 1) { id } }',
     ])
-      expect(uses(...new Array(3).fill([text, { valueOf: 1 }])), text).toEqual([false, false, false]);
+      expect(uses(...Array(3).fill([text, { valueOf: 1 }])), text).toEqual([false, false, false]);
   });
 
   it('returns null and reports the cause if compilation fails', () => {

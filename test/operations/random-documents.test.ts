@@ -49,7 +49,7 @@ async function expectedOf(store: Store, document: DocumentNode, variableValues: 
   const session = { store, now: Date.now, principal: { apiKey: {} } } as unknown as Session;
   const contextValue = newContext(session, { cost: 50 } as never);
   const run = (rootValue?: unknown) => execute({ schema, document, variableValues, contextValue, rootValue });
-  if (!/^mutation/.test(document.loc!.source.body)) return { result: (await run()) as ExecutionResult };
+  if (!document.loc!.source.body.startsWith('mutation')) return { result: (await run()) as ExecutionResult };
   const undone = new Error('undone');
   let result: ExecutionResult = {};
   let left: unknown;

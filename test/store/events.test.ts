@@ -10,7 +10,7 @@ import { endOfLog, engines, type OpenedStore } from '../kit/stores.ts';
 /** All events after a position, read in pages of `limit`. */
 async function readAll(store: Store, after: string, limit = 100): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
-  for (let position = after; ; ) {
+  for (let position = after; ;) {
     const page = await store.eventPage({ after: position, limit });
     events.push(...page.events);
     if (page.atEnd) return events;
@@ -104,7 +104,7 @@ describe.each(engines)('the event log ($name)', (engine) => {
     ] as [number, EventType[] | undefined][]) {
       const expected = types ? all.filter(({ type }) => types.includes(type)) : all;
       const found: StoredEvent[] = [];
-      for (let before: string | undefined; found.length < expected.length; ) {
+      for (let before: string | undefined; found.length < expected.length;) {
         const page = await store.eventPage({
           limit,
           backward: true,

@@ -367,7 +367,7 @@ describe.each(engines)('lists ($name)', ({ name, open }) => {
       for (const backward of [false, true]) {
         for (const limit of limits) {
           const order = { field, descending };
-          for (let request: PageRequest = { limit, backward, order }; ; ) {
+          for (let request: PageRequest = { limit, backward, order }; ;) {
             const page = await table.page(filter, request);
             expect(page, JSON.stringify([filter, request])).toEqual(expected.page(filter, request));
             if (!page.hasMore) break;

@@ -70,7 +70,7 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
         servers.push(await startServer(settings));
       };
       const writing = write();
-      for (let before = 0; seen() < EVENTS; ) {
+      for (let before = 0; seen() < EVENTS;) {
         // Fails at once if writing does.
         await Promise.race([sleep(LIFE), writing.then(() => sleep(LIFE))]);
         const victim = delivering();

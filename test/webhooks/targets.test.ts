@@ -1,8 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSecret } from '../../src/domains/webhook/webhook.ts';
 import { Sender } from '../../src/webhooks/request.ts';

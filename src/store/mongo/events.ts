@@ -94,7 +94,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     const stream = db.watch<Document, Change>([{ $match: isEvent }], start);
     let end: Timestamp | undefined;
     try {
-      for (let next: string | undefined; !stream.closed; ) {
+      for (let next: string | undefined; !stream.closed;) {
         end ??= await clusterTime();
         const events: StoredEvent[] = [];
         let last: Change | undefined;

@@ -146,7 +146,7 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
       },
 
       async *followEvents(after) {
-        for (let next = after; ; ) {
+        for (let next = after; ;) {
           if (positionOf(next) === last) await written.promise;
           const page = readPage(positionOf(next), { limit: BATCH_SIZE });
           next = page.next;

@@ -75,8 +75,7 @@ function pathNotFound(path: string, near: readonly string[]): AppError {
 
 /** The operation at a path, or the methods that the path supports instead. */
 type Match =
-  | { operation: RestOperation; parameters: PathParameters }
-  | { operation?: undefined; allow: string };
+  { operation: RestOperation; parameters: PathParameters } | { operation?: undefined; allow: string };
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 

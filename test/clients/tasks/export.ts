@@ -2,7 +2,7 @@ import { call } from './call.ts';
 
 /** Yields every record of a list in one stream, and resumes where it ended early: when the budget was used up. */
 export async function* exported<T>(url: string, key: string): AsyncGenerator<T> {
-  for (let after: string | undefined = '0'; after !== undefined; ) {
+  for (let after: string | undefined = '0'; after !== undefined;) {
     const headers = { 'X-API-Key': key, Accept: 'application/x-ndjson' };
     const response = await call(`${url}?after=${encodeURIComponent(after)}`, { headers });
     if (!response.ok) throw new Error((await response.json()).message);

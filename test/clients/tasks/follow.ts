@@ -18,7 +18,7 @@ export async function follow(
   after: string | undefined,
   handle: (change: Change) => Promise<void>,
 ): Promise<string | undefined> {
-  for (let last = after; ; ) {
+  for (let last = after; ;) {
     const query = last === undefined ? '' : `&after=${encodeURIComponent(last)}`;
     const response = await call(`${url}/events?limit=100${query}`, { headers: { 'X-API-Key': key } });
     // 410: too long ago. Read the records themselves again, then follow from now on.

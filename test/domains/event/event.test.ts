@@ -24,7 +24,7 @@ onAnyEngine('the event log', (kit, engine) => {
   /** Follows `Link: rel="next"` until a page is empty. */
   async function drain(path: string): Promise<{ events: Record<string, unknown>[]; next: string }> {
     const events: Record<string, unknown>[] = [];
-    for (let next = path; ; ) {
+    for (let next = path; ;) {
       const page = await get(next);
       expect(page.status, page.about).toBe(200);
       next = nextOf(page.headers.link)!;

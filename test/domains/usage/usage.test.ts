@@ -187,9 +187,7 @@ onAnyEngine('usage', (kit) => {
       expectRefusal(await send(gateway, line, { key }), 'VALIDATION_FAILED', message);
     const sent = await query(
       gateway,
-      'query ($from: Date) { usage(from: $from, to: "' +
-        dateOf(-7) +
-        '") { date units operations { operation transport units } } }',
+      `query ($from: Date) { usage(from: $from, to: "${dateOf(-7)}") { date units operations { operation transport units } } }`,
       { from: dateOf(-10) },
       { key },
     );

@@ -186,7 +186,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('the event log of a busy database',
     await store.client.db().collection('others').insertMany(documents);
     await store.table(Category).insert({ name: 'Second' });
     const names: unknown[] = [];
-    for (let page = await store.eventPage({ after: next, limit: 10 }); ; ) {
+    for (let page = await store.eventPage({ after: next, limit: 10 }); ;) {
       names.push(...page.events.map(({ record }) => record.name));
       if (page.atEnd) break;
       page = await store.eventPage({ after: page.next, limit: 10 });

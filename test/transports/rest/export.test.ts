@@ -62,7 +62,7 @@ onAnyEngine('exporting a list', (kit) => {
   /** All pages of a list as JSON, one line per record. */
   async function paged(path: string): Promise<string[]> {
     const records: unknown[] = [];
-    for (let next: string | undefined = path; next; ) {
+    for (let next: string | undefined = path; next;) {
       const reply = await send(kit.gateway, next);
       expect(reply.status, reply.about).toBe(200);
       records.push(...(exactly(reply.text) as unknown[]));

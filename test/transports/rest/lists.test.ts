@@ -27,7 +27,7 @@ function nextOf(link: string | string[] | undefined): string | undefined {
 /** Follows the links through all pages. Every page but the last must be full. */
 async function walk({ gateway }: Kit, path: string, limit: number) {
   const pages: Listed[][] = [];
-  for (let next: string | undefined = path; next !== undefined; ) {
+  for (let next: string | undefined = path; next !== undefined;) {
     const response = await send(gateway, next);
     expectAnswer(response, 200);
     pages.push(response.json);

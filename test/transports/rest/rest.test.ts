@@ -225,7 +225,7 @@ describe('REST checks', () => {
     const statusOf = async (request: string) => (await send(kit.gateway, request, { key, body })).status;
     const statuses: number[] = [];
     for (let i = 0; i < 21; i++) statuses.push(await statusOf(`${method} /store/orders/404404`));
-    expect(statuses).toEqual([...new Array(20).fill(404), 429]);
+    expect(statuses).toEqual([...Array(20).fill(404), 429]);
     for (let i = 0; i < 21; i++) expect(await statusOf('/store/orders/404404')).toBe(404);
   });
 

@@ -65,7 +65,7 @@ export function Events() {
         <span role="status">{status}</span>
       </p>
       <Note>Listening costs 1 unit, and 1 for every 100 events.</Note>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by the keyboard */}
       <ol class="events" tabIndex={0} aria-label="Events, newest first">
         {events.filter(isShown).map((event) => (
           <li key={event.data}>

@@ -83,7 +83,6 @@ function Gauges({ budget }: { budget: Budget }) {
           {left}
           {resetAt > now && remaining < limit && `, full again in ${duration(resetAt - now)}`}
         </span>
-        {/* biome-ignore lint/a11y/useSemanticElements: browsers draw a meter each in their own way */}
         <div
           class="track"
           role="meter"

@@ -30,7 +30,7 @@ export function useLoaded<T>(call: () => Promise<T>, parameters: unknown[]) {
     );
     if (current === calls.current) setState(next);
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: those of the caller
+  // oxlint-disable-next-line react/exhaustive-deps -- those of the caller
   useEffect(() => void reload(), parameters);
   return { ...state, reload };
 }
@@ -83,7 +83,7 @@ export function Chart({ caption, bars }: ChartProps) {
       <h3>{caption}</h3>
       <ul>
         {bars.map(({ label, value, second, detail }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: bars have no state
+          // oxlint-disable-next-line react/no-array-index-key -- bars have no state
           <li key={i}>
             <span class="label">{label}</span>
             <div class="track">

@@ -145,7 +145,6 @@ function Companion() {
 
   // The operation of a link, from the other pages or shared, is opened: `?query=` and `&variables=`.
   const isReady = Boolean(queryEditor && variableEditor);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when there are editors to open it in
   useEffect(() => {
     const shared = new URLSearchParams(location.search);
     const query = shared.get('query');
@@ -153,6 +152,7 @@ function Companion() {
     open({ query, variables: shared.get('variables') ?? '' });
     // Reloading the page should keep the user's edits.
     history.replaceState(null, '', location.pathname);
+    // oxlint-disable-next-line react/exhaustive-deps -- once, when there are editors to open it in
   }, [isReady]);
   return null;
 }

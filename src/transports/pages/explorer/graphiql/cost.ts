@@ -39,7 +39,6 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
   const [quote, setQuote] = useState(none(''));
   const ofKey = key.kind === 'refused' ? key.message : 'Enter an API key to see costs.';
   const reason = problem ?? (key.kind === 'accepted' ? undefined : ofKey);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another key may have to be asked for anew
   useEffect(() => {
     if (reason !== undefined) return setQuote(none(reason));
     let isLatest = true;
@@ -56,6 +55,7 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
       isLatest = false;
       clearTimeout(timer);
     };
+    // oxlint-disable-next-line react/exhaustive-deps -- another key may have to be asked for anew
   }, [body, reason, apiKey.value]);
   return quote;
 }
