@@ -34,7 +34,6 @@ export default defineConfig({
       input: Object.fromEntries(
         Object.entries({
           'first-paint': 'first-paint.ts',
-          'plain-query': 'graphiql/plain-query.ts',
           ...Object.fromEntries(PAGES.map((name) => [name, `${name}.html`])),
         }).map(([name, file]) => [name, join(SOURCES, file)]),
       ),

@@ -9,7 +9,6 @@ import { openApiJson } from '../../openapi/document.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
 import type { Route } from '../../rows/route.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { EXAMPLES } from './explorer/graphiql/examples.ts';
 import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
 import { textPage } from './text-page.ts';
 
@@ -133,7 +132,6 @@ export class Pages implements Transport {
         template: 'graphiql',
         title: 'Petstore GraphiQL',
         description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
-        data: () => ({ example: EXAMPLES[0].query }),
         isFor: isNavigation,
       });
     this.#addGuides = () => {

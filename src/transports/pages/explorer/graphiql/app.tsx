@@ -3,12 +3,12 @@ import { type GraphiQLPlugin, StarIcon, useGraphiQL, useGraphiQLActions } from '
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { element } from '../browser.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
-import { EXAMPLES } from './examples.ts';
+import { EXAMPLES, type Example } from './examples.ts';
 import { fetcher } from './fetcher.ts';
-import { Footer, useEditors } from './footer.tsx';
-import { storage } from './storage.ts';
+import { Footer } from './footer.tsx';
 
 const EXAMPLES_PLUGIN: GraphiQLPlugin = {
   title: 'Examples',
@@ -22,6 +22,24 @@ const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, HISTORY_PLUGIN];
 
 /** Wide enough for a panel beside the editors. */
 const isWide = matchMedia('(min-width: 800px)').matches;
+
+/** The operation of a link, from the other pages or shared. */
+const { query: linked, variables = '' } = Object.fromEntries(new URLSearchParams(location.search));
+// Reloading the page should keep the user's edits.
+history.replaceState(null, '', location.pathname + location.hash);
+
+/** Keeps tabs, history and settings across visits, but not headers, which the history would write to disk. */
+const storage = {
+  getItem: (name: string) => localStorage.getItem(name),
+  setItem: (name: string, value: string) =>
+    localStorage.setItem(name, value.replaceAll(/"headers":"(?:[^"\\]|\\.)*"/g, '"headers":null')),
+  removeItem: (name: string) => localStorage.removeItem(name),
+  clear: () => localStorage.clear(),
+  length: 1,
+};
+// The answer gets the wider half, until the user drags the panes.
+localStorage['graphiql:docExplorerFlex'] ??= '0.3';
+localStorage['graphiql:editorFlex'] ??= '0.75';
 
 export function App() {
   const [{ schema, problem }, setLoaded] = useState<Awaited<ReturnType<typeof loadSchema>>>({});
@@ -45,7 +63,8 @@ export function App() {
         plugins={PLUGINS}
         {...(isWide && { visiblePlugin: EXAMPLES_PLUGIN })}
         defaultQuery=""
-        defaultTabs={[{ query: EXAMPLES[0].query, variables: '', headers: '' }]}
+        defaultTabs={[{ query: linked ?? EXAMPLES[0]!.query, variables }]}
+        {...(linked && { initialQuery: linked, initialVariables: variables })}
         showPersistHeadersSettings={false}
         inputValueDeprecation
       >
@@ -71,21 +90,14 @@ async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string 
   return { problem: 'This server hides its schema. Operations run, but without completion and validation.' };
 }
 
-/** Opens an operation: in the tab that already has it, in this one if that loses nothing, or in a new one. */
-function useOpen(): (example: { query: string; variables?: string | undefined }) => void {
-  const { queryEditor, variableEditor } = useEditors();
-  const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
-  const { addTab, changeTab } = useGraphiQLActions();
+/** Opens an example: in this tab if that loses nothing, or in a new one. */
+function useOpen(): (example: Example) => void {
+  const { queryEditor, variableEditor } = useGraphiQL((state) => state);
+  const { addTab } = useGraphiQLActions();
   return ({ query, variables = '' }) => {
     if (!queryEditor || !variableEditor) return;
     const current = queryEditor.getValue();
-    const open = tabs.findIndex((tab, index) => (index === activeTabIndex ? current : tab.query) === query);
-    if (open >= 0) {
-      if (open !== activeTabIndex) changeTab(open);
-      return;
-    }
-    const isUntouched = EXAMPLES.some((example) => example.query === current);
-    if (current.trim() !== '' && !isUntouched) addTab();
+    if (current.trim() !== '' && !EXAMPLES.some((example) => example.query === current)) addTab();
     queryEditor.setValue(query);
     variableEditor.setValue(variables);
     // Closed while there are none.
@@ -133,26 +145,14 @@ function Build() {
 
 /** What goes on beside the editors, and shows nothing itself. */
 function Companion() {
-  const { queryEditor, variableEditor } = useEditors();
-  const isFetching = useGraphiQL(({ isFetching }) => isFetching);
-  const open = useOpen();
-
+  const { queryEditor, isFetching } = useGraphiQL((state) => state);
+  useEffect(() => {
+    element('loading').hidden = Boolean(queryEditor);
+  }, [queryEditor]);
   // The response is brought into view when an operation runs in a window where it is below the fold.
   useEffect(() => {
     if (isFetching && !isWide)
       document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'start' });
   }, [isFetching]);
-
-  // The operation of a link, from the other pages or shared, is opened: `?query=` and `&variables=`.
-  const isReady = Boolean(queryEditor && variableEditor);
-  useEffect(() => {
-    const shared = new URLSearchParams(location.search);
-    const query = shared.get('query');
-    if (!isReady || !query) return;
-    open({ query, variables: shared.get('variables') ?? '' });
-    // Reloading the page should keep the user's edits.
-    history.replaceState(null, '', location.pathname);
-    // oxlint-disable-next-line react/exhaustive-deps -- once, when there are editors to open it in
-  }, [isReady]);
   return null;
 }

@@ -1,25 +1,15 @@
-import {
-  type DocumentNode,
-  type GraphQLError,
-  type GraphQLSchema,
-  Kind,
-  parse,
-  print,
-  separateOperations,
-  validate,
-} from 'graphql';
-import { parse as parseJsonc } from 'jsonc-parser';
+import { tryParseJSONC } from '@graphiql/react';
+import { GraphQLError, type GraphQLSchema, Kind, parse, print, separateOperations, validate } from 'graphql';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted } from '../words.ts';
-import { bodyOf, headersFor, operationAt } from './request.ts';
 
 /** How long typing must pause before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
 
 /** The cost of an operation. */
-export interface Quote {
+interface Quote {
   /** `refused` if it is too expensive. */
   kind: 'none' | 'asking' | 'known' | 'refused';
   /** As one line, also for screen readers. */
@@ -42,15 +32,11 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
   useEffect(() => {
     if (reason !== undefined) return setQuote(none(reason));
     let isLatest = true;
-    const ask = async () => {
-      const { quote, retryAfter } = await quoteOf(body!);
-      // The text has changed, and a newer request is on its way.
-      if (!isLatest) return;
-      setQuote(quote);
-      if (retryAfter !== undefined) timer = setTimeout(ask, retryAfter * 1_000);
-    };
     setQuote({ kind: 'asking', text: 'Requesting the cost …' });
-    let timer = setTimeout(ask, DEBOUNCE_TIME);
+    const timer = setTimeout(async () => {
+      const asked = await quoteOf(body!);
+      if (isLatest) setQuote(asked);
+    }, DEBOUNCE_TIME);
     return () => {
       isLatest = false;
       clearTimeout(timer);
@@ -60,62 +46,50 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
   return quote;
 }
 
-/**
- * Asks the server for the cost of an operation.
- *
- * @returns also the seconds after which to ask again, if it cannot say now
- */
-async function quoteOf(body: string): Promise<{ quote: Quote; retryAfter?: number }> {
+/** Asks the server for the cost of an operation. */
+async function quoteOf(body: string): Promise<Quote> {
   try {
-    const response = await apiKey.fetch('/graphql/cost', { method: 'POST', headers: headersFor(), body });
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await apiKey.fetch('/graphql/cost', { method: 'POST', headers, body });
     const answer = await response.text();
-    if (response.ok) {
-      const { cost: units } = JSON.parse(answer);
-      const text = units === 0 ? 'Costs nothing' : `Costs ${counted(units, 'unit')}`;
-      return { quote: { kind: 'known', text } };
+    if (!response.ok) {
+      const kind = answer.includes('"QUERY_TOO_COMPLEX"') ? 'refused' : 'none';
+      return { kind, text: messageOf(answer, response) };
     }
-    const said = messageOf(answer, response);
-    if (answer.includes('"QUERY_TOO_COMPLEX"')) return { quote: { kind: 'refused', text: said } };
-    const retryAfter = Number(response.headers.get('retry-after') ?? 0);
-    return { quote: none(said), ...(response.status === 429 && { retryAfter }) };
+    const { cost } = JSON.parse(answer);
+    return { kind: 'known', text: cost === 0 ? 'Costs nothing' : `Costs ${counted(cost, 'unit')}` };
   } catch (error) {
-    return { quote: none((error as Error).message) };
+    return none((error as Error).message);
   }
 }
 
 /**
- * The body of a request with the operation under the cursor, or why it cannot run.
- *
- * @param written what is in the editors, and the position of the cursor
+ * The body of a request with the operation under the cursor (the last that starts before it, else the first), or why it
+ * cannot run.
  */
 export function bodyOfOne(
-  { query, variables, offset }: { query: string; variables: string; offset: number },
+  query: string,
+  variables: string,
+  cursor: number,
   schema: GraphQLSchema | null | undefined,
 ): { body?: string; problem?: string } {
-  if (query.replaceAll(/#.*$/gm, '').trim() === '') return { problem: 'Write an operation to see its cost.' };
-  let document: DocumentNode;
   try {
-    document = parse(query);
+    const document = parse(query);
+    const operations = document.definitions.filter(
+      (definition) => definition.kind === Kind.OPERATION_DEFINITION,
+    );
+    const operation = operations.findLast(({ loc }) => loc!.start <= cursor) ?? operations[0];
+    if (!operation) return { problem: 'There are only fragments, no operation.' };
+    const [error] = schema ? validate(schema, document) : [];
+    if (error) return { problem: error.message };
+    const operationName = operation.name?.value;
+    const own = print(separateOperations(document)[operationName ?? '']!);
+    return { body: JSON.stringify({ query: own, operationName, variables: tryParseJSONC(variables) }) };
   } catch (error) {
-    const { message, locations: [place] = [] } = error as GraphQLError;
+    const { message } = error as Error;
     if (message.includes('<EOF>')) return { problem: 'The operation is incomplete.' };
-    const where = place && ` in line ${place.line}, column ${place.column}`;
-    return { problem: `${message.replace(/\.$/, '')}${where ?? ''}.` };
+    if (!(error instanceof GraphQLError)) return { problem: `Variables ${message}` };
+    const [{ line, column }] = error.locations as [{ line: number; column: number }];
+    return { problem: `${message.replace(/\.$/, '')} in line ${line}, column ${column}.` };
   }
-  const operation = operationAt(document, offset);
-  if (!operation) return { problem: 'There are only fragments, no operation.' };
-  const error = schema ? validate(schema, document)[0] : undefined;
-  if (error) return { problem: error.message };
-  const faults: unknown[] = [];
-  const options = { allowTrailingComma: true, allowEmptyContent: true };
-  const given = parseJsonc(variables, faults as never, options);
-  if (faults.length > 0) return { problem: 'The variables are not valid JSON.' };
-  const absent = operation.variableDefinitions?.find(
-    ({ variable, type, defaultValue }) =>
-      type.kind === Kind.NON_NULL_TYPE && !defaultValue && (given?.[variable.name.value] ?? null) === null,
-  );
-  if (absent) return { problem: `The variable $${absent.variable.name.value} has no value yet.` };
-  const name = operation.name?.value;
-  const own = separateOperations(document)[name ?? '']!;
-  return { body: bodyOf(print(own), given, name) };
 }

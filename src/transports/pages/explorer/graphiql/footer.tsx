@@ -1,50 +1,29 @@
-import { useGraphiQL } from '@graphiql/react';
+import { useGraphiQL, useOperationsEditorState, useVariablesEditorState } from '@graphiql/react';
 import { type ReactNode, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { copy, element } from '../browser.ts';
+import { copy } from '../browser.ts';
 import { counted, number } from '../words.ts';
 import { bodyOfOne, useQuote } from './cost.ts';
 import { runs } from './fetcher.ts';
 
-export const useEditors = () =>
-  useGraphiQL(({ queryEditor, variableEditor, schema }) => ({ queryEditor, variableEditor, schema }));
-
-/** What is in the editors, and the position of the cursor. */
-function useWritten() {
-  const { queryEditor, variableEditor } = useEditors();
-  const [written, setWritten] = useState({ query: '', variables: '', offset: 0 });
-  useEffect(() => {
-    if (!queryEditor || !variableEditor) return;
-    element('loading').hidden = true;
-    const look = () => {
-      const position = queryEditor.getPosition();
-      setWritten({
-        query: queryEditor.getValue(),
-        variables: variableEditor.getValue(),
-        offset: (position && queryEditor.getModel()?.getOffsetAt(position)) ?? 0,
-      });
-    };
-    look();
-    const watched = [
-      queryEditor.onDidChangeModelContent(look),
-      queryEditor.onDidChangeCursorPosition(look),
-      variableEditor.onDidChangeModelContent(look),
-    ];
-    return () => {
-      for (const subscription of watched) subscription.dispose();
-    };
-  }, [queryEditor, variableEditor]);
-  return written;
-}
-
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
   const { run, events } = useSyncExternalStore(runs.subscribe, () => runs.state);
-  const { schema } = useEditors();
-  const written = useWritten();
-  const priced = useMemo(() => bodyOfOne(written, schema), [written, schema]);
+  const { schema, queryEditor } = useGraphiQL((state) => state);
+  const [query] = useOperationsEditorState();
+  const [variables] = useVariablesEditorState();
+  const [cursor, setCursor] = useState(0);
+  useEffect(() => {
+    const moved = queryEditor?.onDidChangeCursorPosition(({ position }) =>
+      setCursor(queryEditor.getModel()!.getOffsetAt(position)),
+    );
+    return () => moved?.dispose();
+  }, [queryEditor]);
+  const priced = useMemo(
+    () => bodyOfOne(query, variables, cursor, schema),
+    [query, variables, cursor, schema],
+  );
   const quote = useQuote(priced);
   const share = () => {
-    const { query, variables } = written;
     if (query.trim() === '') return undefined;
     const given = new URLSearchParams({ query, ...(variables.trim() !== '' && { variables }) });
     return `${location.origin}${location.pathname}?${given}`;

@@ -1,14 +1,18 @@
-import './editor.ts';
+import 'graphiql/setup-workers/vite';
 import 'graphiql/style.css';
 import '@graphiql/plugin-explorer/style.css';
 import '../pages.css';
 import './graphiql.css';
+import { TabFocus } from 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js';
 import { createRoot } from 'react-dom/client';
 import { element, fixWhenAdded } from '../browser.ts';
 import { initHeader } from '../header.ts';
 import { App } from './app.tsx';
 
 initHeader();
+// Tab moves to the next control, as everywhere else, so that keyboard users can leave the editor. Indentation
+// is automatic or by Ctrl-].
+TabFocus.setTabFocusMode(true);
 
 // The panel that builds operations leaves its controls without names.
 fixWhenAdded({
