@@ -52,8 +52,12 @@ async function loadFrom(
     if (process.stderr.isTTY) redraw(text);
     else process.stderr.write(`${text}\n`);
   };
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => stopping.abort(new Error(`stopped by ${signal}`)));
   const record = RECORDS.find(({ plural }) => plural === kind)!;
-  const work = (store: Store) => load(store, { ...options, record, file, onProgress }).finally(redraw);
+  const work = (store: Store) =>
+    load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
   return await withStore(work, { createsStore: true, records: RECORDS });
 }
 

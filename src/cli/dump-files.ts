@@ -16,7 +16,6 @@ import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import type { UsageRow } from '../store/usage-history.ts';
 import type { Webhook } from '../store/webhooks.ts';
-import { inBatches } from './load-rows.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -175,18 +174,28 @@ export async function readExport(
   await target.setLastIds(manifest.lastIds as LastIds);
   for (const { name, rows } of manifest.parts) {
     const { rule, add } = PARTS.find((part) => part.name === name)!;
-    let added = 0;
-    for await (const batch of inBatches(rowsOf(directory, fileOf(name), rule, rows), BATCH_SIZE)) {
+    const file = fileOf(name);
+    let line = 0;
+    let batch: unknown[] = [];
+    for await (const text of linesOf(join(directory, file))) {
+      const where = `${file}, line ${++line}`;
+      if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
+      batch.push(parsed(text, where, rule));
+      if (line < rows && batch.length < BATCH_SIZE) continue;
       try {
         await add(target, batch);
       } catch (error) {
         const { message } = ((error as Error).cause ?? error) as Error;
-        const lines = `lines ${added + 1} to ${added + batch.length}`;
-        throw new Error(`${fileOf(name)}, ${lines}: ${message}`, { cause: error });
+        const lines = `lines ${line - batch.length + 1} to ${line}`;
+        throw new Error(`${file}, ${lines}: ${message}`, { cause: error });
       }
-      added += batch.length;
-      onProgress(name, added);
+      batch = [];
+      onProgress(name, line);
     }
+    if (line < rows)
+      throw new Error(
+        `${file}, line ${line + 1}: the file ends here, but the manifest counts ${rows} lines.`,
+      );
   }
   await target.finish();
 }
@@ -215,23 +224,6 @@ function parsed(text: string, where: string, rule: z.ZodType = z.looseObject({})
   if (!error) return data;
   const faults = issuesOf(error.issues).map(({ path, message }) => `${path}: ${message}`);
   throw new Error(`${where}: ${faults.join('; ')}.`);
-}
-
-/** The rows of a file. @throws Error for a line that is none, and if there are more or fewer */
-async function* rowsOf(
-  directory: string,
-  file: string,
-  rule: z.ZodType | undefined,
-  rows: number,
-): AsyncGenerator<unknown> {
-  let line = 0;
-  for await (const text of linesOf(join(directory, file))) {
-    const where = `${file}, line ${++line}`;
-    if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
-    yield parsed(text, where, rule);
-  }
-  if (line < rows)
-    throw new Error(`${file}, line ${line + 1}: the file ends here, but the manifest counts ${rows} lines.`);
 }
 
 /** Only line feeds end lines: other ends of lines are in texts. */

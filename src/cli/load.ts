@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError, type Issue } from '../foundation/errors.ts';
+import { isRefusal } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import { type AnyRecord, type Fields, newRules, parentField, referencesOf } from '../foundation/record.ts';
@@ -7,7 +7,7 @@ import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
 import { explained, type Report } from './command.ts';
-import { inBatches, type OnFault, type Row, readRows } from './load-rows.ts';
+import { type OnFault, type Row, readRows } from './load-rows.ts';
 
 export interface LoadOptions {
   record: AnyRecord;
@@ -21,6 +21,8 @@ export interface LoadOptions {
   createParents: boolean;
   /** Called after each commit with the next line. */
   onProgress(next: number, loaded: number): void;
+  /** Ends the loading after the current commit. */
+  signal?: AbortSignal;
 }
 
 /** Records that are checked and committed together. */
@@ -28,23 +30,20 @@ const BATCH_SIZE = 100;
 /** Milliseconds between commits, in which a server beside can write. */
 const PAUSE = 2;
 const MAX_FAULTS = 50;
-const PAGE = 100;
 
-/** How a record refers to a parent by its name: `category.name` instead of `categoryId`. */
-interface NameColumn {
-  column: string;
-  field: string;
+/** A parent that a file names: its id, once there is one. */
+interface NamedParent {
   parent: AnyRecord;
+  name: string;
+  id: Id | undefined;
+  fault?: string | undefined;
 }
 
-/** A record to add, with the names of parents that are not known in their columns. */
-interface NewRecord {
-  line: number;
-  values: Record<string, unknown>;
+/** What a file is to add. Where a record has the name of a parent, the parent stands for its id. */
+interface Content {
+  records: Row[];
+  missing: NamedParent[];
 }
-
-/** The ids of parents that are to be created, by name, once they are. */
-type Missing = Map<AnyRecord, Map<string, Id | undefined>>;
 
 /**
  * Adds the records of a file by the rules of any write, with their events. The whole file is checked before anything is
@@ -54,217 +53,189 @@ type Missing = Map<AnyRecord, Map<string, Id | undefined>>;
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
   const { record, dryRun } = options;
-  const named = nameColumnsOf(record);
-  const missing: Missing = new Map();
-  const records = await check(store, options, named, missing);
-  const created = [...missing].map(([parent, { size }]) => amount(size, parent)).join(', ');
-  const what = `${amount(records.length, record)}${created && ` and ${created}`}`;
-  const parents = Object.fromEntries([...missing].map(([{ plural }, { size }]) => [plural, size]));
-  const value = { kind: record.plural, records: records.length, parents, loaded: !dryRun };
+  const content = await check(store, options);
+  const { length } = content.records;
+  const created = new Map<AnyRecord, number>();
+  for (const { parent } of content.missing) created.set(parent, (created.get(parent) ?? 0) + 1);
+  const what = [[record, length] as const, ...created].map(([kind, n]) => amount(n, kind)).join(' and ');
+  const parents = Object.fromEntries([...created].map(([{ plural }, n]) => [plural, n]));
+  const value = { kind: record.plural, records: length, parents, loaded: !dryRun };
   if (dryRun) return { value, lines: [`${what} can be loaded. Nothing was written.`] };
-  await write(store, options, records, named, missing);
+  await write(store, options, content);
   return { value, lines: [`Loaded ${what}.`] };
 }
-
-/** The columns with names of parents that a file may have. */
-const nameColumnsOf = (record: AnyRecord): readonly NameColumn[] =>
-  referencesOf(record).flatMap(({ field, ...reference }) => {
-    const parent = reference.parent as AnyRecord;
-    return parent.sorts.includes('name') ? [{ field, column: `${parentField(field)}.name`, parent }] : [];
-  });
 
 const count = (number: number): string => number.toLocaleString('en-US');
 const amount = (number: number, { kind, plural }: AnyRecord): string =>
   `${count(number)} ${number === 1 ? kind : plural}`;
 
-/** What is wrong with a line. */
-interface Fault {
-  line: number;
-  message: string;
+function* batches<T>(items: readonly T[]): Generator<T[]> {
+  for (let n = 0; n < items.length; n += BATCH_SIZE) yield items.slice(n, n + BATCH_SIZE);
 }
 
 /** @throws Error naming the first faults, if there are any */
-function refuse(faults: Fault[]): void {
-  if (faults.length === 0) return;
-  const shown = faults.sort((a, b) => a.line - b.line).slice(0, MAX_FAULTS);
-  const more = faults.length > MAX_FAULTS ? [`… and ${count(faults.length - MAX_FAULTS)} more`] : [];
+async function check(store: Store, options: LoadOptions): Promise<Content> {
+  const faults: { line: number; message: string }[] = [];
+  const content = await read(store, options, (line, message) => faults.push({ line, message }));
+  if (faults.length === 0) return content;
+  const lines = faults
+    .sort((a, b) => a.line - b.line)
+    .slice(0, MAX_FAULTS)
+    .map(({ line, message }) => `line ${line}: ${message}`);
+  if (faults.length > MAX_FAULTS) lines.push(`… and ${count(faults.length - MAX_FAULTS)} more`);
   const what = faults.length === 1 ? 'one fault' : `${count(faults.length)} faults`;
-  const lines = shown.map(({ line, message }) => `line ${line}: ${message}`);
-  throw new Error([`Nothing was loaded: ${what}.`, ...lines, ...more].join('\n'));
+  throw new Error([`Nothing was loaded: ${what}.`, ...lines].join('\n'));
 }
 
-/** @param missing filled with the parents to create @returns the records to add, with the ids of parents that are known */
-async function check(
+/** Reads a file by the rules that the declaration of its record has for input, and finds the parents that it refers to. */
+async function read(
   store: Store,
   { record, file, from, createParents }: LoadOptions,
-  named: readonly NameColumn[],
-  missing: Missing,
-): Promise<NewRecord[]> {
-  const faults: Fault[] = [];
-  const add: OnFault = (line, message) => faults.push({ line, message });
-  const find = namesIn(store);
-  const chosen = new Set<Id>();
-  const records: NewRecord[] = [];
-  const { columns, read } = readerOf(record, named);
-  const take = (row: Row) => {
-    const next = row.line < from ? undefined : read(row, add);
-    if (next) records.push(next);
-  };
-  await readRows(file, record, columns, take, add);
-  for await (const batch of inBatches(records, BATCH_SIZE)) {
-    for (const { line, values } of batch) {
-      for (const { column, field, parent } of named) {
-        const name = values[column] as string | undefined;
-        if (name === undefined) continue;
-        const [found, another] = await find(parent, name);
-        const canCreate = found === undefined && isCreatable(parent);
-        values[field] = found;
-        if (found !== undefined) delete values[column];
-        else if (canCreate && createParents)
-          missing.set(parent, (missing.get(parent) ?? new Map()).set(name, undefined));
-        else {
-          const advice = canCreate ? '; --create-parents makes it' : '';
-          add(line, `${column}: there is no ${parent.kind} called ${name}${advice}`);
-        }
-        if (another !== undefined)
-          add(line, `${column}: several ${parent.plural} are called ${name}; use ids`);
-      }
-    }
-    await checkIds(store, record, batch, chosen, add);
-  }
-  refuse(faults);
-  return records;
-}
-
-/** Whether a name is all that a record needs. */
-const isCreatable = ({ fields: { name, ...others } }: AnyRecord): boolean =>
-  Object.values(others as Fields).every(({ presence }) => presence !== 'required');
-
-/** References by id must lead to a record, and chosen ids to none. */
-async function checkIds(
-  store: Store,
-  record: AnyRecord,
-  batch: readonly NewRecord[],
-  chosen: Set<Id>,
   onFault: OnFault,
-): Promise<void> {
-  for (const { field, parent } of referencesOf(record)) {
-    const given = batch.filter(({ values }) => values[field] !== undefined);
-    const ids = [...new Set(given.map(({ values }) => values[field] as Id))];
-    const found = await store.table(parent as AnyRecord).byIds(ids);
-    const known = new Set(ids.filter((_, n) => found[n] !== null));
+): Promise<Content> {
+  const references = referencesOf(record).map(({ field, parent }) => ({
+    field,
+    parent: parent as AnyRecord,
+  }));
+  // `category.name` instead of `categoryId`.
+  const named = references
+    .filter(({ parent }) => parent.sorts.includes('name'))
+    .map((reference) => ({ ...reference, column: `${parentField(reference.field)}.name` }));
+  const rules = newRules(record.fields, graphqlDialect, record.choosesId).extend(
+    Object.fromEntries(
+      named.map(({ column, parent }) => [
+        column,
+        graphqlDialect.optional((parent.fields as Fields).name!.rule(graphqlDialect)),
+      ]),
+    ),
+  );
+  const columns = Object.keys(rules.shape);
+  const rows = await readRows(file, record.fields, columns, onFault);
+
+  const records = rows.filter((row) => {
+    const { line, values } = row;
+    if (line < from) return false;
+    for (const { column, field } of named) {
+      if (values[column] == null) continue;
+      if (values[field] !== undefined) onFault(line, `${column}: is given beside ${field}`);
+      // Stands for what the name leads to.
+      else values[field] = '1';
+    }
+    const { data, error } = rules.safeParse(values);
+    for (const { path, message } of issuesOf(error?.issues ?? [], columns))
+      onFault(line, `${path}: ${message}`);
+    row.values = data as Row['values'];
+    return !error;
+  });
+
+  const known = new Map<string, NamedParent>();
+  for (const { field, column, parent } of named)
+    for (const { line, values } of records) {
+      const name = values[column] as string | undefined;
+      if (name === undefined) continue;
+      const key = `${parent.plural} ${name}`;
+      let found = known.get(key);
+      if (found === undefined) {
+        found = await parentCalled(store, parent, name, createParents);
+        known.set(key, found);
+      }
+      if (found.fault) onFault(line, `${column}: ${found.fault}`);
+      values[field] = found;
+      delete values[column];
+    }
+  for (const { field, parent } of references) {
+    const given = records.filter(({ values }) => typeof values[field] === 'string');
+    const ids = await existing(store, parent, given, field);
     for (const { line, values } of given)
-      if (!known.has(values[field] as Id))
+      if (!ids.has(values[field] as Id))
         onFault(line, `${field}: there is no ${parent.kind} ${values[field]}`);
   }
-  const own = batch.filter(({ values }) => values.id !== undefined);
-  const taken = await store.table(record).byIds(own.map(({ values }) => values.id as Id));
-  for (const [n, { line, values }] of own.entries()) {
-    const id = values.id as Id;
-    if (taken[n] !== null || chosen.has(id)) onFault(line, `id: ${id} is taken`);
-    chosen.add(id);
+  const chosen = records.filter(({ values }) => values.id !== undefined);
+  const taken = await existing(store, record, chosen, 'id');
+  for (const { line, values } of chosen) {
+    if (taken.has(values.id as Id)) onFault(line, `id: ${values.id} is taken`);
+    taken.add(values.id as Id);
   }
+  return { records, missing: [...known.values()].filter(({ id }) => id === undefined) };
+}
+
+async function parentCalled(
+  store: Store,
+  parent: AnyRecord,
+  name: string,
+  createParents: boolean,
+): Promise<NamedParent> {
+  // In the order of names, longer ones that begin with this one come later.
+  const { items } = await store.table(parent).page({ name: { prefix: folded(name) } } as never, {
+    limit: 100,
+    order: { field: 'name', descending: false },
+  });
+  const [found, another] = items.filter((item) => (item as { name?: unknown }).name === name);
+  const { name: _, ...others } = parent.fields as Fields;
+  const canCreate = Object.values(others).every(({ presence }) => presence !== 'required');
+  const fault = another
+    ? `several ${parent.plural} are called ${name}; use ids`
+    : found || (canCreate && createParents)
+      ? undefined
+      : `there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`;
+  return { parent, name, id: found?.id as Id | undefined, fault };
+}
+
+/** The ids in a column that records of this kind have. */
+async function existing(
+  store: Store,
+  kind: AnyRecord,
+  records: readonly Row[],
+  column: string,
+): Promise<Set<Id>> {
+  const ids = new Set<Id>();
+  for (const batch of batches([...new Set(records.map(({ values }) => values[column] as Id))]))
+    for (const found of await store.table(kind).byIds(batch)) if (found) ids.add(found.id as Id);
+  return ids;
 }
 
 /** Adds the parents that are missing, then the records, a hundred in a commit. */
 async function write(
   store: Store,
-  { record, from, onProgress }: LoadOptions,
-  records: readonly NewRecord[],
-  named: readonly NameColumn[],
-  missing: Missing,
+  { record, from, onProgress, signal }: LoadOptions,
+  { records, missing }: Content,
 ): Promise<void> {
   let next = from;
   let loaded = 0;
-  let signal: NodeJS.Signals | undefined;
-  const stop = (received: NodeJS.Signals) => {
-    signal = received;
-  };
-  process.once('SIGINT', stop).once('SIGTERM', stop);
   const commit = async (work: (tables: Tables) => Promise<void>) => {
-    if (signal) throw new Error(`stopped by ${signal}`);
+    signal?.throwIfAborted();
     await store.transaction(work);
     await sleep(PAUSE);
   };
   try {
-    for (const [parent, ids] of missing)
-      for await (const names of inBatches([...ids.keys()], BATCH_SIZE))
-        await commit(async (tables) => {
-          for (const name of names) ids.set(name, (await tables.table(parent).insert({ name } as never)).id);
-        });
-    for await (const batch of inBatches(records, BATCH_SIZE)) {
-      for (const { values } of batch)
-        for (const { column, field, parent } of named) {
-          values[field] ??= missing.get(parent)?.get(values[column] as string);
-          delete values[column];
+    for (const batch of batches(missing))
+      await commit(async (tables) => {
+        for (const each of batch) {
+          const { id } = await tables.table(each.parent).insert({ name: each.name } as never);
+          each.id = id as Id;
         }
-      await commit((tables) => insert(tables, record, batch));
+      });
+    for (const batch of batches(records)) {
+      await commit(async (tables) => {
+        for (const { line, values } of batch) {
+          const ids = Object.entries(values).map(([field, value]) => [
+            field,
+            (value as NamedParent | undefined)?.id ?? value,
+          ]);
+          const input = Object.fromEntries(ids);
+          await tables
+            .table(record)
+            .insert(input as never)
+            .catch((error: unknown) => {
+              throw isRefusal(error) ? new Error(`line ${line}: ${error.message}`, { cause: error }) : error;
+            });
+        }
+      });
       loaded += batch.length;
       next = batch.at(-1)!.line + 1;
       onProgress(next, loaded);
     }
   } catch (error) {
     throw new Error(`${explained(error)}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
   }
-}
-
-async function insert(tables: Tables, record: AnyRecord, batch: readonly NewRecord[]): Promise<void> {
-  for (const { line, values } of batch) {
-    try {
-      await tables.table(record).insert(values as never);
-    } catch (error) {
-      if (error instanceof AppError && error.status >= 500) throw error;
-      throw new Error(`line ${line}: ${(error as Error).message}`, { cause: error });
-    }
-  }
-}
-
-/** Finds records by their names. One that is found is looked up once. */
-function namesIn(store: Store): (parent: AnyRecord, name: string) => Promise<readonly Id[]> {
-  const known = new Map<string, readonly Id[]>();
-  return async (parent, name) => {
-    const key = `${parent.plural} ${name}`;
-    const before = known.get(key);
-    if (before) return before;
-    // In the order of names, longer ones that begin with this one come later.
-    const { items } = await store.table(parent).page({ name: { prefix: folded(name) } } as never, {
-      limit: PAGE,
-      order: { field: 'name', descending: false },
-    });
-    const found = items
-      .filter((item) => (item as { name?: unknown }).name === name)
-      .map(({ id }) => id as Id);
-    known.set(key, found);
-    return found;
-  };
-}
-
-/** Checks rows by the rules that the declaration of their record has for input. */
-function readerOf(record: AnyRecord, named: readonly NameColumn[]) {
-  const names = named.map(({ column, parent }) => [
-    column,
-    (parent.fields as Fields).name!.rule(graphqlDialect).optional(),
-  ]);
-  const rules = newRules(record.fields, graphqlDialect, record.choosesId).extend(Object.fromEntries(names));
-  const columns = Object.keys(rules.shape);
-
-  /** @returns undefined if the row breaks a rule */
-  const read = ({ line, values }: Row, onFault: OnFault): NewRecord | undefined => {
-    const row: Record<string, unknown> = { ...values };
-    const issues: Issue[] = [];
-    for (const { column, field } of named) {
-      if (row[column] === null) delete row[column];
-      else if (row[column] !== undefined && row[field] !== undefined)
-        issues.push({ path: column, message: `is given beside ${field}` });
-      // Stands for what the name leads to.
-      else if (row[column] !== undefined) row[field] = '1';
-    }
-    const { data, error } = rules.safeParse(row);
-    issues.push(...issuesOf(error?.issues ?? [], columns));
-    for (const { path, message } of issues) onFault(line, `${path}: ${message}`);
-    return issues.length > 0 ? undefined : { line, values: data as NewRecord['values'] };
-  };
-  return { columns, read };
 }

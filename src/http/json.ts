@@ -58,10 +58,10 @@ function parseNumber(literal: string): number | bigint {
   return Number.isSafeInteger(value) ? value : BigInt(literal.slice(0, MAX_DIGITS));
 }
 
-/** @throws BAD_REQUEST unless it is an object */
-export function asObject(value: unknown): Record<string, unknown> {
+/** @param name what it is called in messages @throws BAD_REQUEST unless it is an object */
+export function asObject(value: unknown, name = BODY): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new AppError('BAD_REQUEST', 'The body must be a JSON object.');
+    throw new AppError('BAD_REQUEST', `${name} must be a JSON object.`);
   }
   return value as Record<string, unknown>;
 }

@@ -83,7 +83,7 @@ describe.each(engines)('loading a file to $name', (engine) => {
       'Good,,1,sold,2',
     ].join('\n');
     const message = await loadFrom('pets', content).catch(fault);
-    expect(message).toBe(`Nothing was loaded: 9 faults.
+    expect(message).toBe(`Nothing was loaded: 10 faults.
 line 2: name: is required
 line 2: status: must be one of available, pending, sold
 line 2: quantity: must be an integer from 0 to 2147483647
@@ -91,6 +91,7 @@ line 4: name: must not contain control characters
 line 5: category.name: there is no category called Dogs; --create-parents makes it
 line 6: category.name: several categories are called Cats; use ids
 line 7: category.name: is given beside categoryId
+line 7: category.name: several categories are called Cats; use ids
 line 8: categoryId: there is no category 99
 line 9: Invalid Record Length: columns length is 5, got 3`);
     expect(await pets()).toEqual([]);
@@ -98,9 +99,9 @@ line 9: Invalid Record Length: columns length is 5, got 3`);
 
   it('says once what is wrong with a header, and shows the first 50 faults', async () => {
     const rows = Array.from({ length: 70 }, (_, n) => `Pet ${n},a\n`).join('');
-    const columns = 'The columns are name, categoryId, status, quantity, category.name';
+    const known = 'known: name, categoryId, status, quantity, category.name';
     expect(await loadFrom('pets', `name,colour,name\nRex,red,Tom\n${rows}`).catch(fault)).toBe(
-      `Nothing was loaded: the header is wrong.\ncolour: is no column. ${columns}.\nname: is there twice.`,
+      `Nothing was loaded: the header is wrong.\ncolour: is not a known column (${known})\nname: is there twice`,
     );
     const message = await loadFrom('pets', `name,categoryId\n${rows}`).catch(fault);
     expect(message).toMatch(/^Nothing was loaded: 70 faults\.\n(line .*\n){50}… and 20 more$/);
@@ -133,6 +134,11 @@ line 9: Invalid Record Length: columns length is 5, got 3`);
         ++commits === 2 ? Promise.reject(new Error('The disk is full.')) : store.transaction(work),
     };
     const options = { record: Pet, file, dryRun: false, createParents: false, onProgress: () => {} };
+    const stopping = new AbortController();
+    stopping.abort(new Error('stopped by SIGINT'));
+    expect(await load(store, { ...options, from: 1, signal: stopping.signal }).catch(fault)).toBe(
+      'stopped by SIGINT\nLoaded 0 pets. Continue with --from 1.',
+    );
     const message = await load(interrupted, { ...options, from: 1 }).catch(fault);
     expect(message).toBe('The disk is full.\nLoaded 100 pets. Continue with --from 102.');
     expect(await store.table(Pet).count({})).toBe(100);
@@ -151,7 +157,7 @@ line 9: Invalid Record Length: columns length is 5, got 3`);
 line 1: id: ${big} is taken
 line 3: id: 7 is taken
 line 4: id: must be an integer from 1 to 9223372036854775807
-line 5: must be a JSON object
+line 5: The line must be a JSON object.
 line 6: The line is not valid JSON.`,
     );
     const csv = await loadFrom('orders', 'id,complete,quantity\n8,TRUE,2\n9,yes,1.5\n').catch(fault);
