@@ -4,18 +4,9 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { EventRecord } from '../events.ts';
 import { indexFor } from '../indexes.ts';
-import {
-  type Bound,
-  type Bounds,
-  type Segment,
-  type SortKey,
-  segmentsOf,
-  spansOf,
-  withinPrefix,
-} from '../order.ts';
+import { type Range, readingOf, type SortKey } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { type DocumentCodec, indexKey, sortProperty } from './codec.ts';
-import { toKey } from './collection.ts';
 
 /** Conditions of a list: those on fields, and the start of a folded text. */
 export interface ListConditions {
@@ -50,14 +41,13 @@ export class SearchedPage {
     this.#codec = codec;
     this.#request = request;
     this.hint = indexKey(record, indexFor(record, filtered, sort));
-    this.searches = segmentsOf(field, request, prefix?.text).flatMap((segment) => {
-      const ranges = rangesOf(segment, property, field);
-      if (ranges.length === 0) return [];
-      const conditions = ranges.map((range) => bothOf(where, range));
+    const { searches, descending } = readingOf(field, request, prefix?.text);
+    const direction = descending ? -1 : 1;
+    const $sort = { ...(property !== undefined && { [property]: direction }), _id: direction };
+    this.searches = searches.map((ranges) => {
+      const conditions = ranges.map((range) => bothOf(where, within(range, property, field)));
       const $match = conditions.length > 1 ? { $or: conditions } : conditions[0]!;
-      const direction = segment.descending ? -1 : 1;
-      const $sort = { ...(property !== undefined && { [property]: direction }), _id: direction };
-      return [[{ $match }, { $sort }, { $limit: request.limit + 1 }, { $project: codec.projection }]];
+      return [{ $match }, { $sort }, { $limit: request.limit + 1 }, { $project: codec.projection }];
     });
   }
 
@@ -76,42 +66,33 @@ export class SearchedPage {
   }
 }
 
-/** The value of a key as documents have it. */
-const stored = (field: Field | undefined, key: SortKey | undefined): unknown =>
-  field?.kind === 'instant' ? new Date(key as number) : key;
-
 /**
- * The conditions of the ranges that make up a segment, each of which is in the order of the index: a place among records
- * with the same value has one of its own.
+ * The conditions of a range, which is in the order of an index.
+ *
+ * @param property the one that lists are ordered by, of this field; undefined for the id
  */
-function rangesOf(segment: Segment, property: string | undefined, field: Field | undefined): Document[] {
-  if (segment.values === 'any') return [idsWithin(segment)];
-  if (segment.values === 'absent') return [{ [property!]: null, ...idsWithin(segment) }];
-  return spansOf(segment).map((span) => {
-    if (span.key !== undefined) return { [property!]: stored(field, span.key), ...idsWithin(span) };
-    // Comparisons match values of their own type alone.
-    const keys = within(span, ({ key }) => stored(field, key));
-    return { [property!]: span.lower || span.upper ? keys : { $ne: null } };
-  });
+function within({ value, lower, upper }: Range, property = '_id', field?: Field): Document {
+  const stored = (key: SortKey) =>
+    field?.kind === 'instant' && typeof key === 'number' ? new Date(key) : key;
+  const keys = {
+    ...(lower && { [lower.inclusive ? '$gte' : '$gt']: stored(lower.key) }),
+    ...(upper && { [upper.inclusive ? '$lte' : '$lt']: stored(upper.key) }),
+  };
+  const isBounded = lower !== undefined || upper !== undefined;
+  if (value !== undefined)
+    return { [property]: value === null ? null : stored(value), ...(isBounded && { _id: keys }) };
+  // Comparisons match values of their own type alone.
+  if (isBounded) return { [property]: keys };
+  return property === '_id' ? {} : { [property]: { $ne: null } };
 }
 
 /** Both conditions: they may be on the same property. */
 const bothOf = (where: Document, range: Document): Document =>
   Object.keys(range).some((name) => name in where) ? { $and: [where, range] } : { ...where, ...range };
 
-/** The comparisons of a range. @param keyOf the value of a bound as stored */
-const within = ({ lower, upper }: Bounds, keyOf: (bound: Bound) => unknown): Document => ({
-  ...(lower && { [lower.inclusive ? '$gte' : '$gt']: keyOf(lower) }),
-  ...(upper && { [upper.inclusive ? '$lte' : '$lt']: keyOf(upper) }),
-});
-
-/** The condition on ids of a range. */
-function idsWithin(range: Bounds): Document {
-  return range.lower || range.upper ? { _id: within(range, ({ id }) => toKey(id!)) } : {};
-}
-
 /** The condition that folded texts begin with a prefix. */
 export function matchOfPrefix(record: AnyRecord, { field, text }: { field: string; text: string }): Document {
-  const property = sortProperty(field, (record.fields as Fields)[field]!);
-  return { [property]: within(withinPrefix(text), ({ key }) => key) };
+  const declaration = (record.fields as Fields)[field]!;
+  const [[range]] = readingOf(declaration, { limit: 0 }, text).searches as [[Range]];
+  return within(range, sortProperty(field, declaration));
 }

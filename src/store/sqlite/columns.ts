@@ -33,6 +33,8 @@ export interface Column {
   type: 'integer' | 'text';
   stored(value: unknown): Value;
   read: ((value: unknown) => unknown) | undefined;
+  /** The column with the text that this one has the folded form of. */
+  folds?: string;
 }
 
 export const columnName = (field: string): string => `"${snakeCase(field)}"`;
@@ -56,27 +58,27 @@ export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[]
 export const sortColumn = ({ fields }: AnyRecord, field: string): string =>
   isFolded((fields as Fields)[field]!) ? `"${snakeCase(field)}_folded"` : columnName(field);
 
-/** The columns with folded forms. */
-export const foldedColumnsOf = memoized((record: AnyRecord): readonly Column[] =>
-  columnsOf(record)
-    .filter(({ field, declaration }) => record.sorts.includes(field) && isFolded(declaration))
-    .map((column) => ({
-      ...column,
-      name: sortColumn(record, column.field),
-      declaration: { ...column.declaration, presence: 'optional' },
-      stored: (value) => (value == null ? null : folded(value as string)),
-    })),
-);
-
 /** The name of the index with these fields. SQLite ends each entry of an index with the id of its record. */
 export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
   `"${plural} by ${fields.join(', ')}"`;
 
-/** All columns of a record's table. */
-export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => [
-  ...columnsOf(record),
-  ...foldedColumnsOf(record),
-]);
+/** All columns of a record's table: also those with the folded forms of texts that lists are ordered by. */
+export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
+  const columns = columnsOf(record);
+  const folds = columns.filter(
+    ({ field, declaration }) => record.sorts.includes(field) && isFolded(declaration),
+  );
+  return [
+    ...columns,
+    ...folds.map((column): Column => ({
+      ...column,
+      name: sortColumn(record, column.field),
+      declaration: { ...column.declaration, presence: 'optional' },
+      stored: (value) => (value == null ? null : folded(value as string)),
+      folds: column.name,
+    })),
+  ];
+});
 
 /** The statement that inserts a record, and its parameters. */
 export const insertionOf = memoized((record: AnyRecord) => {
@@ -96,7 +98,6 @@ const jsonOf = ({ name, declaration }: Column): string =>
 export const rowForm = memoized((record: AnyRecord) => {
   const columns = columnsOf(record);
   return {
-    columns: columns.map(({ name }) => name).join(', '),
     json: `json_array(${columns.map(jsonOf).join(', ')})`,
     /** A record from the columns of its row. Absent values are left out. */
     decode(row: readonly unknown[]): Stored {

@@ -4,25 +4,19 @@ import type { Meter } from '../../foundation/meter.ts';
 import { type AnyRecord, type Fields, isPrefix, type Prefix } from '../../foundation/record.ts';
 import type { Lists, Stored } from '../engine.ts';
 import { fewValued, indexFor } from '../indexes.ts';
-import { type Segment, type Span, segmentsOf, spansOf, withinPrefix } from '../order.ts';
+import { type Range, readingOf } from '../order.ts';
 import type { Page, PageRequest } from '../table.ts';
 import { columnName, columnsOf, indexName, rowForm, sortColumn } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-
-/** Conditions, all of which must match, with their parameters. */
-interface Matches {
-  sql: readonly string[];
-  params: readonly Value[];
-}
 
 /** What is in lists, and their order. */
 interface Conditions {
   /** The table, with the index that has all conditions, and then the order. */
   from: string;
-  /** Conditions on single values. */
-  where: Matches;
-  /** Distinct values of columns, at least one each. */
-  oneOf: readonly { column: string; values: readonly Value[] }[];
+  /** Conditions on columns, all of which must match. */
+  where: readonly string[];
+  /** The values that they are compared with: any of these combinations. */
+  values: readonly (readonly Value[])[];
   /** The start of a folded text. */
   prefix: string | undefined;
   /** The field that they are ordered by and its column; undefined for the id. */
@@ -39,90 +33,71 @@ interface Conditions {
 export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
   const [field, given] = Object.entries(filter).find(([, value]) => isPrefix(value)) ?? [];
   const sort = order ?? field;
-  const [sql, params]: [string[], Value[]] = [[], []];
-  const oneOf: Conditions['oneOf'][number][] = [];
+  const where: string[] = [];
   const fields: string[] = [];
+  let values: Value[][] = [[]];
   for (const { field, name, stored } of columnsOf(record)) {
     const few = sort === undefined || field === sort ? undefined : fewValued(record).get(field);
     const value = filter[field] ?? few;
     if (value === undefined || isPrefix(value)) continue;
     fields.push(field);
-    if (Array.isArray(value)) oneOf.push({ column: name, values: [...new Set(value)].map(stored) });
-    else {
-      sql.push(`${name} = ?`);
-      params.push(stored(value));
-    }
+    where.push(`${name} = ?`);
+    const any = Array.isArray(value) ? [...new Set(value)] : [value];
+    values = values.flatMap((others) => any.map((one) => [...others, stored(one)]));
   }
   if (below) {
     fields.push(below.field);
-    sql.push(`${columnName(below.field)} = parent.value`);
+    where.push(`${columnName(below.field)} = parent.value`);
   }
   const indexed = indexFor(record, fields, sort).fields;
   return {
     from: `"${record.plural}"${indexed.length > 0 ? ` indexed by ${indexName(record, indexed)}` : ''}`,
-    where: { sql, params },
-    oneOf,
+    where,
+    values,
     prefix: (given as Prefix | undefined)?.prefix,
     sort: sort === undefined ? undefined : (record.fields as Fields)[sort],
     sorted: sort === undefined ? undefined : sortColumn(record, sort),
   };
 }
 
-/** A part of a list that one index search reads in order. */
-type Part = Segment & Span;
-
-const partsOf = (segment: Segment): Part[] => {
-  if (segment.values !== 'present') return [segment];
-  const { values, descending } = segment;
-  const parts = spansOf(segment).map((span): Part => ({ values, descending, ...span }));
-  return descending ? parts.reverse() : parts;
-};
-
-/** The conditions of a part of a list. @param sorted the column that it is ordered by, if not by id alone */
-function boundsOf({ values, key, lower, upper }: Omit<Part, 'descending'>, sorted: string | undefined) {
+/** The conditions of a range, with their parameters. @param sorted the column that lists are ordered by, if not by id */
+function within({ value, lower, upper }: Range, sorted: string | undefined) {
   const [sql, params]: [string[], Value[]] = [[], []];
-  const sqlValue = (value: typeof key): Value => (typeof value === 'boolean' ? Number(value) : value!);
-  const isOrdered = values === 'present' && key === undefined;
+  const add = (condition: string, value: Range['value']) => {
+    sql.push(`${condition} ?`);
+    params.push(typeof value === 'boolean' ? Number(value) : value!);
+  };
   // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
-  if (values === 'present') sql.push(key === undefined ? `${sorted} is not null` : `${sorted} = ?`);
-  if (key !== undefined) params.push(sqlValue(key));
-  if (values === 'absent') sql.push(`${sorted} is null`);
-  for (const [operator, bound] of [
-    ['>', lower],
-    ['<', upper],
-  ] as const) {
-    if (!bound) continue;
-    sql.push(`${isOrdered ? sorted : 'id'} ${operator}${bound.inclusive ? '=' : ''} ?`);
-    params.push(bound.id === undefined ? sqlValue(bound.key) : BigInt(bound.id));
-  }
+  if (value !== undefined) add(`${sorted} is`, value);
+  else if (sorted) sql.push(`${sorted} is not null`);
+  const column = value === undefined && sorted ? sorted : 'id';
+  if (lower) add(`${column} ${lower.inclusive ? '>=' : '>'}`, lower.key);
+  if (upper) add(`${column} ${upper.inclusive ? '<=' : '<'}`, upper.key);
   return { sql, params };
 }
 
 /**
- * Selects what matches within bounds. Each combination of values has its own index range: SQLite merges them in order and
- * stops at a limit, whereas `in (…)` would sort all.
+ * Selects what matches within ranges. Each combination of values has its own index range in each: SQLite merges them in
+ * order and stops at a limit, whereas `in (…)` would sort all.
  */
-function searchesOf({ from, where, oneOf }: Conditions, bounds: Matches, columns: string) {
-  const searches = oneOf.reduce<Matches[]>(
-    (all, { column, values }) =>
-      all.flatMap(({ sql, params }) =>
-        values.map((value) => ({ sql: [...sql, `${column} = ?`], params: [...params, value] })),
-      ),
-    [where],
-  );
-  const selects = searches.map(({ sql }) => {
-    const all = [...sql, ...bounds.sql].join(' and ');
-    return `select ${columns} from ${from}${all && ` where ${all}`}`;
+function selectionOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
+  const bounds = ranges.map((range) => within(range, sorted));
+  const selects = bounds.flatMap(({ sql }) => {
+    const all = [...where, ...sql].join(' and ');
+    return values.map(() => `select ${columns} from ${from}${all && ` where ${all}`}`);
   });
   return {
     sql: selects.join(' union all '),
-    params: searches.flatMap(({ params }) => [...params, ...bounds.params]),
+    params: bounds.flatMap(({ params }) => values.flatMap((some) => [...some, ...params])),
   };
 }
 
-/** SQL for a JSON array of a value for each parent, in their order. Its last parameter is `idList` of them. */
-const forEachParent = (value: string): string =>
-  `select json_group_array(value) from (select (${value}) as value from json_each(?) as parent order by parent.key)`;
+/** The value that a query has: one for each of some parents, in their order, or one for all. */
+function valuesOf<T>(db: SqliteConnection, { below }: Lists, query: string, params: Value[]): T[] {
+  if (!below) return [db.value(query, params) as T];
+  const each = `select (${query}) as value from json_each(?) as parent order by parent.key`;
+  return db.json(`select json_group_array(value) from (${each})`, [...params, idList(below.parents)])!;
+}
 
 /** Ids as a JSON array of integers, which `json_each` reads exactly. */
 export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
@@ -139,17 +114,17 @@ export function countMatching(
   lists: Lists,
   meter: Meter | undefined,
 ): number[] {
-  const { below } = lists;
   const conditions = conditionsOf(record, lists);
-  const { from, sorted, prefix } = conditions;
-  const bounds = boundsOf({ values: sorted ? 'present' : 'any', ...withinPrefix(prefix) }, sorted);
-  const { sql, params } = searchesOf(conditions, bounds, '1');
-  if (!sql.includes(' where ')) return [db.value(`select count(*) from ${from}`) as number];
+  const { searches } = readingOf(conditions.sort, { limit: 0 }, conditions.prefix);
+  const { sql, params } = selectionOf(conditions, searches[0]!, '1');
+  if (!sql.includes(' where ')) return [db.value(`select count(*) from ${conditions.from}`) as number];
   if (meter) params.push(meter.left('counted') + 1);
-  const count = `select count(*) from (${sql} ${meter ? 'limit ?' : ''})`;
-  const counts = below
-    ? db.json<number[]>(forEachParent(count), [...params, idList(below.parents)])!
-    : [db.value(count, params) as number];
+  const counts = valuesOf<number>(
+    db,
+    lists,
+    `select count(*) from (${sql} ${meter ? 'limit ?' : ''})`,
+    params,
+  );
   const examined = counts.reduce((sum, n) => sum + n, 0);
   meter?.draw('counted', examined);
   return counts;
@@ -166,30 +141,21 @@ export function readPages(
   request: PageRequest,
 ): Page<Stored>[] {
   const { limit, backward } = request;
-  const { below } = lists;
-  const { columns, json, decode } = rowForm(record);
+  const { json, decode } = rowForm(record);
   const conditions = conditionsOf(record, lists, request.order?.field);
   const { sort, sorted, prefix } = conditions;
-  const found = (below?.parents ?? ['']).map((parent) => ({ parent, items: [] as Stored[] }));
-  let open = found;
-  for (const part of segmentsOf(sort, request, prefix).flatMap(partsOf)) {
-    if (open.length === 0) break;
-    const wanted = limit + 1 - open.reduce((least, { items }) => Math.min(least, items.length), limit);
-    const key = part.values === 'present' ? sorted : undefined;
-    const selected = key === undefined ? columns : `${columns}, ${key} as "sort key"`;
-    const { sql, params } = searchesOf(conditions, boundsOf(part, sorted), selected);
-    const direction = part.descending ? 'desc' : 'asc';
-    const order = key === undefined ? `id ${direction}` : `"sort key" ${direction}, id ${direction}`;
-    const rows = `select json_group_array(${json}) from (${sql} order by ${order} limit ?)`;
-    params.push(wanted);
-    const texts = below
-      ? db.json<string[]>(forEachParent(rows), [...params, idList(open.map(({ parent }) => parent))])!
-      : [db.value(rows, params) as string];
-    for (const [i, { items }] of open.entries())
-      for (const row of JSON.parse(texts[i]!) as unknown[][]) items.push(decode(row));
-    open = open.filter(({ items }) => items.length <= limit);
+  const { searches, descending } = readingOf(sort, request, prefix);
+  const order = [sorted ?? [], 'id'].flat().map((column) => `${column} ${descending ? 'desc' : 'asc'}`);
+  const found = (lists.below?.parents ?? ['']).map((): Stored[] => []);
+  for (const ranges of searches) {
+    if (found.every(({ length }) => length > limit)) break;
+    const { sql, params } = selectionOf(conditions, ranges, '*');
+    const rows = `select json_group_array(${json}) from (${sql} order by ${order.join(', ')} limit ?)`;
+    const pages = valuesOf<string>(db, lists, rows, [...params, limit + 1]);
+    for (const [i, page] of pages.entries())
+      for (const row of JSON.parse(page) as unknown[][]) found[i]!.push(decode(row));
   }
-  return found.map(({ items }): Page<Stored> => {
+  return found.map((items): Page<Stored> => {
     const hasMore = items.length > limit;
     if (hasMore) items.length = limit;
     if (backward) items.reverse();

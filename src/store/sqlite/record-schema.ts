@@ -1,6 +1,6 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { mergedIndexesOf } from '../indexes.ts';
-import { allColumnsOf, type Column, columnName, foldedColumnsOf, indexName, sortColumn } from './columns.ts';
+import { allColumnsOf, type Column, columnName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** Without `not null`: a field may become optional later, and SQLite could not take that back. */
@@ -46,11 +46,11 @@ function additionOf(record: AnyRecord, column: Column): string {
 const STEP = 1_000;
 
 /** Fills the folded form of a text that lists can be ordered by from now on. */
-function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored }: Column): void {
+function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds }: Column): void {
   let after = '0';
   for (;;) {
     const rows = db.json<[id: string, text: string | null][]>(
-      `select json_group_array(json_array(cast(id as text), ${columnName(field)})) from (
+      `select json_group_array(json_array(cast(id as text), ${folds})) from (
          select * from "${plural}" where id > ? order by id limit ${STEP}
        )`,
       [BigInt(after)],
@@ -69,21 +69,20 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { field, name, stored
 function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generator<() => void> {
   for (const record of records) {
     const { plural } = record;
-    const [columns, folded] = [allColumnsOf(record), foldedColumnsOf(record)];
     const known = db.json<Record<string, string>>(
       `select json_group_object('"' || name || '"', lower(type)) from pragma_table_info(?)`,
       [plural],
     )!;
     if (Object.keys(known).length === 0) yield () => db.exec(tableOf(record));
     else
-      for (const column of columns) {
+      for (const column of allColumnsOf(record)) {
         const { field, name, type } = column;
         if (!(name in known)) yield () => db.exec(additionOf(record, column));
         else if (known[name] !== type)
           throw new Error(
             `${plural}.${field} is stored as ${known[name]}, which its kind is not any more; call the new field something else, or add a migration.`,
           );
-        if (!(name in known) && folded.includes(column)) yield () => fold(db, record, column);
+        if (!(name in known) && column.folds) yield () => fold(db, record, column);
       }
     const wanted = indexStatements(record);
     const there = db.json<string[]>(

@@ -11,7 +11,7 @@ import { eventLog } from './event-log.ts';
 import { type Gate, objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
-import { SqliteRows, tableState } from './table.ts';
+import { tableOf } from './table.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 
@@ -62,7 +62,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const events = eventLog(db, writer, now);
   /** What is read alone is committed: it waits for the end of a transaction that is open. */
   const committed: Gate = () => (writer.isOpen ? writer.closed() : undefined);
-  const tableOf = memoized((record: AnyRecord) => tableState(record, db, writer, events.append, cacheSize));
+  const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, events.append, cacheSize));
   /** The transaction of the work that is running. All of it throws once that has ended, by taking too long. */
   const transactionNow = (): EngineTransaction => {
     const { turn } = writer;
@@ -71,7 +71,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       return undefined;
     };
     return {
-      rows: (record) => new SqliteRows(tableOf(record), within),
+      rows: (record) => rowsOf(record)(within),
       objects: (kind) => objectsOf(db, kind, now, within),
     };
   };
@@ -89,7 +89,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   return {
     engine: 'sqlite',
     isExclusive: true,
-    reads: (record) => new SqliteRows(tableOf(record), committed),
+    reads: (record) => rowsOf(record)(committed),
     objects: (kind) => objectsOf(db, kind, now, committed),
     now: async () => now(),
     transaction: (work, several) => writer.write(() => work(transactionNow()), several),
