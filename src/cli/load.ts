@@ -93,10 +93,7 @@ async function read(
   { record, file, from, createParents }: LoadOptions,
   onFault: OnFault,
 ): Promise<Content> {
-  const references = referencesOf(record).map(({ field, parent }) => ({
-    field,
-    parent: parent as AnyRecord,
-  }));
+  const references = referencesOf(record);
   // `category.name` instead of `categoryId`.
   const named = references
     .filter(({ parent }) => parent.sorts.includes('name'))

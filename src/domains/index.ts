@@ -12,7 +12,7 @@ import { pet } from './pet/pet.domain.ts';
 export const DOMAINS: readonly Domain[] = [pet, category, order, inventory];
 
 const afterParents = (record: AnyRecord): AnyRecord[] => [
-  ...referencesOf(record).flatMap(({ parent }) => afterParents(parent as AnyRecord)),
+  ...referencesOf(record).flatMap(({ parent }) => afterParents(parent)),
   record,
 ];
 

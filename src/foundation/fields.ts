@@ -49,27 +49,16 @@ export interface Field<T = unknown, P extends Presence = Presence> {
   rule(dialect: rules.InputDialect): z.ZodType<T>;
 }
 
-/** What a reference needs to know of the record that it refers to. */
-export interface Parent {
-  kind: string;
-  plural: string;
-}
-
-/** How a record refers to another, its parent. */
+/** How a record refers to another, its parent, whose deletion it holds off. */
 export interface Reference {
-  parent: Parent;
-  /** Which children hold off the deletion of their parent; all of them by default. */
-  holds: Holding;
-  /** What their list below the parent is called: `awayMatches`; by default the plural of the record. */
-  list?: string | undefined;
-}
-
-/** The children that hold off the deletion of their parent. */
-export interface Holding {
-  /** Only those with these values; none of them if `null`. The others keep the id of a deleted parent. */
+  /** Its declaration (`record.ts`). */
+  parent: { kind: string; plural: string };
+  /** Only children with these values do; none of them if `null`. The others keep the id of a deleted parent. */
   where?: Readonly<Record<string, unknown>> | null;
-  /** Their name in messages, by default the plural of the record: `incomplete orders`. */
+  /** The name of those that do in messages, by default the plural of the record: `incomplete orders`. */
   name?: string;
+  /** What the list of children below the parent is called: `awayMatches`; by default the plural of the record. */
+  list?: string;
 }
 
 /** A closed set of values with its name and descriptions, in all interfaces. */
@@ -107,17 +96,12 @@ export const ownId = (description: string): Required<Id> => ({
   rule: ({ id }) => id,
 });
 
-/**
- * The id of another record, which must exist when the reference is written.
- *
- * @param options which children hold off the deletion of the parent, all by default; `list`: what their list below it is
- * called, by default the plural of the record
- */
+/** The id of another record, which must exist when the reference is written. */
 export const reference = (
-  parent: Parent,
+  parent: Reference['parent'],
   description: string,
-  { list, ...holds }: Holding & Pick<Reference, 'list'> = {},
-): Required<Id> => ({ ...ownId(description), reference: { parent, holds, list } });
+  options: Omit<Reference, 'parent'> = {},
+): Required<Id> => ({ ...ownId(description), reference: { parent, ...options } });
 
 /** Characters that no text may contain, in escapes that the regular expressions of all languages know. */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { type Issue, validationFailed } from './errors.ts';
-import { type Computed, type Field, isFolded, ownId, type Parent, type Reference } from './fields.ts';
+import { type Computed, type Field, isFolded, ownId, type Reference } from './fields.ts';
 import type { Id } from './id.ts';
 import { graphqlDialect, type InputDialect, inputObject } from './validation.ts';
 
@@ -10,10 +10,7 @@ export type Fields = Readonly<Record<string, Field>>;
  * A kind of record with its fields, of which each fact is declared once. Interfaces, events and both engines are
  * derived from it.
  */
-export interface RecordDeclaration<
-  F extends Fields = Fields,
-  Filters extends string = string,
-> extends Parent {
+export interface RecordDeclaration<F extends Fields = Fields, Filters extends string = string> {
   /** One record, in messages, paths and event types: `pet`. */
   kind: string;
   /** Several of them, in messages and as the name of the table or collection: `pets`. */
@@ -47,12 +44,11 @@ export interface RecordDeclaration<
   index: number;
 }
 
-/** A field of another record that refers to this one. */
-export interface Referrer {
-  child: RecordDeclaration;
+/** A field of a record that refers to another. */
+export interface Referrer extends Reference {
+  child: AnyRecord;
+  parent: AnyRecord;
   field: string;
-  holds: Reference['holds'];
-  /** What its list below the parent is called. */
   list: string;
 }
 
@@ -127,9 +123,7 @@ export function declareRecord<
   const Filters extends string & keyof F = never,
   const C extends Readonly<Record<string, Computed>> = Record<never, never>,
 >(
-  declaration: Parent & {
-    type: string;
-    description: string;
+  declaration: Pick<RecordDeclaration, 'kind' | 'plural' | 'type' | 'description'> & {
     /** The description of its id. */
     id?: string;
     fields: F;
@@ -148,7 +142,7 @@ export function declareRecord<
     choosesId?: boolean;
   },
 ): RecordDeclaration<F, Filters> & { computed: C } {
-  const { type, plural, combinations } = declaration;
+  const { type, combinations } = declaration;
   const record = {
     ...{ computed: {} as C, rules: () => [], filters: [], sorts: [], unique: [], choosesId: false },
     ...declaration,
@@ -161,20 +155,9 @@ export function declareRecord<
   // In the order of the declaration.
   const ordered = sets.map((set) => Object.keys(record.fields).filter((field) => set.includes(field)));
   record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()];
-  checkRecord(record as AnyRecord, filtered, combinations !== undefined);
-  for (const { field, parent, holds, list = plural } of referencesOf(record as AnyRecord)) {
-    const to = parent as AnyRecord;
-    const taken = [
-      ...Object.keys({ ...to.fields, ...to.computed }),
-      ...to.referrers.map(({ list }) => list),
-      ...referencesOf(to).map(({ field }) => parentField(field)),
-    ];
-    if (taken.includes(list))
-      throw new Error(
-        `${type}.${field}: ${to.type} has a field ${list} already; say in \`list\` what its list of ${plural} is called.`,
-      );
-    to.referrers.push({ child: record as AnyRecord, field, holds, list });
-  }
+  for (const fault of faultsOf(record as AnyRecord, combinations !== undefined))
+    throw new Error(type + fault);
+  for (const reference of referencesOf(record as AnyRecord)) reference.parent.referrers.push(reference);
   return record;
 }
 
@@ -201,101 +184,97 @@ export const snakeCase = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
- * Checks what TypeScript cannot.
+ * What is wrong with a record that TypeScript cannot see: `.name: ` for a field, and what to do about it.
  *
- * @param filtered the fields that lists can have conditions on
- * @param saysTogether whether the declaration says which of them go together
- * @throws Error with the record, the field, and what to do
+ * @param saysTogether whether the declaration says which filters go together
  */
-function checkRecord(record: RecordDeclaration, filtered: readonly string[], saysTogether: boolean): void {
+function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<string> {
   const { type, kind, plural } = record;
   const fields = Object.entries(record.fields);
-  const fail = (where: string, message: string): never => {
-    throw new Error(`${[type, where].filter(Boolean).join('.')}: ${message}`);
-  };
+  const references = referencesOf(record);
 
-  if (!/^[A-Z][A-Za-z0-9]*$/.test(type)) fail('', 'a type is called like Pet or VetVisit.');
-  for (const name of [kind, plural])
-    if (!/^[a-z][A-Za-z0-9]*$/.test(name)) fail('', `${name} must be written like pet or vetVisits.`);
-  if (kind === plural) fail('', `kind and plural are both ${kind}; give it two names, as pet and pets.`);
-  if (RESERVED.has(plural) || RESERVED.has(kind))
-    fail('', `${RESERVED.has(kind) ? kind : plural} is a name of the gateway itself; choose another.`);
-
-  if (fields.every(([, { view }]) => view !== undefined)) fail('', 'needs at least one field of its own.');
-  for (const [name, { reference, view, presence, maxItems, opaque }] of fields) {
-    if (maxItems !== undefined || opaque)
-      fail(
-        name,
-        'is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.',
-      );
-    if (view !== undefined && presence === 'required')
-      fail(name, `belongs to ${view}, so new records need a default for it.`);
-    if (reference && !/.Id$/.test(name))
-      fail(name, 'refers to another record, so its name ends in Id, as petId.');
-    const [parent] = reference ? [name.slice(0, -2)] : [];
-    if (parent !== undefined && (parent in record.fields || parent in record.computed))
-      fail(parent, `is what ${name} leads to; choose another name.`);
+  if (!/^[A-Z][A-Za-z0-9]*$/.test(type)) yield ': a type is called like Pet or VetVisit.';
+  for (const name of [kind, plural]) {
+    if (!/^[a-z][A-Za-z0-9]*$/.test(name)) yield `: ${name} must be written like pet or vetVisits.`;
+    if (RESERVED.has(name)) yield `: ${name} is a name of the gateway itself; choose another.`;
   }
+  if (kind === plural) yield `: kind and plural are both ${kind}; give it two names, as pet and pets.`;
+
+  if (fields.every(([, { view }]) => view !== undefined)) yield ': needs at least one field of its own.';
   const columns = new Map<string, string>([['id', 'id']]);
   for (const [name, field] of [...fields, ...Object.entries(record.computed)]) {
-    if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name in {}) fail(name, 'a field is called like name or petId.');
+    if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name in {})
+      yield `.${name}: a field is called like name or petId.`;
     if (FIELDS.has(name) || name === `${kind}Id`)
-      fail(name, 'interfaces use this name themselves; choose another.');
+      yield `.${name}: interfaces use this name themselves; choose another.`;
     const names = record.sorts.includes(name) && isFolded(field) ? [name, `${name}_folded`] : [name];
     for (const column of names.map(snakeCase)) {
       const other = columns.get(column);
       if (other !== undefined)
-        fail(name, `its column has the name of that of ${other}; choose another name.`);
+        yield `.${name}: its column has the name of that of ${other}; choose another name.`;
       columns.set(column, name);
     }
   }
 
-  for (const [name, { kind, rule, example, default: value, presence, reference }] of fields) {
-    const faultOf = (given: unknown) => rule(graphqlDialect).safeParse(given).error?.issues[0]?.message;
-    const given = { ...(kind !== 'id' && { example }), ...(presence === 'defaulted' && { default: value }) };
-    for (const [what, one] of Object.entries(given))
-      if (faultOf(one)) fail(name, `its ${what} ${JSON.stringify(one)} breaks its rule: ${faultOf(one)}.`);
-    for (const [field, wanted] of Object.entries(reference?.holds.where ?? {}))
-      if (!record.fields[field]?.rule(graphqlDialect).safeParse(wanted).success)
-        fail(name, `in its \`where\`, ${field} cannot be ${JSON.stringify(wanted)}.`);
+  for (const [name, field] of fields) {
+    const { rule, view, presence, maxItems, opaque } = field;
+    if (maxItems !== undefined || opaque)
+      yield `.${name}: is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.`;
+    if (view !== undefined && presence === 'required')
+      yield `.${name}: belongs to ${view}, so new records need a default for it.`;
+    const given = {
+      ...(field.kind !== 'id' && { example: field.example }),
+      ...(presence === 'defaulted' && { default: field.default }),
+    };
+    for (const [what, value] of Object.entries(given)) {
+      const { error } = rule(graphqlDialect).safeParse(value);
+      if (error)
+        yield `.${name}: its ${what} ${JSON.stringify(value)} breaks its rule: ${error.issues[0]!.message}.`;
+    }
   }
-  for (const list of [record.filters, record.sorts, ...record.unique]) {
-    for (const name of list)
-      if (!Object.hasOwn(record.fields, name))
-        fail(name, 'is in a list of fields, but not among the fields.');
-    if (new Set(list).size < list.length) fail('', `${list.join(', ')}: a list names each field once.`);
+  for (const [n, { field, parent, list, where }] of references.entries()) {
+    if (!/.Id$/.test(field)) yield `.${field}: refers to another record, so its name ends in Id, as petId.`;
+    const leadsTo = parentField(field);
+    if (leadsTo in record.fields || leadsTo in record.computed)
+      yield `.${leadsTo}: is what ${field} leads to; choose another name.`;
+    for (const [other, wanted] of Object.entries(where ?? {}))
+      if (!record.fields[other]?.rule(graphqlDialect).safeParse(wanted).success)
+        yield `.${field}: in its \`where\`, ${other} cannot be ${JSON.stringify(wanted)}.`;
+    const siblings = references.slice(0, n).filter((other) => other.parent === parent);
+    const taken = [
+      ...Object.keys({ ...parent.fields, ...parent.computed }),
+      ...[...parent.referrers, ...siblings].map(({ list }) => list),
+      ...referencesOf(parent).map(({ field }) => parentField(field)),
+    ];
+    if (taken.includes(list))
+      yield `.${field}: ${parent.type} has a field ${list} already; say in \`list\` what its list of ${plural} is called.`;
   }
-  if (record.unique.some(({ length }) => length === 0)) fail('', 'what is unique has at least one field.');
+
+  for (const list of [record.filters, record.sorts, ...record.unique])
+    if (new Set(list).size < list.length) yield `: ${list.join(', ')}: a list names each field once.`;
+  if (record.unique.some(({ length }) => length === 0)) yield ': what is unique has at least one field.';
   for (const name of record.sorts) {
     const field = record.fields[name]!;
     if (isFolded(field) && (field.maxLength ?? Number.POSITIVE_INFINITY) > MAX_SORTED_LENGTH)
-      fail(
-        name,
-        `a text in \`sorts\` has at most ${MAX_SORTED_LENGTH} characters; shorten it or take it out.`,
-      );
+      yield `.${name}: a text in \`sorts\` has at most ${MAX_SORTED_LENGTH} characters; shorten it or take it out.`;
     if (isFolded(field) && record.filters.includes(name))
-      fail(name, 'a text in `sorts` is found by how it begins; take it out of `filters`.');
+      yield `.${name}: a text in \`sorts\` is found by how it begins; take it out of \`filters\`.`;
   }
   for (const name of [...record.filters, ...record.sorts])
-    if (PARAMETERS.has(name)) fail(name, 'lists have an argument of this name; choose another.');
+    if (PARAMETERS.has(name)) yield `.${name}: lists have an argument of this name; choose another.`;
 
+  const filtered = filteredFields(record);
   if (!saysTogether && filtered.length > MAX_FREE_FILTERS)
-    fail(
-      '',
-      `lists can be filtered by ${filtered.join(', ')}, more than ${MAX_FREE_FILTERS}; say in \`combinations\` which go together.`,
-    );
+    yield `: lists can be filtered by ${filtered.join(', ')}, more than ${MAX_FREE_FILTERS}; say in \`combinations\` which go together.`;
   for (const name of record.combinations.flat())
-    if (!filtered.includes(name)) fail(name, 'is in `combinations`, but not in `filters`.');
+    if (!filtered.includes(name)) yield `.${name}: is in \`combinations\`, but not in \`filters\`.`;
   const indexes = record.combinations.length * (record.sorts.length + 1) + record.unique.length;
   if (indexes > MAX_INDEXES)
-    fail('', `needs ${indexes} indexes, more than ${MAX_INDEXES}; take out sorts, filters or combinations.`);
+    yield `: needs ${indexes} indexes, more than ${MAX_INDEXES}; take out sorts, filters or combinations.`;
   for (const set of record.combinations) {
     const merged = set.reduce((n, name) => n * (record.fields[name]!.choices?.values.length ?? 1), 1);
     if (merged > MAX_MERGED)
-      fail(
-        '',
-        `${set.join(', ')} have ${merged} combinations of values, more than ${MAX_MERGED}; leave them out of \`combinations\`.`,
-      );
+      yield `: ${set.join(', ')} have ${merged} combinations of values, more than ${MAX_MERGED}; leave them out of \`combinations\`.`;
   }
 }
 
@@ -305,27 +284,29 @@ export const filteredFields = (record: AnyRecord): readonly string[] => [
 ];
 
 /** The references of a record. */
-export const referencesOf = ({ fields }: AnyRecord): readonly (Reference & { field: string })[] =>
-  Object.entries(fields as Fields).flatMap(([field, { reference }]) =>
-    reference ? { field, ...reference } : [],
+export const referencesOf = (child: AnyRecord): readonly Referrer[] =>
+  Object.entries(child.fields as Fields).flatMap(([field, { reference }]) =>
+    reference
+      ? { child, field, list: child.plural, ...(reference as Reference & { parent: AnyRecord }) }
+      : [],
   );
 
 /** The GraphQL field with the parent that a reference leads to: `pet` of `petId`. */
 export const parentField = (field: string): string => field.replace(/Id$/, '');
 
 /** Whether a child holds off the deletion of its parent. */
-export const isHolding = ({ holds: { where = {} } }: Pick<Referrer, 'holds'>, child: object): boolean =>
+export const isHolding = ({ where = {} }: Reference, child: object): boolean =>
   where !== null &&
   Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
 
 /** The references that can hold off the deletion of a record, in an order that does not depend on that of imports. */
 export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
   referrers
-    .filter(({ holds }) => holds.where !== null)
+    .filter(({ where }) => where !== null)
     .toSorted((a, b) => (holdersName(a) < holdersName(b) ? -1 : 1));
 
 /** What holds off the deletion of a record: `incomplete orders`. */
-export const holdersName = ({ child, holds }: Referrer): string => holds.name ?? child.plural;
+export const holdersName = ({ child, name = child.plural }: Referrer): string => name;
 
 /**
  * Checks the values of a record as they would be after a write.

@@ -102,7 +102,7 @@ function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsSha
 function parent(child: AnyRecord, field: string, said?: string) {
   const { presence, reference } = (child.fields as Fields)[field]!;
   const record = reference!.parent as AnyRecord;
-  const nullable = presence === 'optional' || reference!.holds.where !== undefined;
+  const nullable = presence === 'optional' || reference!.where !== undefined;
   return {
     type: typeOfRecord(record),
     description:
@@ -191,8 +191,8 @@ export function addLists(
   };
   builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
   if (view !== undefined) return;
-  for (const { field, parent, list = record.plural } of referencesOf(record)) {
-    const above = typeOfRecord(parent as AnyRecord);
+  for (const { field, parent, list } of referencesOf(record)) {
+    const above = typeOfRecord(parent);
     const below = {
       type,
       description:
@@ -318,8 +318,8 @@ function checkOptions(
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
     ...Object.values(eventTypesOf(record)),
     ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
-    ...referencesOf(record).flatMap(({ field, parent, list = plural }) => [
-      ...[`${type}.${parentField(field)}`, `${(parent as AnyRecord).type}.${list}`],
+    ...referencesOf(record).flatMap(({ field, parent, list }) => [
+      ...[`${type}.${parentField(field)}`, `${parent.type}.${list}`],
     ]),
   ];
   const unknown = Object.keys(descriptions).filter((name) => !known.includes(name));

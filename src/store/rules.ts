@@ -158,8 +158,7 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
   async function checkReferences(values: Values, current?: Stored): Promise<void> {
     const unknown: string[] = [];
     for (const reference of referencesOf(record)) {
-      const { field } = reference;
-      const parent = reference.parent as AnyRecord;
+      const { field, parent } = reference;
       const id = values[field] as Id | undefined;
       if (id === undefined) continue;
       const isHeld = isHolding(reference, values);
@@ -211,7 +210,7 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
       // Before children are looked for, so that none is added afterwards.
       if (holders.length > 0) await own.lock(id, 'alone');
       for (const holder of holders)
-        if (await rows(holder.child).exists({ ...holder.holds.where, [holder.field]: id }))
+        if (await rows(holder.child).exists({ ...holder.where, [holder.field]: id }))
           throw stillReferred(record, id, holder);
       await own.delete(current);
       return id;

@@ -51,7 +51,6 @@ const REFUSED: [parts: object, message: string][] = [
     { fields: { label, labelFolded: label }, sorts: ['label'] },
     'Thing.labelFolded: its column has the name of that of label; choose another name.',
   ],
-  [{ sorts: ['size'] }, 'Thing.size: is in a list of fields, but not among the fields.'],
   [{ filters: ['label', 'label'] }, 'Thing: label, label: a list names each field once.'],
   [{ unique: [[]] }, 'Thing: what is unique has at least one field.'],
   [

@@ -165,7 +165,7 @@ export const uniqueAt = (spec: RecordSpec, stage: Since): string[] | undefined =
 };
 
 /** What holds off the deletion of a parent; undefined for all children. */
-export function holdsOf(spec: RecordSpec, { holds }: ReferenceSpec): fields.Holding['where'] {
+export function holdsOf(spec: RecordSpec, { holds }: ReferenceSpec): fields.Reference['where'] {
   const flag = spec.fields.find(({ kind, since }) => kind === 'boolean' && since === 'start');
   if (holds === 'none') return null;
   return holds === 'some' && flag ? { [flag.name]: false } : undefined;

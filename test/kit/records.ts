@@ -53,8 +53,8 @@ export async function create(store: Store, record: AnyRecord, values: Values = {
 
 /** Stores something that holds off the deletion of a record, for each kind that does. */
 export async function holdOff(store: Store, record: AnyRecord, id: Id): Promise<void> {
-  for (const { child, field, holds } of holdersOf(record))
-    await create(store, child, { ...holds.where, [field]: id });
+  for (const { child, field, where } of holdersOf(record))
+    await create(store, child, { ...where, [field]: id });
 }
 
 /** Values as a body of REST, which has ids as integers. */

@@ -8,7 +8,7 @@ const definitionOf = (record: AnyRecord, { field, name, type }: Column): string 
   if (field === 'id') return `${name} integer primary key`;
   const reference = referencesOf(record).find((reference) => reference.field === field);
   // Children that do not hold off a deletion outlive their parent.
-  const foreignKey = reference && reference.holds.where === undefined;
+  const foreignKey = reference && reference.where === undefined;
   return `${name} ${type}${foreignKey ? ` references "${reference.parent.plural}" (id)` : ''}`;
 };
 
