@@ -1,5 +1,5 @@
 import { Observable } from './browser.ts';
-import { type Budget, budgetIn, messageOf, UNREACHABLE } from './server.ts';
+import { type Budget, budgetIn, messageOf, UNREACHABLE, type Window } from './server.ts';
 
 /** The state of the page's key. */
 export type KeyState =
@@ -17,20 +17,8 @@ export type KeyState =
 /** In session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
 const STORAGE_NAME = 'petstore.key';
 
-/** The API key shared by all pages and GraphiQL tabs. */
+/** The API key shared by all pages and GraphiQL tabs. Its state is settled anew each second, as budgets depend on the time. */
 class ApiKey extends Observable<KeyState> {
-  #checks = 0;
-  /** The key checked last, whose state stays while it is checked again. */
-  #checked: string | undefined;
-
-  constructor() {
-    super({ kind: 'missing' });
-    // A link with a key to the page that is open, which is taken out of the address before the first paint.
-    addEventListener('hashchange', () => {
-      if (location.hash.startsWith('#key=')) location.reload();
-    });
-  }
-
   /** The key, or an empty string. */
   get value(): string {
     return sessionStorage.getItem(STORAGE_NAME) ?? '';
@@ -38,20 +26,17 @@ class ApiKey extends Observable<KeyState> {
 
   /** Sets the key and checks it. */
   async use(key: string): Promise<void> {
-    if (key === '') sessionStorage.removeItem(STORAGE_NAME);
-    else sessionStorage.setItem(STORAGE_NAME, key);
+    if (key !== this.value) this.settle({ kind: 'checking' });
+    sessionStorage.setItem(STORAGE_NAME, key);
     await this.check();
   }
 
   /** Checks the key with the server, free of charge. */
   async check(): Promise<void> {
-    const check = ++this.#checks;
     const key = this.value;
-    if (key !== '' && this.#checked !== key) this.settle({ kind: 'checking' });
-    this.#checked = key;
     const state = await stateOf(key, this.state);
     // Unless the key has changed meanwhile.
-    if (check === this.#checks) this.settle(state);
+    if (key === this.value) this.settle(state);
   }
 
   /**
@@ -97,4 +82,20 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
     : { kind: 'refused', message, isFinal: response.status === 401 };
 }
 
-export const apiKey = new ApiKey();
+export const apiKey = new ApiKey({ kind: 'checking' });
+
+/** A window is full again after its reset. */
+const asOfNow = (window: Window): Window =>
+  Date.now() < window.resetAt ? window : { ...window, remaining: window.limit };
+
+setInterval(() => {
+  const { state } = apiKey;
+  if (state.kind !== 'accepted') return apiKey.settle(state);
+  const { plan, minute, day } = state.budget;
+  apiKey.settle({ kind: 'accepted', budget: { plan, minute: asOfNow(minute), day: asOfNow(day) } });
+}, 1_000);
+
+// A link with a key to the page that is open, which is taken out of the address before the first paint.
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#key=')) location.reload();
+});

@@ -23,29 +23,21 @@ export interface Budget {
  * @returns undefined if the headers have other windows, as without a valid key
  */
 export function budgetIn(headers: Headers, plan?: string): Budget | undefined {
+  const text = `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`;
   const windowOf = (name: 'minute' | 'day'): Window | undefined => {
-    const numbers = (header: string, pattern: string) =>
-      new RegExp(`"${name}";${pattern}`)
-        .exec(headers.get(header) ?? '')
-        ?.slice(1)
-        .map(Number) ?? [];
-    const [limit = 0] = numbers('ratelimit-policy', 'q=(\\d+)');
-    const [remaining, seconds = 0] = numbers('ratelimit', 'r=(\\d+);t=(\\d+)');
-    if (remaining === undefined) return undefined;
+    const found = new RegExp(`"${name}";q=(\\d+).*"${name}";r=(\\d+);t=(\\d+)`).exec(text);
+    if (!found) return undefined;
+    const [limit, remaining, seconds] = found.slice(1).map(Number) as [number, number, number];
     return { limit, remaining, resetAt: Date.now() + seconds * 1_000 };
   };
   const [minute, day] = [windowOf('minute'), windowOf('day')];
   return minute && day && { plan, minute, day };
 }
 
-/** The window at a moment; full again after its reset. */
-export const windowAt = (window: Window, now: number): Window =>
-  now < window.resetAt ? window : { ...window, remaining: window.limit };
-
 /** Seconds until a budget has something left in both windows; 0 if it has now. */
-export function secondsUntilLeft({ minute, day }: Budget, now: number): number {
-  const empty = [minute, day].filter((window) => windowAt(window, now).remaining === 0);
-  return Math.ceil(Math.max(0, ...empty.map(({ resetAt }) => resetAt - now)) / 1000);
+export function secondsUntilLeft({ minute, day }: Budget): number {
+  const empty = [minute, day].filter(({ remaining }) => remaining === 0);
+  return Math.ceil(Math.max(0, ...empty.map(({ resetAt }) => resetAt - Date.now())) / 1000);
 }
 
 export const UNREACHABLE =

@@ -3,6 +3,10 @@ import { apiKey } from '../key.ts';
 import { messageOf, secondsUntilLeft } from '../server.ts';
 import { number } from '../words.ts';
 
+/** Seconds until something is left of the key's budget; 0 if it is now. */
+export const secondsUntilBudget = (): number =>
+  apiKey.state.kind === 'accepted' ? secondsUntilLeft(apiKey.state.budget) : 0;
+
 /** Calls a REST operation with the page's key. @returns the parsed body; undefined if there is none */
 export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
@@ -18,13 +22,9 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
  * page itself would get the key banned. @throws Error in words for the reader, unless it succeeds
  */
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
-  const { state } = apiKey;
-  const wait = state.kind === 'accepted' ? secondsUntilLeft(state.budget, Date.now()) : 0;
+  const wait = secondsUntilBudget();
   if (wait > 0) throw new Error(`Nothing is left of the budget for ${number(wait)} s.`);
   const response = await apiKey.fetch(element('main').dataset.base + path, { ...init, method });
   if (response.ok) return response;
-  if (response.status === 404) throw new Error('This server does not offer it.');
-  const said = messageOf(await response.text(), response);
-  const isForbidden = response.status === 403 && !response.headers.has('retry-after');
-  throw new Error(isForbidden ? `This key does not permit it: ${said}` : said);
+  throw new Error(messageOf(await response.text(), response));
 }

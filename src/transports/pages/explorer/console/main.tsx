@@ -1,18 +1,17 @@
 /** @jsxImportSource preact */
-import '../pages.css';
+import '../header.ts';
 import '../widgets.css';
 import './console.css';
 import { render } from 'preact';
 import { element } from '../browser.ts';
-import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { type Budget, secondsUntilLeft, windowAt } from '../server.ts';
+import type { Budget } from '../server.ts';
 import { duration, number } from '../words.ts';
-import { call } from './api.ts';
+import { secondsUntilBudget } from './api.ts';
 import { Events } from './events.tsx';
 import { Usage } from './usage.tsx';
 import { Webhooks } from './webhooks.tsx';
-import { Facts, moment, Note, Section, useKeyState, useLoaded } from './widgets.tsx';
+import { Facts, moment, Note, Section, useLoaded } from './widgets.tsx';
 
 /** `GET /key`. */
 interface KeyFacts {
@@ -28,19 +27,17 @@ interface KeyFacts {
 }
 
 function Console() {
-  const state = useKeyState();
+  const { state } = apiKey;
   const isBanned = state.kind === 'refused' && state.bannedUntil !== undefined;
   const isKnown = state.kind === 'accepted' || isBanned;
   element('hint').hidden = isKnown;
   if (isBanned) return <Section title="Budget">{<Banned until={state.bannedUntil!} />}</Section>;
   if (state.kind !== 'accepted') return null;
-  // What could not be paid for is loaded when there is something left again.
-  const isEmpty = secondsUntilLeft(state.budget, Date.now()) > 0;
-  const parameters = [apiKey.value, isEmpty];
+  const isEmpty = secondsUntilBudget() > 0;
   return (
     <>
       <Section title="Key">
-        <Key parameters={parameters} />
+        <Key />
       </Section>
       <Section title="Budget">
         <Gauges budget={state.budget} />
@@ -49,13 +46,13 @@ function Console() {
         </p>
       </Section>
       <Section title="Usage" wide>
-        <Usage parameters={parameters} />
+        <Usage />
       </Section>
       <Section title="Live events" wide>
         <Events key={apiKey.value} />
       </Section>
       <Section title="Webhooks" wide>
-        <Webhooks key={apiKey.value} parameters={parameters} />
+        <Webhooks key={apiKey.value} />
       </Section>
     </>
   );
@@ -70,9 +67,8 @@ const Banned = ({ until }: { until: number }) => (
 
 /** How much of both windows is left. */
 function Gauges({ budget }: { budget: Budget }) {
-  const now = Date.now();
   return (['minute', 'day'] as const).map((name) => {
-    const { remaining, limit, resetAt } = windowAt(budget[name], now);
+    const { remaining, limit, resetAt } = budget[name];
     const share = limit === 0 ? 0 : remaining / limit;
     const left = `${number(remaining)} of ${number(limit)} left`;
     const label = name === 'minute' ? 'This minute' : 'Today';
@@ -81,7 +77,7 @@ function Gauges({ budget }: { budget: Budget }) {
         <span class="label">{label}</span>
         <span class="detail">
           {left}
-          {resetAt > now && remaining < limit && `, full again in ${duration(resetAt - now)}`}
+          {remaining < limit && `, full again in ${duration((resetAt - Date.now()) / 1_000)}`}
         </span>
         <div
           class="track"
@@ -99,8 +95,8 @@ function Gauges({ budget }: { budget: Budget }) {
   });
 }
 
-function Key({ parameters }: { parameters: unknown[] }) {
-  const { value: key, failure } = useLoaded(() => call<KeyFacts>('GET', '/key'), parameters);
+function Key() {
+  const { value: key, failure } = useLoaded<KeyFacts>('/key');
   if (failure !== undefined) return <Note>The key is not shown. {failure}</Note>;
   if (!key) return null;
   return (
@@ -120,5 +116,4 @@ function Key({ parameters }: { parameters: unknown[] }) {
   );
 }
 
-initHeader();
-render(<Console />, element('sections'));
+apiKey.subscribe(() => render(<Console />, element('sections')));

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks';
 import { counted, number } from '../words.ts';
-import { call } from './api.ts';
 import { Button, Chart, Note, useLoaded } from './widgets.tsx';
 
 /** One day of `GET /usage`. */
@@ -22,16 +21,13 @@ const DAY = 86_400_000;
 const refusals = (count: number): string => (count > 0 ? `, ${number(count)} refused` : '');
 
 /** Units by day, and by operation on a chosen day. Each view costs one unit, so it is loaded on demand. */
-export function Usage({ parameters }: { parameters: unknown[] }) {
+export function Usage() {
   const [days, setDays] = useState(7);
   const [chosen, choose] = useState<string>();
   const dates = Array.from({ length: days }, (_, ago) =>
     new Date(Date.now() - ago * DAY).toISOString().slice(0, 10),
   );
-  const { value, failure, reload } = useLoaded(
-    () => call<UsageDay[]>('GET', `/usage?from=${dates.at(-1)}&to=${dates[0]}`),
-    [...parameters, days],
-  );
+  const { value, failure, reload } = useLoaded<UsageDay[]>(`/usage?from=${dates.at(-1)}&to=${dates[0]}`);
   const date = chosen !== undefined && dates.includes(chosen) ? chosen : value?.at(-1)?.date;
   const bars = dates.map((day) => {
     const { units = 0, refused = 0 } = value?.find((used) => used.date === day) ?? {};
@@ -66,7 +62,7 @@ export function Usage({ parameters }: { parameters: unknown[] }) {
 
 /** The operations of a day. @param used loaded again when this is */
 function Day({ date, used }: { date: string; used: unknown }) {
-  const { value, failure } = useLoaded(() => call<UsageOperation[]>('GET', `/usage/${date}`), [date, used]);
+  const { value, failure } = useLoaded<UsageOperation[]>(`/usage/${date}`, used);
   if (failure !== undefined) return <Note>{failure}</Note>;
   if (!value) return null;
   if (value.length === 0) return <Note>Nothing was used on {date}.</Note>;

@@ -49,8 +49,8 @@ function useAction(reload: () => Promise<void>) {
 }
 
 /** The key's webhooks with their state and last attempts, and all that can be done with them. */
-export function Webhooks({ parameters }: { parameters: unknown[] }) {
-  const { value, failure, reload } = useLoaded(() => call<Webhook[]>('GET', '/webhooks'), parameters);
+export function Webhooks() {
+  const { value, failure, reload } = useLoaded<Webhook[]>('/webhooks');
   const [said, act] = useAction(reload);
   const [created, setCreated] = useState<Webhook>();
 

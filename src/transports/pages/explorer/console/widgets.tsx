@@ -1,38 +1,29 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { apiKey, type KeyState } from '../key.ts';
+import { apiKey } from '../key.ts';
+import { call, secondsUntilBudget } from './api.ts';
 
-/** The state of the page's key, and again each second, since what is left depends on the time. */
-export function useKeyState(): KeyState {
-  const [, render] = useState({});
-  useEffect(() => {
-    const again = () => render({});
-    const timer = setInterval(again, 1_000);
-    const unsubscribe = apiKey.subscribe(again);
-    return () => {
-      clearInterval(timer);
-      unsubscribe();
-    };
-  }, []);
-  return apiKey.state;
-}
-
-/** What a call gives, or in words why it failed; and a function that calls again. */
-export function useLoaded<T>(call: () => Promise<T>, parameters: unknown[]) {
-  const [state, setState] = useState<{ value?: T; failure?: string }>({});
+/**
+ * The answer to a GET with the page's key, or in words why there is none; and a function that asks again. What could not
+ * be paid for is asked for when there is something left again.
+ *
+ * @param when asks again when this changes
+ */
+export function useLoaded<T>(path: string, when?: unknown) {
+  const [loaded, setLoaded] = useState<{ value?: T; failure?: string }>({});
   const calls = useRef(0);
   const reload = async () => {
     const current = ++calls.current;
-    const next = await call().then(
+    const next = await call<T>('GET', path).then(
       (value) => ({ value }),
       ({ message }: Error) => ({ failure: message }),
     );
-    if (current === calls.current) setState(next);
+    if (current === calls.current) setLoaded(next);
   };
-  // oxlint-disable-next-line react/exhaustive-deps -- those of the caller
-  useEffect(() => void reload(), parameters);
-  return { ...state, reload };
+  // oxlint-disable-next-line react/exhaustive-deps -- those on which the answer depends
+  useEffect(() => void reload(), [path, when, apiKey.value, secondsUntilBudget() > 0]);
+  return { ...loaded, reload };
 }
 
 type Parent<Props = object> = Props & { children: ComponentChildren };

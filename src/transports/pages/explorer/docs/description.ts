@@ -1,65 +1,46 @@
-import { parse } from 'lossless-json';
-
 type Json = Record<string, unknown>;
 
-/** An operation of an OpenAPI description, as far as it is changed here. */
-interface Operation extends Json {
-  operationId: string;
-  description?: string;
+interface Description {
+  paths: Record<string, Record<string, Json>>;
 }
-
-interface Description extends Json {
-  paths: Record<string, Record<string, Operation>>;
-}
-
-/** The colours of marks for stability. The description says what they mean. */
-const COLORS: Record<string, string> = { beta: '#1f5f99', experimental: '#6929c4' };
 
 /**
- * Prepares the OpenAPI description for people: exact integers, marks for stability and sunset, and a link to the same
+ * Prepares the OpenAPI description for people: exact limits, marks for stability and sunset, and a link to the same
  * operation in GraphiQL.
  *
  * @param text the description as JSON
- * @param links to GraphiQL, by operationId
+ * @param linkTo to GraphiQL, by operationId
  * @returns the description as it is shown, and the operationIds of those that may not be tried
  */
-export function referenceOf(text: string, links: ReadonlyMap<string, string>) {
-  const description = parse(text, exactLimits, { parseNumber: exact }) as Description;
+export function referenceOf(text: string, linkTo: (operationId: string) => string | undefined) {
+  const content = JSON.parse(text, limitInWords) as Description;
+  const operations = Object.values(content.paths).flatMap((methods) => Object.values(methods));
   const untried: string[] = [];
-  for (const methods of Object.values(description.paths)) {
-    for (const operation of Object.values(methods)) {
-      const { operationId } = operation;
-      const isUntried = operation['x-explorer-enabled'] === false;
-      if (isUntried) untried.push(operationId);
-      const stability = String(operation['x-stability']);
-      const sunset = operation['x-sunset'];
-      operation['x-badges'] = [
-        ...(stability in COLORS ? [{ name: stability, color: COLORS[stability] }] : []),
-        ...(sunset ? [{ name: `sunset ${sunset}`, color: '#a2191f' }] : []),
-      ];
-      const link = links.get(operationId);
-      operation.description = [
-        isUntried &&
-          '**The specification disables the try-it panel for this operation. Use a request sample instead.**',
-        operation.description,
-        link !== undefined && `[Open in GraphiQL](${link})`,
-      ]
-        .filter(Boolean)
-        .join('\n\n');
-    }
+  for (const operation of operations) {
+    const operationId = String(operation.operationId);
+    const { 'x-stability': stability, 'x-sunset': sunset, 'x-explorer-enabled': isTried = true } = operation;
+    operation['x-badges'] = [
+      ...(stability === 'stable' ? [] : [{ name: stability, color: '#6929c4' }]),
+      ...(sunset === undefined ? [] : [{ name: `sunset ${sunset}`, color: '#a2191f' }]),
+    ];
+    if (!isTried) untried.push(operationId);
+    const link = linkTo(operationId);
+    operation.description = [
+      !isTried &&
+        '**The specification disables the try-it panel for this operation. Use a request sample instead.**',
+      operation.description,
+      link && `[Open in GraphiQL](${link})`,
+    ]
+      .filter(Boolean)
+      .join('\n\n');
   }
-  return { content: description, untried };
+  return { content, untried };
 }
 
-/** Integers that a double cannot hold stay text. */
-const exact = (literal: string): number | string =>
-  /^-?\d+$/.test(literal) && !Number.isSafeInteger(Number(literal)) ? literal : Number(literal);
-
-/** A `parse` reviver that says limits beyond 2^53 in words, because Scalar would round them. */
-function exactLimits(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || !('maximum' in value)) return value;
-  const { maximum, description, ...schema } = value as Json;
-  if (typeof maximum !== 'string') return value;
-  const limit = `Up to ${maximum}.`;
-  return { ...schema, description: description === undefined ? limit : `${description}. ${limit}` };
+/** A `JSON.parse` reviver that says the limit of int64 in words, because it would be rounded. */
+function limitInWords(this: Json, name: string, value: unknown): unknown {
+  if (name !== 'maximum' || Number.isSafeInteger(value)) return value;
+  const limit = `Up to ${2n ** 63n - 1n}.`;
+  this.description = this.description === undefined ? limit : `${this.description}. ${limit}`;
+  return undefined;
 }

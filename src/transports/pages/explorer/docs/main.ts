@@ -1,7 +1,6 @@
-import '../pages.css';
+import '../header.ts';
 import './docs.css';
 import { element, fixWhenAdded } from '../browser.ts';
-import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
@@ -16,7 +15,6 @@ const scalar = new Promise((resolve, reject) => {
   element('scalar').addEventListener('load', resolve);
   element('scalar').addEventListener('error', () => reject(new Error(UNREACHABLE)));
 });
-initHeader();
 // What Scalar 1.72 leaves for assistive technology to guess.
 fixWhenAdded({
   // A combobox without a list is a text field.
@@ -45,13 +43,10 @@ fixWhenAdded({
 async function show(root: HTMLElement): Promise<void> {
   const [response] = await Promise.all([fetch('/openapi.json'), scalar]);
   if (!response.ok) throw new Error(messageOf(await response.text(), response));
-  const links = new Map(
-    [...root.querySelectorAll<HTMLAnchorElement>('.to-graphiql')].map((link) => [
-      link.closest('section')!.id.replace(/.*\//, ''),
-      link.getAttribute('href')!,
-    ]),
+  const { content, untried } = referenceOf(
+    await response.text(),
+    (operationId) => root.querySelector<HTMLAnchorElement>(`[id$="/${operationId}"] .to-graphiql`)?.href,
   );
-  const { content, untried } = referenceOf(await response.text(), links);
   const plain = root.firstElementChild;
   const place = root.appendChild(document.createElement('div'));
   const configuration = () => ({
@@ -65,10 +60,7 @@ async function show(root: HTMLElement): Promise<void> {
     hideClientButton: true,
     customFetch: (input: RequestInfo | URL, init?: RequestInit) => send(new Request(input, init)),
     theme: 'none',
-    hideDarkModeToggle: true,
     forceDarkModeState: theme.state,
-    documentDownloadType: 'json',
-    operationTitleSource: 'summary',
     orderSchemaPropertiesBy: 'preserve',
     defaultOpenAllTags: true,
     // Without the button that opens the console.

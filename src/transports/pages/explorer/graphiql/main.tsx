@@ -1,15 +1,13 @@
 import 'graphiql/setup-workers/vite';
 import 'graphiql/style.css';
 import '@graphiql/plugin-explorer/style.css';
-import '../pages.css';
+import '../header.ts';
 import './graphiql.css';
 import { TabFocus } from 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js';
 import { createRoot } from 'react-dom/client';
 import { element, fixWhenAdded } from '../browser.ts';
-import { initHeader } from '../header.ts';
 import { App } from './app.tsx';
 
-initHeader();
 // Tab moves to the next control, as everywhere else, so that keyboard users can leave the editor. Indentation
 // is automatic or by Ctrl-].
 TabFocus.setTabFocusMode(true);

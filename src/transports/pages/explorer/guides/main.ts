@@ -1,7 +1,6 @@
-import '../pages.css';
+import '../header.ts';
 import './guides.css';
 import { element } from '../browser.ts';
-import { initHeader } from '../header.ts';
 import { counted } from '../words.ts';
 
 /** Shows the headings that contain all words of the search, of all guides; without one, those of the open guide. */
@@ -26,4 +25,3 @@ function search(): void {
 
 element('search').addEventListener('input', search);
 search();
-initHeader();

@@ -1,11 +1,10 @@
-import '../pages.css';
+import '../header.ts';
 import '../widgets.css';
 import './landing.css';
 import indented from 'json-stringify-pretty-compact';
 import { copy, element } from '../browser.ts';
-import { initHeader } from '../header.ts';
 import { apiKey } from '../key.ts';
-import { messageOf, windowAt } from '../server.ts';
+import { messageOf } from '../server.ts';
 import { counted, number } from '../words.ts';
 
 /** What a Free key has each minute. */
@@ -92,8 +91,7 @@ element('run').addEventListener('click', async () => {
     if (!response.ok) throw new Error(messageOf(text, response));
     const { state } = apiKey;
     const left =
-      state.kind === 'accepted' &&
-      `: ${number(windowAt(state.budget.minute, Date.now()).remaining)} units left this minute`;
+      state.kind === 'accepted' && `: ${number(state.budget.minute.remaining)} units left this minute`;
     said.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
     void play(indented(JSON.parse(text), { maxLength }));
   } catch (error) {
@@ -101,5 +99,4 @@ element('run').addEventListener('click', async () => {
   }
 });
 
-initHeader();
 void play(element('answer').textContent!);
