@@ -56,8 +56,7 @@ async function serve(config: Config): Promise<void> {
     error: (message) => log.error({ message }, 'traces'),
   });
 
-  const onMigrated = (versions: object) => log.warn(versions, 'data migrated');
-  const store = await openStore(config, RECORDS, 'server', onMigrated).catch((error: unknown) => {
+  const store = await openStore(config, RECORDS, 'server').catch((error: unknown) => {
     throw located(error, config, false);
   });
   watchDatabase(store, config.MONGODB_URI, log);

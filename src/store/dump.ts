@@ -25,9 +25,9 @@ export interface DumpTarget {
   /** Adds records as they are: their ids are theirs, no rule is checked again, and nothing is logged. */
   addRecords(record: AnyRecord, rows: readonly Stored[]): Promise<void>;
   addUsage(rows: readonly KeyUsage[]): Promise<void>;
-  /** Makes it the store that is served. */
+  /** All has been added. */
   finish(): Promise<void>;
-  /** Discards what was not finished. Nothing is left to do after `finish`. */
+  /** Makes it the store that is served if it is finished, or else discards it. */
   close(): Promise<void>;
 }
 

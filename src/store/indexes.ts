@@ -4,38 +4,39 @@ import { type AnyRecord, type Fields, filteredFields } from '../foundation/recor
 /** Lists of single values that an engine merges for one in order, at most. */
 const MAX_MERGED = 8;
 
-/** What one index of records is for: the lists with conditions on some fields in one order. */
-export interface ListIndex {
-  /** Those with conditions, in the order of the declaration, and the one that the lists are ordered by. */
-  fields: readonly string[];
-  /** The field that the lists are ordered by; undefined for the id. */
-  sort: string | undefined;
-}
-
-/** The index for lists with conditions on these fields. One that has only one value in a list does not order it. */
+/**
+ * The fields of the index for lists with conditions on some, in the order of the declaration, and ordered by one (by
+ * default by id). A field that has only one value in a list does not order it.
+ */
 export function indexFor(
   record: AnyRecord,
   filtered: readonly string[],
   sort: string | undefined,
-): ListIndex {
+): readonly string[] {
   const filters = Object.keys(record.fields as Fields).filter((field) => filtered.includes(field));
-  return { fields: sort === undefined || filters.includes(sort) ? filters : [...filters, sort], sort };
+  return sort === undefined || filters.includes(sort) ? filters : [...filters, sort];
 }
 
 /**
- * An index for each order of lists with each combination of filters, so that a page reads what it has and no more, and
- * a count what it counts.
+ * The fields of an index for each order of lists with each combination of filters, so that a page reads what it has and
+ * no more, and a count what it counts.
+ *
+ * @param merged fields for each of whose values an engine merges a list: all indexes but those by id have them
  */
-export const indexesOf = memoized((record: AnyRecord): readonly ListIndex[] => {
-  const found = new Map<string, ListIndex>();
+export function indexesOf(
+  record: AnyRecord,
+  merged: ReadonlyMap<string, unknown> = new Map(),
+): readonly (readonly string[])[] {
+  const found = new Map<string, readonly string[]>();
   for (const sort of [undefined, ...record.sorts])
     for (const filters of record.combinations) {
-      const index = indexFor(record, filters, sort);
-      const key = String(index.fields);
-      if (key !== '' && !found.has(key)) found.set(key, index);
+      const fields = indexFor(record, filters, sort);
+      if (sort === undefined || [...merged.keys()].every((field) => fields.includes(field)))
+        found.set(String(fields), fields);
     }
+  found.delete('');
   return [...found.values()];
-});
+}
 
 /**
  * The required fields of few values, each with these. In an order other than by id, an engine that merges a list for
@@ -55,10 +56,3 @@ export const fewValued = memoized((record: AnyRecord): ReadonlyMap<string, reado
   }
   return found;
 });
-
-/** The indexes that an engine needs which merges the lists of each of the few values. */
-export const mergedIndexesOf = (record: AnyRecord): readonly ListIndex[] =>
-  indexesOf(record).filter(
-    ({ fields, sort }) =>
-      sort === undefined || [...fewValued(record).keys()].every((field) => fields.includes(field)),
-  );

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import type { OnMigrated, Store } from './store.ts';
+import type { Store } from './store.ts';
 
 /**
  * Opens the configured store.
@@ -13,7 +13,6 @@ export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP' | 'DURABILITY'>,
   records: readonly AnyRecord[],
   role: 'server' | 'tool',
-  onMigrated?: OnMigrated,
 ): Promise<Store> {
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
@@ -29,7 +28,6 @@ export async function openStore(
     role,
     keepEvents: config.EVENTS_KEEP,
     durability: config.DURABILITY,
-    onMigrated,
   });
 }
 

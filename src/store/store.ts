@@ -31,9 +31,6 @@ export interface Outcome<T> {
   value: T;
 }
 
-/** Called with both schema versions once the data of an earlier version has been migrated. */
-export type OnMigrated = (versions: { from: number; to: number }) => void;
-
 /**
  * The store port: what the gateway needs of a database, in domain terms. It is the rules of a record (`rules.ts`) over
  * an engine (`engine.ts`): MongoDB (`store/mongo`) or embedded SQLite (`store/sqlite`).

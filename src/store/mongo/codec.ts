@@ -6,7 +6,7 @@ import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import type { EventRecord, EventType } from '../events.ts';
-import { indexesOf, type ListIndex } from '../indexes.ts';
+import { indexesOf } from '../indexes.ts';
 import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
 
 /** What all records' documents have. */
@@ -40,9 +40,9 @@ export const sortProperty = (field: string, declaration: Field): string =>
   isFolded(declaration) ? `${field}_folded` : field;
 
 /** The key of an index. */
-export const indexKey = ({ fields }: AnyRecord, index: ListIndex): Record<string, 1> => ({
+export const indexKey = ({ fields, sorts }: AnyRecord, names: readonly string[]): Record<string, 1> => ({
   ...ascending(
-    index.fields.map((name) => (name === index.sort ? sortProperty(name, (fields as Fields)[name]!) : name)),
+    names.map((name) => (sorts.includes(name) ? sortProperty(name, (fields as Fields)[name]!) : name)),
   ),
   _id: 1,
 });

@@ -55,8 +55,10 @@ export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[]
 );
 
 /** The column that a field is ordered by: for a text, the one with its folded form. */
-export const sortColumn = ({ fields }: AnyRecord, field: string): string =>
-  isFolded((fields as Fields)[field]!) ? `"${snakeCase(field)}_folded"` : columnName(field);
+export const sortColumn = ({ fields, sorts }: AnyRecord, field: string): string =>
+  sorts.includes(field) && isFolded((fields as Fields)[field]!)
+    ? `"${snakeCase(field)}_folded"`
+    : columnName(field);
 
 /** The name of the index with these fields. SQLite ends each entry of an index with the id of its record. */
 export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
@@ -65,9 +67,7 @@ export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): str
 /** All columns of a record's table: also those with the folded forms of texts that lists are ordered by. */
 export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
   const columns = columnsOf(record);
-  const folds = columns.filter(
-    ({ field, declaration }) => record.sorts.includes(field) && isFolded(declaration),
-  );
+  const folds = columns.filter(({ field, name }) => sortColumn(record, field) !== name);
   return [
     ...columns,
     ...folds.map((column): Column => ({

@@ -61,17 +61,13 @@ const [USER_VERSION, APPLICATION, HEADER_SIZE] = [60, 68, 100];
 function refuseForeign(file: string, latest: number): void {
   const header = Buffer.alloc(HEADER_SIZE);
   const descriptor = openSync(file, 'r');
-  try {
-    readSync(descriptor, header, 0, HEADER_SIZE, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  const isOurs =
-    header.toString('latin1', 0, 16) === 'SQLite format 3\0' &&
-    header.readUInt32BE(APPLICATION) === APPLICATION_ID;
+  readSync(descriptor, header);
+  closeSync(descriptor);
+  const isSqlite = header.toString('latin1', 0, 16) === 'SQLite format 3\0';
+  const isOurs = isSqlite && header.readUInt32BE(APPLICATION) === APPLICATION_ID;
   const layout = header.readUInt32BE(USER_VERSION);
   if (isOurs && layout >= 1 && layout <= latest) return;
-  throw isOurs || header.toString('latin1', 0, 6) === 'SQLite'
+  throw isSqlite
     ? unknownLayout(file, layout, latest)
     : new Error(
         `The data file ${file} is not one of this program, or it is damaged. It was left as it is: restore a backup or set DATA_FILE to another path.`,
@@ -83,9 +79,6 @@ export const unknownLayout = (file: string, layout: number, latest: number): Err
   new Error(
     `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latest}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
   );
-
-export const fileInUse = (file: string): Error =>
-  new Error(`The data file ${file} is in use by another server. Stop that server or use another file.`);
 
 /**
  * Makes this process the only server of a data file: by an exclusive transaction on a second file beside it, which the

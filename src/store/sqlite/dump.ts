@@ -2,7 +2,6 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertionOf } from './columns.ts';
-import { fileInUse, locateFile, lockDataFile } from './data-file.ts';
 import { lastAssigned, noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 import { saveUsage } from './usage.ts';
@@ -45,11 +44,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
   const { db } = store;
-  let isOpen = true;
-  const close = async () => {
-    if (isOpen) await store.close();
-    isOpen = false;
-  };
+  let isWhole = false;
   return {
     store,
     async setLastIds(lastIds) {
@@ -65,19 +60,19 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       saveUsage(db, new Map(rows.map(({ apiKeyId, ...state }) => [apiKeyId, state])));
     },
     async finish() {
-      await close();
-      // Somebody may have made or filled it meanwhile.
-      await refuseIfFilled();
-      const release = lockDataFile(locateFile(file), 0);
-      if (!release) throw fileInUse(file);
-      for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
-      renameSync(filling, file);
-      release();
-      removeFile(filling);
+      isWhole = true;
     },
     async close() {
-      await close();
-      removeFile(filling);
+      try {
+        await store.close();
+        if (!isWhole) return;
+        // Somebody may have made or filled it meanwhile.
+        await refuseIfFilled();
+        for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+        renameSync(filling, file);
+      } finally {
+        removeFile(filling);
+      }
     },
   };
 }

@@ -1,11 +1,9 @@
 import type { ObjectKind, Objects } from '../objects.ts';
 import type { SqliteConnection, Value } from './connection.ts';
+import type { Gate } from './writer.ts';
 
 /** Expired objects removed per new one: more than one, so that the table shrinks. */
 const REMOVED_PER_NEW = 4;
-
-/** Passed before the file is used. May wait or throw. */
-export type Gate = () => Promise<void> | undefined;
 
 /**
  * The objects of a kind, which are JSON in one table.

@@ -49,7 +49,7 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
     fields.push(below.field);
     where.push(`${columnName(below.field)} = parent.value`);
   }
-  const indexed = indexFor(record, fields, sort).fields;
+  const indexed = indexFor(record, fields, sort);
   return {
     from: `"${record.plural}"${indexed.length > 0 ? ` indexed by ${indexName(record, indexed)}` : ''}`,
     where,

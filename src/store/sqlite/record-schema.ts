@@ -1,5 +1,5 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
-import { mergedIndexesOf } from '../indexes.ts';
+import { fewValued, indexesOf } from '../indexes.ts';
 import { allColumnsOf, type Column, columnName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -20,10 +20,10 @@ function tableOf(record: AnyRecord): string {
 /** The statements that create the indexes of a record, by their names. */
 const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
   new Map([
-    ...mergedIndexesOf(record).map(({ fields, sort }): [name: string, sql: string] => {
+    ...indexesOf(record, fewValued(record)).map((fields): [name: string, sql: string] => {
       const name = indexName(record, fields);
-      const columns = fields.map((field) => (field === sort ? sortColumn(record, field) : columnName(field)));
-      return [name, `create index ${name} on "${record.plural}" (${columns.join(', ')})`];
+      const columns = fields.map((field) => sortColumn(record, field)).join(', ');
+      return [name, `create index ${name} on "${record.plural}" (${columns})`];
     }),
     ...record.unique.map((fields: readonly string[]): [name: string, sql: string] => {
       const name = `"${record.plural} once by ${fields.join(', ')}"`;

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { memoized } from '../../foundation/cache.ts';
-import { AppError, unavailable } from '../../foundation/errors.ts';
+import { AppError } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction } from '../engine.ts';
+import type { Engine } from '../engine.ts';
 import { storeOver } from '../rules.ts';
-import type { OnMigrated, Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
-import { createFile, fileInUse, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
+import { createFile, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
-import { type Gate, objectsOf } from './objects.ts';
+import { objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { tableOf } from './table.ts';
@@ -29,7 +29,6 @@ export interface SqliteOptions {
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
   durability?: Durability | undefined;
-  onMigrated?: OnMigrated | undefined;
   /** How many records of each kind are cached by id. */
   cacheSize?: number;
   /** Those of a later version, in tests. */
@@ -60,21 +59,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const { role, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSize = 10_000 } = options;
   const writer = new Writer(db);
   const events = eventLog(db, writer, now);
-  /** What is read alone is committed: it waits for the end of a transaction that is open. */
-  const committed: Gate = () => (writer.isOpen ? writer.closed() : undefined);
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, events.append, cacheSize));
-  /** The transaction of the work that is running. All of it throws once that has ended, by taking too long. */
-  const transactionNow = (): EngineTransaction => {
-    const { turn } = writer;
-    const within: Gate = () => {
-      if (writer.turn !== turn) throw unavailable(new Error('The transaction has ended.'));
-      return undefined;
-    };
-    return {
-      rows: (record) => rowsOf(record)(within),
-      objects: (kind) => objectsOf(db, kind, now, within),
-    };
-  };
   const usage = usageLedger(db, writer);
   const catchUp = () => {
     try {
@@ -89,10 +74,14 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   return {
     engine: 'sqlite',
     isExclusive: true,
-    reads: (record) => rowsOf(record)(committed),
-    objects: (kind) => objectsOf(db, kind, now, committed),
+    reads: (record) => rowsOf(record)(writer.committed),
+    objects: (kind) => objectsOf(db, kind, now, writer.committed),
     now: async () => now(),
-    transaction: (work, several) => writer.write(() => work(transactionNow()), several),
+    transaction: (work, several) =>
+      writer.write((within) => {
+        const rows = (record: AnyRecord) => rowsOf(record)(within);
+        return work({ rows, objects: (kind) => objectsOf(db, kind, now, within) });
+      }, several),
     ...events.store,
     ...usage.store,
     async ping() {
@@ -130,15 +119,16 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     const latest = 1 + migrations.length;
     const file = locateFile(options.file, latest);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
-    const isNew = release !== undefined && !existsSync(file);
-    if (isNew) createFile(file);
-    if (!release && role === 'server') throw fileInUse(options.file);
+    if (release && !existsSync(file)) createFile(file);
+    if (!release && role === 'server')
+      throw new Error(
+        `The data file ${options.file} is in use by another server. Stop that server or use another file.`,
+      );
     db = new SqliteConnection(file, { busyTimeout, durability });
     const layout = layoutOf(db);
     if (layout > latest) throw unknownLayout(options.file, layout, latest);
     if (release) {
       if (layout < latest) migrate(db, migrations);
-      if (layout < latest && !isNew) options.onMigrated?.({ from: layout, to: latest });
       prepareRecords(db, records);
     } else if (layout < latest || !isPrepared(db, records)) {
       // The server would go on with what it knows of the file.

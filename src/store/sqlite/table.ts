@@ -8,9 +8,8 @@ import type { Page } from '../table.ts';
 import { allColumnsOf, insertionOf, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
-import type { Gate } from './objects.ts';
 import { conditionsOf, countMatching, idList, readPages } from './pages.ts';
-import type { Writer } from './writer.ts';
+import type { Gate, Writer } from './writer.ts';
 
 /** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
 const MAX_KEY_LENGTH = 2_500;

@@ -16,8 +16,11 @@ export interface Follower {
   onCommitted?(): void;
 }
 
+/** Passed before the file is used. May wait or throw. */
+export type Gate = () => Promise<void> | undefined;
+
 interface Write {
-  work: () => unknown;
+  work: (within: Gate) => unknown;
   /** Whether it has a transaction of its own. */
   several: boolean;
   resolve(value: unknown): void;
@@ -33,8 +36,6 @@ interface Write {
 export class Writer {
   /** Why a transaction could not be committed, until a ping has found that there is room again. */
   failure: unknown;
-  /** Changes when the work that is running ends. */
-  turn = 0;
   readonly #db: SqliteConnection;
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
@@ -53,23 +54,17 @@ export class Writer {
     this.#followers.push(follower);
   }
 
-  /** Whether the file may have changes that are not committed. */
-  get isOpen(): boolean {
-    return this.#open !== undefined;
-  }
-
-  /** Resolves when no transaction is open. */
-  async closed(): Promise<void> {
-    while (this.#open) await this.#open;
-  }
+  /** For what reads on its own: waits for the end of a transaction that is open. */
+  readonly committed: Gate = () => this.#open?.then(this.committed);
 
   /**
    * Resolves when what `work` has written is committed, with what it returned.
    *
+   * @param work is given what its reads and writes pass: they throw once it has ended, by taking too long
    * @param several whether it makes several writes or may take time; else one statement, or what it writes is taken
    * back with the writes of others if it throws after it
    */
-  write<T>(work: () => T | Promise<T>, several = false): Promise<T> {
+  write<T>(work: (within: Gate) => T | Promise<T>, several = false): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ work, several, resolve: resolve as Write['resolve'], reject });
       this.#schedule();
@@ -111,24 +106,29 @@ export class Writer {
       for (;;) {
         const write = this.#queue.shift()!;
         group.push(write);
-        this.turn++;
         const { changes } = this.#db;
+        let hasEnded = false;
+        const within: Gate = () => {
+          if (hasEnded) throw unavailable(new Error('The transaction has ended.'));
+          return undefined;
+        };
         try {
-          const value = await (write.several ? withinTime(write.work) : write.work());
+          const result = write.work(within);
+          const value = await (write.several ? withinTime(result) : result);
           answers.push(() => write.resolve(value));
         } catch (error) {
           // A write that was refused before it wrote anything leaves the others alone.
           if (this.#db.changes !== changes || !this.#db.isInTransaction) throw error;
           answers.push(() => write.reject(error));
+        } finally {
+          hasEnded = true;
         }
         const isLast = write.several || this.#queue[0]?.several !== false;
         if (isLast || performance.now() - began >= MAX_GROUP) break;
       }
-      this.turn++;
       for (const follower of this.#followers) follower.beforeCommit?.();
       this.#db.exec('commit');
     } catch (error) {
-      this.turn++;
       if (!isRefusal(error)) this.failure = error;
       this.#undo();
       // Only the last one can have failed by a fault of its own.
@@ -151,10 +151,10 @@ export class Writer {
 }
 
 /** @throws UNAVAILABLE if it takes too long */
-async function withinTime<T>(work: () => T | Promise<T>): Promise<T> {
+async function withinTime<T>(result: T | Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unavailable(new Error('A transaction took too long.'))), MAX_WAIT);
   });
-  return await Promise.race([work(), late]).finally(() => clearTimeout(timer));
+  return await Promise.race([result, late]).finally(() => clearTimeout(timer));
 }

@@ -49,9 +49,7 @@ describe('an existing file', { timeout: 60_000 }, () => {
   it('is brought to the latest layout by the migrations it lacks', async () => {
     await fill();
     const migrations = ['create table added (a)', 'insert into added values (7)'];
-    const versions: object[] = [];
-    const store = folder.open({ migrations, onMigrated: (each) => versions.push(each) });
-    expect(versions).toEqual([{ from: 1, to: 3 }]);
+    const store = folder.open({ migrations });
     expect(await store.table(Pet).count({})).toBeGreaterThan(0);
     await store.close();
     expect(folder.outsider().prepare('select a from added').all()).toMatchObject([{ a: 7 }]);
