@@ -22,6 +22,26 @@ export function reports(command: Command, run: (...args: never[]) => Promise<Rep
   });
 }
 
+/**
+ * The same for a command that works on the configured store, also beside its server. It is given the store first.
+ *
+ * @param createsStore not for a command that only reads: it must not create a store at a mistyped path
+ */
+export function reportsOnStore(
+  command: Command,
+  run: (store: Store, ...args: never[]) => Promise<Report>,
+  { createsStore = false, records = [] as readonly AnyRecord[] } = {},
+): void {
+  reports(command, (...args) => {
+    const config = readConfig(process.env);
+    const { MONGODB_URI, DATA_FILE } = config;
+    if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
+      throw new Error(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
+    const open = () => openStore(config, records, 'tool');
+    return using(config, open, (store) => run(store, ...args));
+  });
+}
+
 /** Makes a parser of a command's arguments from one that returns null for what it does not take. */
 export const parsing =
   <T>(parse: (text: string) => T | null, rule: string) =>
@@ -56,19 +76,6 @@ export async function using<S extends { close(): unknown }, T>(
   } finally {
     await store?.close();
   }
-}
-
-/** Works on the configured store, also beside its server. */
-export async function withStore<T>(
-  work: (store: Store) => Promise<T>,
-  { createsStore = false, records = [] as readonly AnyRecord[] } = {},
-): Promise<T> {
-  const config = readConfig(process.env);
-  const { MONGODB_URI, DATA_FILE } = config;
-  // A command that only reads must not create a store at a mistyped path.
-  if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
-    throw new Error(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
-  return await using(config, () => openStore(config, records, 'tool'), work);
 }
 
 /**

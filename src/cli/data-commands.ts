@@ -4,7 +4,7 @@ import { RECORDS } from '../domains/index.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { openDumpSource, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { integerFrom, type Report, reports, using, withStore } from './command.ts';
+import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
 import { type Manifest, type OnProgress, readExport, readManifest, writeExport } from './dump-files.ts';
 import { type LoadOptions, load } from './load.ts';
 import { wrap } from './table.ts';
@@ -27,7 +27,7 @@ export function define(data: Command): void {
       integerFrom(1, MAX_INT32),
       1,
     );
-  reports(loading, loadFrom);
+  reportsOnStore(loading, loadFrom, { createsStore: true, records: RECORDS });
 
   const exporting = data.command('export <dir>');
   exporting.description(
@@ -42,6 +42,7 @@ export function define(data: Command): void {
 }
 
 async function loadFrom(
+  store: Store,
   kind: string,
   file: string,
   options: Pick<LoadOptions, 'from' | 'dryRun' | 'createParents'>,
@@ -56,9 +57,7 @@ async function loadFrom(
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.once(signal, () => stopping.abort(new Error(`stopped by ${signal}`)));
   const record = RECORDS.find(({ plural }) => plural === kind)!;
-  const work = (store: Store) =>
-    load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
-  return await withStore(work, { createsStore: true, records: RECORDS });
+  return load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
 }
 
 async function exportTo(directory: string): Promise<Report> {

@@ -6,7 +6,7 @@ import { hashOf } from '../operations/named-documents.ts';
 import { schema } from '../schema.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
-import { durationFrom, GROUP_HELP, isoTime, parsing, type Report, reports, withStore } from './command.ts';
+import { durationFrom, GROUP_HELP, isoTime, parsing, type Report, reportsOnStore } from './command.ts';
 import { isListName } from './key-options.ts';
 import { formatTable } from './table.ts';
 
@@ -23,22 +23,22 @@ Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids
     'It must have 1 to 100 letters, digits, dots, dashes and underscores, begin with a letter or digit, and not be any.',
   );
   pushing.addArgument(new Argument('<name>').argParser(listName)).argument('<files...>');
-  reports(pushing, push);
+  reportsOnStore(pushing, push, { createsStore: true });
 
   const listing = documents.command('list [name]');
   listing.description('List the documents of a list, or of all lists, with when they were last used.');
-  reports(listing, list);
+  reportsOnStore(listing, list);
 
   const removing = documents.command('remove <name>').description('Remove documents from a list.');
   const unused = 'all that were not used for this long, nor added since: 12h, 90d';
   removing
     .addOption(new Option('--id <id>', 'the document with this id').conflicts('unused'))
     .option('--unused <duration>', unused, durationFrom);
-  reports(removing, remove);
+  reportsOnStore(removing, remove);
 
   const checking = documents.command('check [name]');
   checking.description('Check that documents still fit the schema. Exits with 1 if one does not.');
-  reports(checking, check);
+  reportsOnStore(checking, check);
 }
 
 /** The names of the operations of a document, or why it does not fit the schema. */
@@ -54,44 +54,33 @@ function summaryOf(text: string): { operations?: string; fault?: string } {
   }
 }
 
-async function push(list: string, files: readonly string[]): Promise<Report> {
-  const entries = files.flatMap(readManifest);
-  const rows = entries.map(({ id, text }) => ({ id, ...summaryOf(text) }));
+async function push(store: Store, list: string, files: readonly string[]): Promise<Report> {
+  const texts = new Map((await store.documents(list)).map(({ id, text }) => [id, text]));
+  const rows = files.flatMap(readManifest).map(({ id, text }) => {
+    const added = !texts.has(id);
+    if (added) texts.set(id, text);
+    const { operations, fault } = summaryOf(text);
+    return {
+      id,
+      text,
+      operations,
+      added,
+      fault: texts.get(id) === text ? fault : 'has another text already',
+    };
+  });
   const faults = rows.flatMap(({ id, fault }) => (fault === undefined ? [] : [`${id}: ${fault}`]));
   if (faults.length > 0) throw new Error(`Nothing was stored.\n${faults.join('\n')}`);
-  const added = await withStore((store) => add(store, list, entries), { createsStore: true });
-  const documents = rows.map((row) => ({ ...row, added: added.has(row.id) }));
-  const cells = documents.map(({ id, operations = '', added }) => [
-    id,
-    operations,
-    added ? 'added' : 'known',
-  ]);
-  const sum = `${list}: ${added.size} added, ${rows.length - added.size} already there.`;
+  const addedAt = Date.now();
+  const added = rows
+    .filter((row) => row.added)
+    .map(({ id, text }) => ({ list, id, text, hash: hashOf(text), addedAt }));
+  await store.addDocuments(added);
+  const cells = rows.map(({ id, operations = '', added }) => [id, operations, added ? 'added' : 'known']);
+  const sum = `${list}: ${added.length} added, ${rows.length - added.length} already there.`;
   return {
-    value: { list, documents },
+    value: { list, documents: rows.map(({ id, operations, added }) => ({ id, operations, added })) },
     lines: [...formatTable(['ID', 'OPERATION', ''], cells), '', sum],
   };
-}
-
-/** Adds those that the list does not have. @returns these, by id */
-async function add(
-  store: Store,
-  list: string,
-  entries: readonly ManifestEntry[],
-): Promise<Map<string, string>> {
-  const known = new Map((await store.documents(list)).map(({ id, text }) => [id, text]));
-  const added = new Map<string, string>();
-  const changed = new Set<string>();
-  for (const { id, text } of entries) {
-    const before = known.get(id) ?? added.get(id);
-    if (before === undefined) added.set(id, text);
-    else if (before !== text) changed.add(id);
-  }
-  if (changed.size > 0)
-    throw new Error(`Nothing was stored. These ids have another text: ${[...changed].join(', ')}.`);
-  const addedAt = Date.now();
-  await store.addDocuments([...added].map(([id, text]) => ({ list, id, text, hash: hashOf(text), addedAt })));
-  return added;
 }
 
 async function documentsOf(store: Store, list: string | undefined): Promise<TrustedDocument[]> {
@@ -100,9 +89,8 @@ async function documentsOf(store: Store, list: string | undefined): Promise<Trus
   return documents;
 }
 
-async function list(name: string | undefined): Promise<Report> {
-  const documents = await withStore((store) => documentsOf(store, name));
-  const rows = documents.map(({ list, id, text, addedAt, lastUsedAt }) => ({
+async function list(store: Store, name: string | undefined): Promise<Report> {
+  const rows = (await documentsOf(store, name)).map(({ list, id, text, addedAt, lastUsedAt }) => ({
     ...{ list, id, ...summaryOf(text), addedAt: isoTime(addedAt), lastUsedAt: isoTime(lastUsedAt) },
   }));
   if (rows.length === 0) return { value: rows, lines: ['There are no documents.'] };
@@ -113,28 +101,27 @@ async function list(name: string | undefined): Promise<Report> {
 }
 
 async function remove(
+  store: Store,
   list: string,
   { id, unused }: { id?: string; unused?: number },
   command: Command,
 ): Promise<Report> {
   if (id === undefined && unused === undefined) command.error('remove needs either --id or --unused.');
-  return await withStore(async (store) => {
-    const documents = await documentsOf(store, list);
-    const before = Date.now() - (unused ?? 0);
-    const isRemoved = ({ id: own, addedAt, lastUsedAt = addedAt }: TrustedDocument) =>
-      id === undefined ? Math.max(addedAt, lastUsedAt) < before : own === id;
-    const removed = documents.filter(isRemoved).map(({ id }) => id);
-    if (id !== undefined && removed.length === 0) throw new Error(`The list ${list} has no document ${id}.`);
-    await store.removeDocuments(list, removed);
-    return {
-      value: { list, removed },
-      lines: [...removed, `${removed.length} of ${documents.length} removed.`],
-    };
-  });
+  const documents = await documentsOf(store, list);
+  const before = Date.now() - (unused ?? 0);
+  const isRemoved = ({ id: own, addedAt, lastUsedAt = addedAt }: TrustedDocument) =>
+    id === undefined ? Math.max(addedAt, lastUsedAt) < before : own === id;
+  const removed = documents.filter(isRemoved).map(({ id }) => id);
+  if (id !== undefined && removed.length === 0) throw new Error(`The list ${list} has no document ${id}.`);
+  await store.removeDocuments(list, removed);
+  return {
+    value: { list, removed },
+    lines: [...removed, `${removed.length} of ${documents.length} removed.`],
+  };
 }
 
-async function check(name: string | undefined): Promise<Report> {
-  const documents = await withStore((store) => documentsOf(store, name));
+async function check(store: Store, name: string | undefined): Promise<Report> {
+  const documents = await documentsOf(store, name);
   const faults = documents.flatMap(({ list, id, text }) => {
     const { fault } = summaryOf(text);
     return fault === undefined ? [] : [{ list, id, fault }];
@@ -154,15 +141,12 @@ const MANIFEST = z
   )
   .min(1, 'it has no documents');
 
-/** A document with the id that its manifest gives it. */
-type ManifestEntry = z.infer<typeof MANIFEST>[number];
-
 /**
  * Reads the documents of a manifest.
  *
  * @throws Error naming the file and what is wrong with it
  */
-function readManifest(file: string): ManifestEntry[] {
+function readManifest(file: string): z.infer<typeof MANIFEST> {
   try {
     const content = JSON.parse(readFileSync(file, 'utf8'));
     const entries: [id: unknown, text: unknown][] =

@@ -3,18 +3,10 @@ import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
 import { summarised, sumOf } from '../access/usage-history.ts';
 import { formatDate } from '../foundation/instant.ts';
-import type { ApiKey, ApiKeyChanges, ApiKeySecret } from '../store/api-keys.ts';
+import type { ApiKey, ApiKeyChanges } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import {
-  durationFrom,
-  GROUP_HELP,
-  integerFrom,
-  isoTime,
-  type Report,
-  reports,
-  withStore,
-} from './command.ts';
+import { durationFrom, GROUP_HELP, integerFrom, isoTime, type Report, reportsOnStore } from './command.ts';
 import { addKeyOptions, changesOf, type KeyOptions } from './key-options.ts';
 import { formatTable, wrap } from './table.ts';
 
@@ -22,53 +14,50 @@ import { formatTable, wrap } from './table.ts';
 export function define(keys: Command): void {
   keys.addHelpText('after', GROUP_HELP);
   const create = keys.command('create').description('Create a key and print it. It is shown only once.');
-  reports(addKeyOptions(create), createKey);
+  reportsOnStore(addKeyOptions(create, true), createKey, { createsStore: true });
 
   const update = keys.command('update <id>').description('Change a key. What is not given stays as it is.');
-  reports(addKeyOptions(update), updateKey);
+  reportsOnStore(addKeyOptions(update, false), updateKey);
 
-  reports(
-    keys.command('list').description('List all keys, what they may do and how much they used today.'),
-    listKeys,
-  );
+  const list = keys.command('list');
+  reportsOnStore(list.description('List all keys, what they may do and how much they used today.'), listKeys);
 
   const usage = keys.command('usage <id>').description('Show what a key did, by day and operation.');
   const days = `the number of days, today included: 1 to ${HISTORY_KEPT}`;
-  reports(usage.option('--days <n>', days, integerFrom(1, HISTORY_KEPT), 30), showUsage);
+  reportsOnStore(usage.option('--days <n>', days, integerFrom(1, HISTORY_KEPT), 30), showUsage);
 
   const webhooks = keys.command('webhooks <id>').description('List the webhooks of a key, or disable one.');
-  reports(webhooks.option('--disable <webhook>', 'the id of the webhook to disable'), showWebhooks);
+  reportsOnStore(webhooks.option('--disable <webhook>', 'the id of the webhook to disable'), showWebhooks);
 
-  reports(keys.command('revoke <id>').description('Revoke a key for good.'), revoke);
+  reportsOnStore(keys.command('revoke <id>').description('Revoke a key for good.'), revoke);
 
   const rotate = keys.command('rotate <id>');
   rotate.description('Give a key a new secret and print it. Everything else about the key stays.');
   const grace = new Option('--grace <duration>', 'how long the old secret stays valid: 0, 90s, 30m, 24h, 7d');
-  reports(rotate.addOption(grace.default(DAY, '24h').argParser(durationFrom)), rotateKey);
+  reportsOnStore(rotate.addOption(grace.default(DAY, '24h').argParser(durationFrom)), rotateKey);
 }
 
-async function createKey(options: KeyOptions, command: Command): Promise<Report> {
-  if (!options.name || !options.plan) command.error('create requires --name and --plan.');
-  const properties = changesOf(options, command);
+async function createKey(store: Store, options: KeyOptions): Promise<Report> {
+  const changes = changesOf(options);
+  await checkList(store, changes);
   // A new key has nothing to clear.
-  const given = Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null));
+  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
   const { key, apiKey } = newApiKey({ ...(given as Pick<ApiKey, 'name' | 'plan'>), now: Date.now() });
-  const create = async (store: Store) => {
-    await checkList(store, properties);
-    await store.createApiKey(apiKey);
-  };
-  await withStore(create, { createsStore: true });
-  const { id, plan } = apiKey;
-  return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE] };
+  await store.createApiKey(apiKey);
+  return shown(apiKey, key);
 }
 
-async function updateKey(id: string, options: KeyOptions, command: Command): Promise<Report> {
-  const changes = changesOf(options, command);
+/** The report of a key that is shown once. */
+const shown = ({ id, plan }: ApiKey, key: string, ...lines: string[]): Report => ({
+  value: { id, key, plan },
+  lines: [`${id} (${plan})`, key, '', 'The key will not be shown again.', ...lines],
+});
+
+async function updateKey(store: Store, id: string, options: KeyOptions, command: Command): Promise<Report> {
+  const changes = changesOf(options);
   if (Object.keys(changes).length === 0) command.error('Nothing to change: name an option.');
-  const rows = await withStore(async (store) => {
-    await checkList(store, changes);
-    return await rowsOf(store, [existing(id, await store.updateApiKey(id, changes))]);
-  });
+  await checkList(store, changes);
+  const rows = await rowsOf(store, [existing(id, await store.updateApiKey(id, changes))]);
   return { value: rows[0]!, lines: linesOf(rows) };
 }
 
@@ -79,15 +68,8 @@ async function checkList(store: Store, { documents }: ApiKeyChanges): Promise<vo
   if ((await store.documents(list)).length === 0) throw new Error(`There is no list ${list}.`);
 }
 
-const SHOWN_ONCE = 'The key will not be shown again.';
-
-const isAlive =
-  (now: number) =>
-  ({ expiresAt }: ApiKeySecret): boolean =>
-    expiresAt === undefined || expiresAt > now;
-
-async function listKeys(): Promise<Report> {
-  const rows = await withStore(async (store) => rowsOf(store, await store.apiKeys()));
+async function listKeys(store: Store): Promise<Report> {
+  const rows = await rowsOf(store, await store.apiKeys());
   return { value: rows, lines: rows.length === 0 ? ['There are no keys.'] : linesOf(rows) };
 }
 
@@ -98,10 +80,12 @@ async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   const now = Date.now();
   const usage = await store.usage(keys.map(({ id }) => id));
   return keys.map(({ id, name, plan, limits, kind, scopes, allow, documents, ...key }, n) => {
-    const secrets = key.revokedAt === undefined ? key.secrets.filter(isAlive(now)) : [];
+    const alive = key.revokedAt === undefined ? key.secrets : [];
     return {
       ...{ id, name, plan, ...limits, usedToday: usedToday(usage[n] ?? null, now), kind },
-      secrets: secrets.map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
+      secrets: alive
+        .filter(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > now)
+        .map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
       ...{ createdAt: isoTime(key.createdAt), lastUsedAt: isoTime(key.lastUsedAt) },
       ...{ scopes, expiresAt: isoTime(key.expiresAt), allow, documents, revokedAt: isoTime(key.revokedAt) },
     };
@@ -136,70 +120,53 @@ function notesOn({ secrets, ...row }: KeyRow): string[] {
   return notes.filter((note) => typeof note === 'string');
 }
 
-async function revoke(id: string): Promise<Report> {
-  const { plan, revokedAt } = await withStore(async (store) =>
-    existing(id, await store.revokeApiKey(id, Date.now())),
-  );
+async function revoke(store: Store, id: string): Promise<Report> {
+  const { plan, revokedAt } = existing(id, await store.revokeApiKey(id, Date.now()));
   return { value: { id, plan, revokedAt: isoTime(revokedAt!) }, lines: [`${id} is revoked.`] };
 }
 
-async function rotateKey(id: string, { grace }: { grace: number }): Promise<Report> {
+async function rotateKey(store: Store, id: string, { grace }: { grace: number }): Promise<Report> {
   const { key, secret } = newSecret();
   const now = Date.now();
-  const { plan, secrets } = await withStore(async (store) =>
-    existing(id, await store.rotateApiKey(id, secret, now + grace)),
-  );
-  const ends = secrets
-    .filter(({ hash }) => hash !== secret.hash)
-    .filter(isAlive(now))
+  const apiKey = existing(id, await store.rotateApiKey(id, secret, now + grace));
+  const ends = apiKey.secrets
+    .filter(({ expiresAt }) => expiresAt !== undefined && expiresAt > now)
     .map(({ prefix, expiresAt }) => `The old secret ${prefix}… works until ${isoTime(expiresAt!)}.`);
   if (ends.length === 0) ends.push('The old secret stops working within 5 seconds.');
-  return { value: { id, key, plan }, lines: [`${id} (${plan})`, key, '', SHOWN_ONCE, ...ends] };
+  return shown(apiKey, key, ...ends);
 }
 
-async function showUsage(id: string, { days: count }: { days: number }): Promise<Report> {
+async function showUsage(store: Store, id: string, { days: count }: { days: number }): Promise<Report> {
   const now = Date.now();
-  const stored = await withStore(async (store) => {
-    existing(id, await store.apiKeyById(id));
-    return store.usageDays(id, formatDate(now - (count - 1) * DAY), formatDate(now));
-  });
+  existing(id, await store.apiKeyById(id));
+  const stored = await store.usageDays(id, formatDate(now - (count - 1) * DAY), formatDate(now));
   const days = stored
     .map(summarised)
-    .map((day) => ({ date: day.date, ...sumOf(day.operations), operations: day.operations }));
+    .map(({ date, operations }) => ({ date, ...sumOf(operations), operations }));
   if (days.length === 0) return { value: days, lines: [`${id} was not used in the last ${count} days.`] };
-  const cells = days.flatMap(({ date, operations, ...sum }) => [
-    [date, 'all', '', ...countsOf(sum)],
-    ...operations.map((use) => ['', use.operation, use.transport, ...countsOf(use)]),
+  const cells = days.flatMap(({ date, requests, units, refused, operations }) => [
+    [date, 'all', '', requests, units, refused],
+    ...operations.map((use) => ['', use.operation, use.transport, use.requests, use.units, use.refused]),
   ]);
   const header = ['DATE', 'OPERATION', 'OVER', 'REQUESTS', 'UNITS', 'REFUSED'];
   return { value: days, lines: formatTable(header, cells) };
 }
 
-const countsOf = ({ requests, units, refused }: ReturnType<typeof sumOf>): string[] =>
-  [requests, units, refused].map(String);
-
-async function showWebhooks(id: string, { disable }: { disable?: string }): Promise<Report> {
-  const webhooks = await withStore(async (store) => {
-    existing(id, await store.apiKeyById(id));
-    if (disable !== undefined)
-      await store.webhookWrites.changeWebhook(id, disable, ({ settings }) => ({
-        settings: { ...settings, enabled: false },
-      }));
-    return store.webhooksOfKey(id);
-  });
-  const rows = webhooks.map(({ id, createdAt, settings, progress }) => ({
+async function showWebhooks(store: Store, id: string, { disable }: { disable?: string }): Promise<Report> {
+  existing(id, await store.apiKeyById(id));
+  if (disable !== undefined)
+    await store.webhookWrites.changeWebhook(id, disable, ({ settings }) => ({
+      settings: { ...settings, enabled: false },
+    }));
+  const rows = (await store.webhooksOfKey(id)).map(({ id, createdAt, settings, progress }) => ({
     ...{ id, url: settings.url, enabled: settings.enabled, createdAt: isoTime(createdAt) },
     ...{ disabledReason: settings.disabledReason, failingSince: isoTime(progress.failing?.since) },
   }));
   if (rows.length === 0) return { value: rows, lines: [`${id} has no webhooks.`] };
-  const cells = rows.map(({ id, url, createdAt, enabled, disabledReason, failingSince }) => [
-    ...[id, url, createdAt.slice(0, 10)],
-    enabled
-      ? failingSince
-        ? `failing since ${failingSince}`
-        : 'enabled'
-      : `disabled ${disabledReason ?? ''}`,
-  ]);
+  const cells = rows.map(({ id, url, createdAt, enabled, disabledReason = '', failingSince }) => {
+    const working = failingSince === undefined ? 'enabled' : `failing since ${failingSince}`;
+    return [id, url, createdAt.slice(0, 10), enabled ? working : `disabled ${disabledReason}`];
+  });
   return { value: rows, lines: formatTable(['ID', 'URL', 'CREATED', 'STATE'], cells) };
 }
 

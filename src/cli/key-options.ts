@@ -26,8 +26,8 @@ export interface KeyOptions {
   documents?: string;
 }
 
-/** Adds the options of `create` and `update`. */
-export function addKeyOptions(command: Command): Command {
+/** Adds the options of `create`, which needs a name and a plan, and `update`. */
+export function addKeyOptions(command: Command, isNew: boolean): Command {
   const limit = integerFrom(1, MAX_INT32);
   const scopes = SCOPES.join(', ');
   return command
@@ -67,7 +67,13 @@ export function addKeyOptions(command: Command): Command {
         (text) => (text === ANY || isListName(bindingOf(text).list) ? text : null),
         'It must be the name of a list, report: and a name, or any.',
       ),
-    );
+    )
+    .hook('preAction', () => {
+      const { name, plan, perMinute, perDay } = command.opts<KeyOptions>();
+      if (isNew && !(name && plan)) command.error('create requires --name and --plan.');
+      if (plan === 'enterprise' ? !perMinute || !perDay : (perMinute ?? perDay))
+        command.error('--plan enterprise requires --per-minute and --per-day, and they require it.');
+    });
 }
 
 /** Whether a text can be the name of a list of documents. */
@@ -75,13 +81,9 @@ export const isListName = (text: string): boolean =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text) && text !== ANY;
 
 /** What a key is to be: what is not given is absent, and null clears. */
-export function changesOf(
-  { name, plan, perMinute, perDay, scope, expires, allow, documents }: KeyOptions,
-  command: Command,
-): ApiKeyChanges {
+export function changesOf(options: KeyOptions): ApiKeyChanges {
+  const { name, plan, perMinute, perDay, scope, expires, allow, documents } = options;
   const limits = perMinute && perDay ? { perMinute, perDay } : undefined;
-  if (plan === 'enterprise' ? !limits : (perMinute ?? perDay))
-    command.error('--plan enterprise requires --per-minute and --per-day, and they require it.');
   const given = {
     ...{ name, plan, limits: (plan && PLANS[plan].limits) ?? limits },
     ...{ scopes: scope, expiresAt: expires, allow, documents },

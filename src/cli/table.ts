@@ -1,7 +1,8 @@
 /** The width of most terminals. */
 const WIDTH = 80;
 const GAP = '  ';
-const MIN_COLUMN = 8;
+/** Words up to this length stay whole, such as the ids of keys. */
+const UNBROKEN = 16;
 
 /**
  * Formats a table with aligned columns for terminals, at most 80 characters wide: the widest columns get narrower, and
@@ -10,15 +11,20 @@ const MIN_COLUMN = 8;
  * @param header column names
  * @param rows one cell per column
  */
-export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const table = [header, ...rows].map((cells) => cells.map(printable));
-  const widths = header.map((_, column) => Math.max(...table.map((cells) => cells[column]!.length)));
+export function formatTable(header: readonly string[], rows: readonly (string | number)[][]): string[] {
+  const table = [header, ...rows].map((cells) => cells.map((cell) => printable(String(cell))));
+  const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length));
+  const columns = header.map((_, column) => table.map((cells) => cells[column]!));
+  const widths = columns.map(widest);
+  const least = columns.map((cells) =>
+    Math.min(UNBROKEN, widest(cells.flatMap((cell) => cell.split(/[ ,]/)))),
+  );
   let surplus = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - WIDTH;
-  while (surplus > 0) {
-    const widest = widths.indexOf(Math.max(...widths));
-    if (widths[widest]! <= MIN_COLUMN) break;
-    widths[widest]!--;
-    surplus--;
+  while (surplus-- > 0) {
+    const spare = widths.map((width, column) => (width > least[column]! ? width : 0));
+    const most = Math.max(...spare);
+    if (most === 0) break;
+    widths[spare.indexOf(most)]!--;
   }
   return table.flatMap((cells) => {
     const wrapped = cells.map((cell, column) => wrap(cell, widths[column]!));

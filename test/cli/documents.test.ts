@@ -72,7 +72,7 @@ describe('the documents command', () => {
   it.each<[unknown, RegExp]>([
     [{ a: 'query A { nope }' }, /^Nothing was stored\.\na: Cannot query field "nope"/],
     [{ b: '{' }, /^Nothing was stored\.\nb: Syntax Error/],
-    [{ pet: '{ pets { totalCount } }' }, /^Nothing was stored\. These ids have another text: pet\.$/],
+    [{ pet: '{ pets { totalCount } }' }, /^Nothing was stored\.\npet: has another text already$/],
     [{ 'a b': PET }, /a b: the id must have 1 to 128 visible ASCII characters/],
     [{ a: 7 }, /a: the document must be a text/],
     [{}, /it has no documents/],
