@@ -42,15 +42,19 @@ export default defineConfig({
   plugins: [layout(), systemFonts(), scalar()],
 });
 
-/** Puts each page into the layout, and the files that it names by `built:NAME` under their names with a digest. */
+/** Puts the head and the body of each page into the layout, and the files that it names by `built:NAME` under their names with a digest. */
 function layout(): Plugin[] {
   return [
     {
       name: 'layout',
       transformIndexHtml: {
         order: 'pre',
-        handler: (page) =>
-          readFileSync(join(SOURCES, 'layout.html'), 'utf8').replace('<!-- page -->', () => page),
+        handler(page) {
+          const [head = '', body = ''] = page.split('<!-- body -->\n');
+          return readFileSync(join(SOURCES, 'layout.html'), 'utf8')
+            .replace('<!-- head -->\n', () => head)
+            .replace('<!-- body -->\n', () => body);
+        },
       },
     },
     {

@@ -1,5 +1,4 @@
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
-import type { Config } from '../../config.ts';
 import { STREAMS } from '../../domains/routes.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
@@ -37,6 +36,9 @@ const HTML_HEADERS: Headers = Object.entries({
   'Cross-Origin-Resource-Policy': 'same-origin',
 }).flat();
 
+/** Stands for the address of the gateway. */
+const PLACEHOLDER = 'http://origin.invalid';
+
 const METHODS = 'GET, HEAD, OPTIONS';
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
@@ -48,23 +50,14 @@ interface Entry {
   isFor?: ((context: RequestContext) => boolean) | undefined;
 }
 
-interface HtmlPage {
-  path: string;
-  /** The file of `explorer`, without its ending. */
-  template: string;
-  title: string;
-  /** What search engines and previews of links show. */
-  description: string;
-  data?: (origin: string) => object;
-  isFor?: Entry['isFor'];
-}
+/** Files. Nothing of other origins reads them, as they are served without headers of CORS. */
+const FILE: Entry = { page: () => ({ status: 200, headers: [], pass: serveFile }) };
 
 /** Everything served without a key and outside the quotas. */
 export class Pages implements Transport {
   readonly name = 'page';
   readonly errorResponse = errorResponse;
   readonly #entries = new Map<string, Entry>();
-  readonly #file: Entry = { page: sameOrigin(() => ({ status: 200, headers: [], pass: serveFile })) };
   /** Called on the first request for a guide. */
   #addGuides: (() => void) | undefined;
 
@@ -82,72 +75,48 @@ export class Pages implements Transport {
       const { contentType } = metrics;
       add('/metrics', async () => ({ status: 200, headers: [], body: await metrics.text(), contentType }));
     }
-    add('/openapi.json', textPage({ contentType: 'application/json', text: openApi(config, routes), keyOf }));
+    // With the address that it was requested at: tools that import it from a URL need an absolute one.
+    let description: string | undefined;
+    const openApi = (origin: string) => {
+      description ??= openApiJson(config, { origin: PLACEHOLDER, routes });
+      return description.replace(PLACEHOLDER, origin);
+    };
+    add('/openapi.json', textPage({ contentType: 'application/json', text: openApi, keyOf }));
     // Asked for by browsers on pages without an icon link.
     add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {
       const text = () => `${printSchema(lexicographicSortSchema(schema))}\n`;
       add('/schema.graphql', textPage({ contentType: 'text/plain; charset=utf-8', text }));
     }
-    const addPage = ({ path, template, title, description, data, isFor }: HtmlPage) => {
-      const common = { path, title, description, basePath, graphiql, introspection, mcp };
+    const addPage = (
+      path: string,
+      template: string,
+      data: (origin: string) => object = () => ({}),
+      isFor?: Entry['isFor'],
+    ) => {
       const page = textPage({
         contentType: 'text/html; charset=utf-8',
-        text: (origin) => render(template, { ...common, ...data?.(origin) }),
+        text: (origin) => render(template, { path, basePath, graphiql, introspection, mcp, ...data(origin) }),
         headers: HTML_HEADERS,
         ...(path === '/' && { keyOf }),
       });
-      add(path, sameOrigin(page), isFor);
+      // Scripts of other origins may not read a page that its reader's key acts in.
+      add(path, async (context) => ({ ...(await page(context)), sameOriginOnly: true }), isFor);
       if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
-    addPage({
-      path: '/',
-      template: 'landing',
-      title: 'Petstore',
-      description:
-        'Pets, categories, orders and stock over REST and GraphQL, with one API key and one budget.',
-      data: (origin) => ({
-        origin,
-        guides: guides(),
-        metrics: metrics && config.METRICS,
-      }),
-      isFor: isNavigation,
-    });
-    addPage({
-      path: '/docs',
-      template: 'docs',
-      title: 'Petstore REST API',
-      description: 'Every REST operation of the Petstore API, with samples and a console to try it.',
-      data: () => ({ tags: operationsByTag([...routes, ...STREAMS], graphiql && introspection) }),
-    });
-    addPage({
-      path: '/console',
-      template: 'console',
-      title: 'Petstore console',
-      description: 'What an API key of the Petstore may do, what it has used, and what happens now.',
-    });
-    if (graphiql)
-      addPage({
-        path: GRAPHQL_PATH,
-        template: 'graphiql',
-        title: 'Petstore GraphiQL',
-        description: 'Write and run GraphQL operations on the Petstore API, with their cost as you type.',
-        isFor: isNavigation,
-      });
+    const landing = (origin: string) => ({ origin, guides: guides(), metrics: metrics && config.METRICS });
+    addPage('/', 'landing', landing, isNavigation);
+    addPage('/docs', 'docs', () => ({
+      tags: operationsByTag([...routes, ...STREAMS], graphiql && introspection),
+    }));
+    addPage('/console', 'console');
+    if (graphiql) addPage(GRAPHQL_PATH, 'graphiql', undefined, isNavigation);
     this.#addGuides = () => {
-      for (const shown of [undefined, ...guides()])
-        addPage({
-          path: shown ? `/guides/${shown.slug}` : '/guides',
-          template: 'guides',
-          title: shown ? `${shown.title} · Petstore` : 'Petstore guides',
-          description:
-            'How to use the Petstore API, run the gateway and change it: tasks, clients, webhooks, limits.',
-          data: () => ({
-            guides: guides(),
-            shown,
-            html: introspection ? shown?.html : withoutSchema(shown?.html),
-          }),
-        });
+      addPage('/guides', 'guides', () => ({ guides: guides() }));
+      for (const shown of guides()) {
+        const html = introspection ? shown.html : withoutSchema(shown.html);
+        addPage(`/guides/${shown.slug}`, 'guides', () => ({ guides: guides(), shown, html }));
+      }
     };
   }
 
@@ -178,7 +147,7 @@ export class Pages implements Transport {
       this.#addGuides?.();
       this.#addGuides = undefined;
     }
-    const entry = this.#entries.get(path) ?? (hasFile(path) ? this.#file : undefined);
+    const entry = this.#entries.get(path) ?? (hasFile(path) ? FILE : undefined);
     return entry?.isFor?.(context) === false ? undefined : entry?.page;
   }
 }
@@ -190,8 +159,8 @@ const json = (value: unknown): HttpResponse => ({
 });
 
 /** What links to the schema is text where there is none. */
-const withoutSchema = (html?: string): string | undefined =>
-  html?.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
+const withoutSchema = (html: string): string =>
+  html.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
 
 /** Redirects to a page, keeping the query. */
 const redirectTo =
@@ -200,11 +169,6 @@ const redirectTo =
     status: 308,
     headers: ['Location', query === '' ? path : `${path}?${query}`],
   });
-
-/** Keeps scripts of other origins from reading a page that its reader's key acts in. */
-const sameOrigin =
-  (page: Page): Page =>
-  async (context) => ({ ...(await page(context)), sameOriginOnly: true });
 
 const isRead = ({ method }: RequestContext): boolean => method === 'GET' || method === 'HEAD';
 
@@ -217,17 +181,6 @@ function originOf({ headers }: RequestContext, proxies: number): string {
   const { host = '', 'x-forwarded-proto': protocol } = headers;
   const isSecure = proxies > 0 && String(protocol).split(',')[0]!.trim() === 'https';
   return `${isSecure ? 'https' : 'http'}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
-}
-
-const PLACEHOLDER = 'http://origin.invalid';
-
-/** The OpenAPI description with the address that it was requested at: tools that import it from a URL need an absolute one. */
-function openApi(config: Config, routes: readonly Route[]): (origin: string) => string {
-  let text: string | undefined;
-  return (origin) => {
-    text ??= openApiJson(config, { origin: PLACEHOLDER, routes });
-    return text.replace(PLACEHOLDER, origin);
-  };
 }
 
 /**
