@@ -68,7 +68,7 @@ export function Events() {
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by the keyboard */}
       <ol class="events" tabIndex={0} aria-label="Events, newest first">
         {events.filter(isShown).map((event) => (
-          <li key={event.data}>
+          <li key={event.data} class="row">
             <time dateTime={event.time}>{moment(event.time)}</time>
             <strong>{event.type}</strong>
             <code>{event.data}</code>

@@ -73,7 +73,7 @@ function Gauges({ budget }: { budget: Budget }) {
     const left = `${number(remaining)} of ${number(limit)} left`;
     const label = name === 'minute' ? 'This minute' : 'Today';
     return (
-      <div key={name} class="gauge">
+      <div key={name} class="gauge row">
         <span class="label">{label}</span>
         <span class="detail">
           {left}

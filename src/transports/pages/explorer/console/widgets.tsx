@@ -75,7 +75,7 @@ export function Chart({ caption, bars }: ChartProps) {
       <ul>
         {bars.map(({ label, value, second, detail }, i) => (
           // oxlint-disable-next-line react/no-array-index-key -- bars have no state
-          <li key={i}>
+          <li key={i} class="row">
             <span class="label">{label}</span>
             <div class="track">
               <div class="bar" style={{ '--share': value / highest }} />

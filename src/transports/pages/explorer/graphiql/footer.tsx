@@ -30,7 +30,7 @@ export function Footer() {
   };
   return (
     <>
-      <section className="cost-strip" aria-label="Cost">
+      <section className="cost-strip row" aria-label="Cost">
         <span role="status" className={`quote quote-${quote.kind}`}>
           {quote.text}
         </span>
@@ -78,7 +78,7 @@ function CopyButton({ text, children }: CopyProps) {
   };
   return (
     <button type="button" className="copy-button" onClick={() => void onClick()}>
-      {children}
+      {children}{' '}
       <span role="status" className="said">
         {said}
       </span>
