@@ -15,12 +15,6 @@ export type EventRecord = { id: Id } & Readonly<Record<string, unknown>>;
 export const eventTypesOf = ({ kind }: AnyRecord) =>
   ({ created: `${kind}.created`, updated: `${kind}.updated`, deleted: `${kind}.deleted` }) as const;
 
-/** The type of an update: of a view if nothing but fields of that view changed. */
-export function updateTypeOf(record: AnyRecord, changed: readonly string[]): EventType {
-  const [view, ...others] = new Set(changed.map((field) => (record.fields as Fields)[field]!.view));
-  return view !== undefined && others.length === 0 ? `${view}.updated` : eventTypesOf(record).updated;
-}
-
 /** The fields whose values two versions of a record do not share. */
 export const changedFields = (
   { fields }: AnyRecord,
@@ -28,24 +22,24 @@ export const changedFields = (
   after: Readonly<Record<string, unknown>>,
 ): string[] => Object.keys(fields).filter((field) => before[field] !== after[field]);
 
-/** The event of a change. @param before undefined if the record is new @param after undefined if it is deleted */
+/**
+ * The event of a change: of a view if nothing but fields of that view changed.
+ *
+ * @param before undefined if the record is new
+ * @param after undefined if it is deleted
+ */
 export function eventOf(
   record: AnyRecord,
   before: EventRecord | undefined,
   after: EventRecord | undefined,
 ): Pick<StoredEvent, 'type' | 'record'> {
-  const { created, deleted } = eventTypesOf(record);
+  const { created, updated, deleted } = eventTypesOf(record);
   if (!after) return { type: deleted, record: { id: before!.id } };
   if (!before) return { type: created, record: after };
-  return { type: updateTypeOf(record, changedFields(record, before, after)), record: after };
-}
-
-/** The record that events of a type are about, also those of its views. */
-export function recordOf(records: readonly AnyRecord[], type: EventType): AnyRecord | undefined {
-  const [domain] = type.split('.');
-  const isOf = ({ kind, fields }: AnyRecord) =>
-    kind === domain || Object.values(fields as Fields).some(({ view }) => view === domain);
-  return records.find(isOf);
+  const changed = changedFields(record, before, after);
+  const [view, ...others] = new Set(changed.map((field) => (record.fields as Fields)[field]!.view));
+  const isOfView = view !== undefined && others.length === 0;
+  return { type: isOfView ? `${view}.updated` : updated, record: after };
 }
 
 /** One committed write. */

@@ -29,13 +29,15 @@ export interface Objects<T> extends ObjectReads<T> {
   delete(keys: readonly string[]): Promise<void>;
 }
 
-/** Those of some objects that were used later than they say, with that time. */
-export const touched = <T extends { lastUsedAt?: number }>(
-  objects: readonly T[],
+/** Moves the time at which objects were last used forwards. @param times by their keys */
+export async function touch<T extends { lastUsedAt?: number }>(
+  objects: Objects<T>,
   keyOf: (object: T) => string,
   times: ReadonlyMap<string, number>,
-): T[] =>
-  objects.flatMap((object) => {
-    const lastUsedAt = times.get(keyOf(object))!;
-    return lastUsedAt > (object.lastUsedAt ?? 0) ? { ...object, lastUsedAt } : [];
-  });
+): Promise<void> {
+  const used = (await objects.get([...times.keys()])).map((object) => ({
+    ...object,
+    lastUsedAt: Math.max(object.lastUsedAt ?? 0, times.get(keyOf(object))!),
+  }));
+  await objects.put(used);
+}

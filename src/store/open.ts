@@ -64,28 +64,23 @@ export function watchDatabase(
   if (uri === undefined) return;
   const host = hostsOf(uri);
   let isAway = false;
-  const check = async () => {
-    try {
-      await store.ping();
-      if (isAway) log.info({ host }, 'the database is back');
-      isAway = false;
-    } catch (error) {
-      log.warn({ host, reason: reasonOf(error) }, 'the database of MONGODB_URI is unreachable');
-      isAway = true;
-    }
-    setTimeout(check, interval).unref();
+  const isThere = () => {
+    if (isAway) log.info({ host }, 'the database is back');
+    isAway = false;
   };
-  void check();
+  const isNot = (error: Error) => {
+    // The driver's reason, rather than the message for clients.
+    const { message: reason } = (error.cause ?? error) as Error;
+    log.warn({ host, reason }, 'the database of MONGODB_URI is unreachable');
+    isAway = true;
+  };
+  const check = () => void store.ping().then(isThere, isNot);
+  check();
+  setInterval(check, interval).unref();
 }
 
 /** The hosts of a connection string, without credentials. */
 export const hostsOf = (uri: string): string => {
   const authority = uri.slice(uri.indexOf('//') + 2).replace(/[/?].*$/, '');
   return authority.slice(authority.lastIndexOf('@') + 1);
-};
-
-/** The driver's reason, rather than the message for clients. */
-const reasonOf = (error: unknown): string => {
-  const { cause, message } = error as Error;
-  return cause instanceof Error ? cause.message : message;
 };

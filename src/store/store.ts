@@ -1,4 +1,5 @@
 import type { ApiKeyStore } from './api-keys.ts';
+import type { Engine } from './engine.ts';
 import type { EventStore } from './events.ts';
 import type { Tables } from './table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
@@ -41,8 +42,15 @@ export interface Outcome<T> {
  * references (422), conflicts (409).
  */
 export interface Store
-  extends Transaction, ApiKeyStore, LimiterStore, UsageHistoryStore, DocumentStore, EventStore, WebhookStore {
-  readonly engine: 'sqlite' | 'mongodb';
+  extends
+    Pick<Engine, 'engine' | 'ping' | 'close'>,
+    Transaction,
+    ApiKeyStore,
+    LimiterStore,
+    UsageHistoryStore,
+    DocumentStore,
+    EventStore,
+    WebhookStore {
   /**
    * Runs `work` once per idempotency key. Its writes and its value are stored atomically; if it throws, neither is.
    * `work` must read and write through its argument and do nothing else asynchronous. It may run several times.
@@ -57,7 +65,4 @@ export interface Store
    * @throws what `work` throws
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
-  /** @throws UNAVAILABLE if the database does not respond or cannot be written */
-  ping(): Promise<void>;
-  close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { Engine } from './engine.ts';
-import { type ObjectKind, touched } from './objects.ts';
+import { type ObjectKind, touch } from './objects.ts';
 
 /** A GraphQL document that keys can be bound to. */
 export interface TrustedDocument {
@@ -24,9 +24,6 @@ export const DOCUMENTS: ObjectKind<TrustedDocument> = {
   termsOf: ({ list, hash }) => [`list ${list}`, `hash ${hash}`],
 };
 
-const byListAndId = (a: TrustedDocument, b: TrustedDocument): number =>
-  a.list === b.list ? (a.id < b.id ? -1 : 1) : a.list < b.list ? -1 : 1;
-
 /**
  * Lists of GraphQL documents, which exist as long as they have one. Always read from the database, because the tool changes
  * them while servers run.
@@ -46,7 +43,7 @@ export function documentsOver({ objects, transaction }: Engine) {
     /** All documents by list and id, or those of one list. */
     async documents(list?: string): Promise<TrustedDocument[]> {
       const found = await (list === undefined ? documents.all() : documents.find(`list ${list}`));
-      return found.sort(byListAndId);
+      return found.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     },
 
     /** Adds documents, all or none. Those that are there already stay as they are. */
@@ -65,9 +62,8 @@ export function documentsOver({ objects, transaction }: Engine) {
       uses: readonly (Pick<TrustedDocument, 'list' | 'id'> & { lastUsedAt: number })[],
     ): Promise<void> =>
       transaction(async (own) => {
-        const documents = own.objects(DOCUMENTS);
-        const times = new Map(uses.map((use) => [keyOf(use), use.lastUsedAt]));
-        await documents.put(touched(await documents.get([...times.keys()]), keyOf, times));
+        const times = uses.map((use): [string, number] => [keyOf(use), use.lastUsedAt]);
+        await touch(own.objects(DOCUMENTS), keyOf, new Map(times));
       }),
   };
 }

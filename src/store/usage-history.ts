@@ -1,7 +1,7 @@
 import { formatDate } from '../foundation/instant.ts';
 import { API_KEYS } from './api-keys.ts';
 import type { Engine } from './engine.ts';
-import { type ObjectKind, touched } from './objects.ts';
+import { type ObjectKind, touch } from './objects.ts';
 import { DAY, HISTORY_KEPT } from './usage.ts';
 
 export const USAGE_TRANSPORTS = ['rest', 'graphql', 'stream', 'webhook', 'mcp'] as const;
@@ -74,9 +74,8 @@ export function usageHistoryOver({ objects, transaction }: Engine) {
      */
     addUsage: (rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void> =>
       transaction(async (own) => {
-        const [keys, history] = [own.objects(API_KEYS), own.objects(USAGE_HISTORY)];
-        const times = new Map(Object.entries(uses));
-        await keys.put(touched(await keys.get([...times.keys()]), API_KEYS.keyOf, times));
+        await touch(own.objects(API_KEYS), API_KEYS.keyOf, new Map(Object.entries(uses)));
+        const history = own.objects(USAGE_HISTORY);
         const days = new Map(
           rows.map(({ apiKeyId, date }) => [
             keyOf({ apiKeyId, date }),

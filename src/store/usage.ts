@@ -109,7 +109,9 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
   );
   const refusedUntil = Math.max(before.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
   const isStrike = now < before.refusedUntil;
-  const strikes = isStrike ? [...countingAt(now, before.strikes), now] : before.strikes;
+  const strikes = isStrike
+    ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now]
+    : before.strikes;
   if (strikes.length < STRIKES_TO_BAN)
     return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
 
@@ -118,9 +120,6 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
   // Retry-After gives the end of the ban rather than of the windows, so a later retry breaks no promise.
   return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
 }
-
-const countingAt = (now: number, strikes: readonly number[]): number[] =>
-  strikes.filter((at) => at > now - STRIKE_WINDOW);
 
 /** Duration of the nth consecutive ban, in milliseconds. */
 export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));

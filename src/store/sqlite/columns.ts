@@ -6,15 +6,8 @@ import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.
 import type { Stored } from '../engine.ts';
 import type { Value } from './connection.ts';
 
-/** How the values of one kind are stored. `stored` and `read` never get an absent value. */
-interface Codec {
-  type: 'integer' | 'text';
-  stored(value: never): Value;
-  /** Absent if the stored form is the value itself. */
-  read?(value: never): unknown;
-}
-
-const CODECS: Readonly<Record<FieldKind, Codec>> = {
+/** How the values of one kind are stored, none of which is absent. */
+const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {
   // Read as text, because JSON numbers would be rounded.
   id: { type: 'integer', stored: (id: string) => BigInt(id) },
   integer: { type: 'integer', stored: (value: number) => value },
@@ -32,7 +25,8 @@ export interface Column {
   declaration: Field;
   type: 'integer' | 'text';
   stored(value: unknown): Value;
-  read: ((value: unknown) => unknown) | undefined;
+  /** Absent if the stored form is the value itself. */
+  read?(value: unknown): unknown;
   /** The column with the text that this one has the folded form of. */
   folds?: string;
 }
@@ -42,15 +36,9 @@ export const columnName = (field: string): string => `"${snakeCase(field)}"`;
 /** The columns of a record's table: its id, and then in the order of its fields. */
 export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[] =>
   Object.entries({ id, ...fields } as Fields).map(([field, declaration]) => {
-    const { type, stored, read } = CODECS[declaration.kind];
-    return {
-      field,
-      name: columnName(field),
-      declaration,
-      type,
-      stored: (value) => (value == null ? null : stored(value as never)),
-      read: read as Column['read'],
-    };
+    const codec = CODECS[declaration.kind];
+    const stored = (value: unknown) => (value == null ? null : codec.stored(value));
+    return { ...codec, field, name: columnName(field), declaration, stored };
   }),
 );
 

@@ -8,7 +8,7 @@ import {
   readSync,
   realpathSync,
   renameSync,
-  rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'libsql';
@@ -43,8 +43,7 @@ export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string
  */
 export function createFile(file: string): void {
   const unfinished = `${file}.new`;
-  rmSync(unfinished, { force: true });
-  closeSync(openSync(unfinished, 'wx', 0o600));
+  writeFileSync(unfinished, '', { mode: 0o600 });
   const db = new Database(unfinished);
   try {
     db.exec(NEW_FILE);

@@ -47,9 +47,8 @@ const STEP = 1_000;
 
 /** Fills the folded form of a text that lists can be ordered by from now on. */
 function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds }: Column): void {
-  let after = '0';
-  for (;;) {
-    const rows = db.json<[id: string, text: string | null][]>(
+  for (let after: string | undefined = '0'; after !== undefined;) {
+    const rows: [id: string, text: string | null][] = db.json(
       `select json_group_array(json_array(cast(id as text), ${folds})) from (
          select * from "${plural}" where id > ? order by id limit ${STEP}
        )`,
@@ -60,8 +59,7 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds
        from json_each(?) as given where "${plural}".id = cast(given.value ->> 0 as integer)`,
       [JSON.stringify(rows.map(([id, text]) => [id, stored(text)]))],
     );
-    if (rows.length < STEP) return;
-    after = rows.at(-1)![0];
+    after = rows.at(-1)?.[0];
   }
 }
 

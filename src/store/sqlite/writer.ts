@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { isRefusal, unavailable } from '../../foundation/errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -39,7 +40,8 @@ export class Writer {
   readonly #db: SqliteConnection;
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
-  #isScheduled = false;
+  /** While there are any. */
+  #running: Promise<void> | undefined;
   /** Resolves when the open transaction has ended, with what answers those who wait. */
   #open: Promise<(() => void)[]> | undefined;
   /** Changes with every commit of another connection. */
@@ -67,7 +69,7 @@ export class Writer {
   write<T>(work: (within: Gate) => T | Promise<T>, several = false): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ work, several, resolve: resolve as Write['resolve'], reject });
-      this.#schedule();
+      this.#running ??= this.#run();
     });
   }
 
@@ -79,19 +81,15 @@ export class Writer {
     for (const follower of this.#followers) follower.refresh();
   }
 
-  #schedule(): void {
-    if (this.#isScheduled || this.#queue.length === 0) return;
-    this.#isScheduled = true;
-    setImmediate(() => void this.#run());
-  }
-
   async #run(): Promise<void> {
-    this.#open = this.#commitGroup();
-    const answers = await this.#open;
-    this.#open = undefined;
-    this.#isScheduled = false;
-    this.#schedule();
-    for (const answer of answers) answer();
+    while (this.#queue.length > 0) {
+      await endOfTurn();
+      this.#open = this.#commitGroup();
+      const answers = await this.#open;
+      this.#open = undefined;
+      for (const answer of answers) answer();
+    }
+    this.#running = undefined;
   }
 
   /** Runs what is waiting in one transaction, as far as it fits. Never rejects. @returns what answers those who wait */
