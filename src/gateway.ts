@@ -51,7 +51,7 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
     storeOf: (caller: RequestContext) => tracing?.traced(caller, store) ?? store,
   });
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
-  const streams = new EventStreams({ store, openStreams, report });
+  const streams = new EventStreams(store, openStreams, report);
   const deliveries = new Deliveries({
     ...{ store, clock, log, report, feed: streams.feed },
     targets: new Targets(config.WEBHOOK_ALLOW, isLocalDevelopment(config)),

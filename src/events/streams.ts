@@ -1,15 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_DISCONNECTED, isFault, type OpenStreams, SERVER_STOPPING } from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
 import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from '../store/events.ts';
-import { EventFeed } from './feed.ts';
-import type { EventReader, Selection } from './reader.ts';
-import type { FeedEvent } from './tail.ts';
+import { EventFeed, type EventReader, type FeedEvent, type Selection } from './feed.ts';
 
 /** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
+/** Ends a poll without events. */
+const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
   session: Session;
@@ -20,7 +19,7 @@ export interface StreamOptions {
   requestId?: string;
 }
 
-export interface PollOptions extends Omit<StreamOptions, 'cost'> {
+export interface PollOptions extends Pick<StreamOptions, 'session' | 'selection'> {
   /** How long to wait for events, in milliseconds. */
   wait: number;
   /** Aborted when the client disconnects. */
@@ -34,11 +33,21 @@ export interface PolledPage {
   next: string;
 }
 
-export interface EventStreamsOptions {
-  store: EventStore;
-  openStreams: OpenStreams;
-  /** Receives the internal errors that end streams, which clients must not see. */
-  report: (error: unknown, requestId?: string) => void;
+/** One open stream, which pays for its events. */
+export interface EventStream {
+  /** The position in the log that it started after. */
+  beginning: string;
+  /** Aborted with what ends it, in the middle of sending events too. */
+  ending: AbortController;
+  /** Events sent so far. */
+  sent: number;
+  /**
+   * At least one at a time, without an end; throws what ends it: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED,
+   * UNAUTHENTICATED after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING.
+   */
+  events: AsyncGenerator<readonly FeedEvent[], void>;
+  /** Must be called once when no more events are taken. */
+  close(): void;
 }
 
 /** The event streams open in this process, over any transport. */
@@ -46,16 +55,21 @@ export class EventStreams {
   /** The log, which is followed once for all who read at its end. */
   readonly feed: EventFeed;
   readonly #openStreams: OpenStreams;
-  readonly #report: EventStreamsOptions['report'];
+  readonly #report: (error: unknown, requestId?: string) => void;
   /** Number of open event streams, long polls included. */
   size = 0;
   /** Events sent to readers. */
   sent = 0;
 
-  constructor({ store, openStreams, report }: EventStreamsOptions) {
-    this.feed = new EventFeed(store);
+  /** @param report receives internal errors, which clients must not see */
+  constructor(
+    store: EventStore,
+    openStreams: OpenStreams,
+    report: (error: unknown, requestId?: string) => void,
+  ) {
+    this.#report = (error, requestId) => isFault(error) && report(error, requestId);
+    this.feed = new EventFeed(store, this.#report);
     this.#openStreams = openStreams;
-    this.#report = report;
   }
 
   /** How many milliseconds readers may be behind the latest commit. */
@@ -69,21 +83,28 @@ export class EventStreams {
    * @throws RATE_LIMITED if the key has as many streams open as its plan allows; what the store throws for
    * the position
    */
-  async open(options: StreamOptions): Promise<EventStream> {
-    const { requestId } = options;
-    const { ending, close } = this.#openStreams.open(options.session);
-    try {
-      const reader = await this.feed.open(options.selection, ending);
-      this.size++;
-      return new EventStream(reader, options, this, (failure) => {
-        this.size--;
-        close();
-        if (failure !== undefined && isFault(failure)) this.#report(failure, requestId);
-      });
-    } catch (error) {
+  async open({ session, selection, cost, requestId }: StreamOptions): Promise<EventStream> {
+    const { ending, close } = this.#openStreams.open(session);
+    const reader = await this.feed.open(selection, ending.signal).catch((error: unknown) => {
       close();
       throw error;
-    }
+    });
+    this.size++;
+    const stream: EventStream = {
+      ...{ beginning: reader.beginning, ending, sent: 0 },
+      events: paidEvents(reader, ending.signal, session, cost, (count) => {
+        stream.sent += count;
+        this.sent += count;
+      }),
+      close: () => {
+        this.size--;
+        close();
+        void reader.pages.return();
+        const { aborted, reason } = ending.signal;
+        if (aborted) this.#report(reason, requestId);
+      },
+    };
+    return stream;
   }
 
   /**
@@ -98,114 +119,51 @@ export class EventStreams {
     read: (after: string | undefined) => MaybePromise<P>,
   ): Promise<P> {
     const { ending, close } = this.#openStreams.open(session);
+    const timer = setTimeout(() => ending.abort(TIME_IS_OVER), wait);
+    signal.addEventListener('abort', () => ending.abort(CLIENT_DISCONNECTED));
     this.size++;
     try {
       const page = await read(selection.after);
       if (!page.isEmpty) return page;
-      const end = AbortSignal.any([ending.signal, signal]);
       const types = readableTypes(session.principal, selection.types);
-      const ahead = { ...selection, ...(types && { types }), after: page.next };
-      const reader = await this.feed.open(ahead, ending);
+      const { pages } = await this.feed.open({ ...(types && { types }), after: page.next }, ending.signal);
       try {
-        await Promise.race([reader.take(), sleep(wait, undefined, { signal: end })]);
+        for await (const { events } of pages) if (events.length > 0) break;
       } catch (error) {
-        const { reason } = ending.signal;
-        if (!end.aborted) throw error;
-        if (reason !== undefined && reason !== SERVER_STOPPING) throw reason;
+        if (![TIME_IS_OVER, CLIENT_DISCONNECTED, SERVER_STOPPING].includes(error as Error)) throw error;
         return page;
-      } finally {
-        // Whichever lost the race ends too.
-        ending.abort(CLIENT_DISCONNECTED);
-        reader.close();
       }
       return await read(page.next);
     } finally {
+      clearTimeout(timer);
       this.size--;
       close();
     }
   }
 }
 
-/** One open stream, which pays for its events. */
-export class EventStream {
-  readonly #reader: EventReader;
-  readonly #session: Session;
-  readonly #cost: number;
-  readonly #all: EventStreams;
-  readonly #onClose: (failure: unknown) => void;
-  /** Events paid for but not sent yet. */
-  #paid = 0;
-  #waiting: readonly FeedEvent[] = [];
-  #isOpen = true;
-  /** Events sent so far. */
-  sent = 0;
-
-  /** @param all those open in this process */
-  constructor(
-    reader: EventReader,
-    { session, cost }: StreamOptions,
-    all: EventStreams,
-    onClose: (failure: unknown) => void,
-  ) {
-    this.#reader = reader;
-    this.#session = session;
-    this.#cost = cost;
-    this.#all = all;
-    this.#onClose = onClose;
-  }
-
-  /**
-   * Waits for the next events and pays for them.
-   *
-   * @returns at least one event
-   * @throws what ended the stream: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED, UNAUTHENTICATED
-   * after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING
-   */
-  async take(): Promise<readonly FeedEvent[]> {
-    do {
-      if (this.#waiting.length === 0) this.#waiting = await this.#reader.take();
-      this.ending.signal.throwIfAborted();
+async function* paidEvents(
+  { pages }: EventReader,
+  signal: AbortSignal,
+  session: Session,
+  cost: number,
+  onSent: (count: number) => void,
+): EventStream['events'] {
+  let paid = 0;
+  for await (let { events } of pages)
+    for (;;) {
+      signal.throwIfAborted();
       // The key may have changed since they came.
-      this.#waiting = this.#readable(this.#waiting);
-    } while (this.#waiting.length === 0);
-    if (this.#paid === 0) {
-      await this.#session.charge(this.#cost);
-      this.#paid = EVENTS_PER_PAYMENT;
+      events = events.filter(({ event }) => mayReadEvent(session.principal, event.type));
+      if (events.length === 0) break;
+      if (paid === 0) {
+        await session.charge(cost);
+        paid = EVENTS_PER_PAYMENT;
+      }
+      const next = events.slice(0, paid);
+      events = events.slice(paid);
+      paid -= next.length;
+      onSent(next.length);
+      yield next;
     }
-    const events = this.#waiting.slice(0, this.#paid);
-    this.#waiting = this.#waiting.slice(events.length);
-    this.#paid -= events.length;
-    this.sent += events.length;
-    this.#all.sent += events.length;
-    return events;
-  }
-
-  #readable(events: readonly FeedEvent[]): readonly FeedEvent[] {
-    const { principal } = this.#session;
-    if (principal.scopes === undefined) return events;
-    return events.filter(({ event }) => mayReadEvent(principal, event.type));
-  }
-
-  /** Aborted with what ends it, in the middle of sending events too. */
-  get ending(): AbortController {
-    return this.#reader.ending;
-  }
-
-  /** The position in the log that it started after. */
-  get beginning(): string {
-    return this.#reader.beginning;
-  }
-
-  /** What ended the stream; undefined while it is open. */
-  get failure(): unknown {
-    return this.ending.signal.reason;
-  }
-
-  /** Must be called when no more events are taken. */
-  close(): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    this.#reader.close();
-    this.#onClose(this.failure);
-  }
 }

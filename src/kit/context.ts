@@ -22,8 +22,6 @@ export interface Idempotency {
 export interface Receivers {
   /** Why a URL cannot be that of a receiver; undefined if it can. */
   refusal(url: string): string | undefined;
-  /** Called after every change of a webhook, so that it holds for the next attempt. */
-  changed(id: string): void;
   /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
   test(webhook: Webhook, event: { id: string; time: number }): Promise<WebhookAttempt>;
 }

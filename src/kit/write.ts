@@ -3,11 +3,7 @@ import type { Transaction } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** What the write of a mutation's root field does. */
-export interface Write<Args, T> {
-  work(writes: Transaction, args: Args, context: Context): Promise<T>;
-  /** Called with the outcome once it is committed. */
-  onCommitted?: ((outcome: T, context: Context) => void) | undefined;
-}
+export type Write<Args, T> = (writes: Transaction, args: Args, context: Context) => Promise<T>;
 
 /** The root value of a mutation, which performs the write of its root field. */
 export interface Writer {
@@ -15,18 +11,14 @@ export interface Writer {
    * @param args what the write depends on
    * @returns the outcome of `work`, now or the first time the call was made
    */
-  write<Args extends object, T>(write: Write<Args, T>, args: Args, context: Context): MaybePromise<T>;
+  write<Args extends object, T>(work: Write<Args, T>, args: Args, context: Context): MaybePromise<T>;
 }
 
 /** Creates the resolver of a mutation's root field, which makes one write. */
-export const write = <Args extends object, T>(
-  work: Write<Args, T>['work'],
-  onCommitted?: Write<Args, T>['onCommitted'],
-) => {
-  const own = { work, onCommitted };
-  return (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
-    (writer as Writer).write(own, args, context);
-};
+export const write =
+  <Args extends object, T>(work: Write<Args, T>) =>
+  (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
+    (writer as Writer).write(work, args, context);
 
 /** The check of a write against If-Match, for a record shown as this GraphQL type. */
 export const unchanged = (type: string, { precondition }: Context) =>

@@ -53,12 +53,11 @@ async function mutateAlone(
 ): Promise<MutationResult> {
   let committed = false;
   const root: Writer = {
-    async write({ work, onCommitted }, args, own) {
+    async write(work, args, own) {
       const outcome = context.idempotency
         ? (await callOnce(context, name, args, (transaction) => work(transaction, args, own))).value
         : await work(context.store, args, own);
       committed = true;
-      onCommitted?.(outcome, own);
       return outcome;
     },
   };
@@ -74,18 +73,15 @@ async function mutateTogether(
 ): Promise<MutationResult> {
   const { store, idempotency } = context;
   let data: Record<string, unknown>;
-  let callbacks: (() => void)[];
   const work = async (transaction: Transaction) => {
     // Each attempt has its own, and the last one counts. No prototype: a response key may be `__proto__`.
     data = Object.create(null);
-    callbacks = [];
     const outcomes: unknown[] = [];
     for (const at of writes.keys()) {
       const writer: Writer = {
-        async write({ work, onCommitted }, args, own) {
+        async write(work, args, own) {
           const outcome = await work(transaction, args, own);
           outcomes[at] = outcome;
-          if (onCommitted) callbacks.push(() => onCommitted(outcome, own));
           return outcome;
         },
       };
@@ -112,7 +108,6 @@ async function mutateTogether(
       const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
       if (replayed) return await replay(context, value, execute);
     } else await store.transaction(work);
-    for (const callback of callbacks!) callback();
     return { data: data! };
   } catch (error) {
     const errors = error instanceof Undone ? error.errors : [locatedError(error, undefined)];

@@ -119,9 +119,7 @@ const withoutClaim = ({ claim: _, ...webhook }: ClaimedWebhook): Webhook => webh
 const oldestFirst = (webhooks: readonly ClaimedWebhook[]): Webhook[] =>
   webhooks.map(withoutClaim).sort((a, b) => a.createdAt - b.createdAt);
 
-/**
- * Webhooks, and the claims of the instances that deliver them. All throw NOT_FOUND if the database has no event log.
- */
+/** Webhooks, and the claims of the instances that deliver them. */
 export function webhooksOver({ objects, transaction, now, isExclusive }: Engine) {
   const webhooks = objects(WEBHOOKS);
   const isHeld = ({ claim }: ClaimedWebhook, instance: string) => isExclusive || claim?.instance === instance;
@@ -132,11 +130,9 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
     /** All webhooks with their secrets, oldest first, for an export. */
     webhooks: async () => oldestFirst(await webhooks.all()),
 
-    /** @param instance null too unless this instance holds it */
-    async webhookById(id: string, instance?: string): Promise<Webhook | null> {
+    async webhookById(id: string): Promise<Webhook | null> {
       const [found] = await webhooks.get([id]);
-      if (!found || (instance !== undefined && !isHeld(found, instance))) return null;
-      return withoutClaim(found);
+      return found ? withoutClaim(found) : null;
     },
 
     /**
@@ -145,7 +141,7 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
      *
      * @returns all enabled webhooks that the instance holds
      */
-    async claimWebhooks(instance: string): Promise<Pick<Webhook, 'id' | 'version'>[]> {
+    async claimWebhooks(instance: string): Promise<Webhook[]> {
       let held = await webhooks.find(ENABLED);
       if (!isExclusive && held.length > 0) {
         const time = await now();
@@ -163,7 +159,7 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
             return claimed;
           });
       }
-      return held.filter((webhook) => isHeld(webhook, instance)).map(({ id, version }) => ({ id, version }));
+      return held.filter((webhook) => isHeld(webhook, instance)).map(withoutClaim);
     },
 
     /** Ends the claims of an instance, so that others can take over at once. */

@@ -2,7 +2,7 @@ import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
 import { scopesOf } from '../domains/routes.ts';
-import type { Selection } from '../events/reader.ts';
+import type { Selection } from '../events/feed.ts';
 import type { EventStreams } from '../events/streams.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';

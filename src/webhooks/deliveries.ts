@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../kit/context.ts';
@@ -29,9 +30,9 @@ export class Deliveries implements Receivers {
   #instance = randomUUID();
   /** Those that end too, so that a webhook has one attempt at a time. */
   readonly #running = new Map<string, Delivery>();
-  /** Undefined unless it delivers. */
-  #timer: NodeJS.Timeout | undefined;
-  #renewal: Promise<void> | undefined;
+  #stopping = new AbortController();
+  /** Resolves when no more webhooks are claimed. */
+  #claiming: Promise<void> | undefined;
   /** When the last renewal began; NaN without claims. */
   #renewedAt = Number.NaN;
 
@@ -47,14 +48,8 @@ export class Deliveries implements Receivers {
 
   /** Starts delivering. Without it, only tests are sent. */
   start(): void {
-    this.#timer = setInterval(() => this.#renewNow(), INTERVAL);
-    this.#renewNow();
-  }
-
-  /** Notices at once that a webhook was changed in this process. */
-  changed(id: string): void {
-    this.#running.get(id)?.interrupt();
-    if (this.#timer) this.#renewNow();
+    this.#stopping = new AbortController();
+    this.#claiming = this.#claim(this.#stopping.signal);
   }
 
   /**
@@ -63,10 +58,9 @@ export class Deliveries implements Receivers {
    * @param patience how long attempts may take, in milliseconds; then they are cut off, and made again later
    */
   async stop(patience = STOP_PATIENCE): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#stopping.abort();
     const cutOff = setTimeout(() => this.#sender.close(), patience);
-    await this.#renewal;
+    await this.#claiming;
     await this.#leave().catch(() => {});
     clearTimeout(cutOff);
     this.#sender.close();
@@ -105,23 +99,21 @@ export class Deliveries implements Receivers {
   }
 
   readonly #report = (error: unknown): void => {
-    // An unreachable database, or one that has no event log, is no fault of a webhook.
-    if (!(error instanceof AppError && /^(?:UNAVAILABLE|NOT_FOUND)$/.test(error.code)))
-      this.services.report(error);
+    // An unreachable database is no fault of a webhook.
+    if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.services.report(error);
   };
 
-  #renewNow(): void {
-    this.#renewal ??= this.#renew()
-      .catch(this.#report)
-      .finally(() => {
-        this.#renewal = undefined;
-      });
+  async #claim(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#renew().catch(this.#report);
+      await sleep(INTERVAL, undefined, { signal }).catch(() => {});
+    }
   }
 
   async #renew(): Promise<void> {
-    const { store, clock } = this.services;
+    const { store, clock, log } = this.services;
     const began = clock.monotonic();
-    const claims = await store.claimWebhooks(this.#instance);
+    const claimed = await store.claimWebhooks(this.#instance);
     // They may have ended meanwhile, and others may have delivered and left. It comes back as another instance, and what
     // it has not saved before is older than what they have.
     if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
@@ -129,28 +121,24 @@ export class Deliveries implements Receivers {
       return this.#leave();
     }
     this.#renewedAt = began;
-    const held = new Set(claims.map(({ id }) => id));
+    const held = new Set(claimed.map(({ id }) => id));
     for (const [id, delivery] of this.#running) if (!held.has(id)) void delivery.end();
-    for (const { id, version } of claims) {
-      const delivery = this.#running.get(id);
-      if (delivery) delivery.follow(version);
-      else this.#begin(id);
+    for (const webhook of claimed) {
+      const { id } = webhook;
+      const running = this.#running.get(id);
+      running?.follow(webhook);
+      if (running) continue;
+      log.info({ webhook: id }, 'webhook claimed');
+      const delivery = new Delivery(
+        {
+          ...{ ...this.services, report: this.#report, instance: this.#instance, attempt: this.#attempt },
+          onDisabled: (reason) => increment(this.disabled, reason),
+        },
+        webhook,
+      );
+      this.#running.set(id, delivery);
+      void delivery.done.finally(() => this.#running.delete(id));
     }
-    for (const delivery of this.#running.values()) void delivery.review().catch(this.#report);
-  }
-
-  #begin(id: string): void {
-    this.services.log.info({ webhook: id }, 'webhook claimed');
-    const delivery = new Delivery({
-      ...this.services,
-      report: this.#report,
-      id,
-      instance: this.#instance,
-      attempt: this.#attempt,
-      onDisabled: (reason) => increment(this.disabled, reason),
-    });
-    this.#running.set(id, delivery);
-    void delivery.done.finally(() => this.#running.delete(id));
   }
 
   /** Ends all deliveries and their claims. */

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import { readableTypes } from '../domains/event/event.ts';
-import type { EventFeed } from '../events/feed.ts';
-import type { EventReader, Selection } from '../events/reader.ts';
-import type { FeedEvent } from '../events/tail.ts';
+import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
+import type { EventFeed, EventReader, FeedEvent, Selection } from '../events/feed.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
@@ -30,6 +28,8 @@ const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'even
 const QUIET_INTERVAL = 30 * SECOND;
 /** How long to wait for an unreachable database, and at most for budget before looking again. */
 const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
+/** How often a webhook without events is looked after, in milliseconds. */
+const CHECK_INTERVAL = SECOND;
 /**
  * How old the latest save may be when an attempt begins, in milliseconds. A save renews the claim, which the attempt must
  * not outlast, and a kill repeats what was acknowledged since.
@@ -48,9 +48,8 @@ export interface DeliveryServices {
   report: (error: unknown) => void;
 }
 
-/** A webhook to deliver. */
+/** What delivers a webhook. */
 interface Task extends DeliveryServices {
-  id: string;
   /** Who holds it: for others, nothing is saved. */
   instance: string;
   /** Sends an event once and counts the attempt. */
@@ -64,85 +63,50 @@ interface Task extends DeliveryServices {
  */
 export class Delivery {
   readonly #task: Task;
-  /** As it was read, with the progress made since. */
-  #webhook: Webhook | undefined;
+  /** As it was saved last, with the progress made since. */
+  #webhook: Webhook;
   #round = new AbortController();
   #isEnding = false;
-  #reader: EventReader | undefined;
-  /** Whether everything before the reader's place was delivered. */
-  #isIdle = false;
-  /** How long to wait before the next round, in milliseconds. */
-  #wait = 0;
   #isUnsaved = false;
   /** When the latest save began, which has renewed the claim. */
   #savedAt = Number.NEGATIVE_INFINITY;
-  /** The latest save. Each waits for the one before it, so that none lands after a later one. */
-  #saving: Promise<unknown> = Promise.resolve();
   /** When the event was committed that is being delivered; undefined if there is none. */
   pendingSince: number | undefined;
   /** Resolves when the last attempt has ended and the place is saved. */
   readonly done: Promise<void>;
 
-  constructor(task: Task) {
+  constructor(task: Task, webhook: Webhook) {
     this.#task = task;
+    this.#webhook = webhook;
     this.done = this.#run().catch(task.report);
   }
 
-  /** Goes on from the webhook as it is by now, after the attempt under way. */
-  interrupt(): void {
-    this.#round.abort();
-    this.#reader?.ending.abort(new Error('interrupted'));
-  }
-
-  /** Does so if its owner has changed it. */
-  follow(version: number): void {
-    if (this.#webhook && this.#webhook.version !== version) this.interrupt();
+  /** Goes on from the webhook as it is by now if its owner has changed it, after the attempt under way. */
+  follow({ version }: Webhook): void {
+    if (this.#webhook.version !== version) this.#round.abort();
   }
 
   /** Ends after the attempt under way. */
   end(): Promise<void> {
     this.#isEnding = true;
-    this.interrupt();
+    this.#round.abort();
     return this.done;
-  }
-
-  /**
-   * Saves what was acknowledged. Without events, also ends if the key is gone, reads other types if it may, and moves the
-   * place on where none matches.
-   */
-  async review(): Promise<void> {
-    const reader = this.#reader;
-    if (reader && this.#isIdle) {
-      const session = await this.#session();
-      // Its owner may have moved the place meanwhile.
-      if (!this.#isIdle || this.#reader !== reader) return;
-      if (!session) return this.#disable('key');
-      if (String(this.#typesFor(session)) !== String(reader.types)) return this.interrupt();
-      const isDue = this.#age > QUIET_INTERVAL * (Math.random() + 0.5);
-      if (isDue && reader.passed !== undefined && reader.passed !== this.#webhook!.progress.after)
-        this.#advance({ after: reader.passed });
-    }
-    if (this.#isUnsaved) await this.#save();
   }
 
   async #run(): Promise<void> {
     while (!this.#isEnding) {
       this.#round = new AbortController();
       try {
-        if (!(await this.#load())?.settings.enabled) break;
+        await this.#save();
+        if (this.#isEnding || !this.#webhook.settings.enabled) break;
         await this.#follow();
       } catch (error) {
         // Goes on from the place after a while, unless it was interrupted on purpose.
-        if (!this.#isInterrupted) {
-          this.#task.report(error);
-          this.#wait = AWAY_PAUSE;
-        }
+        if (!this.#isInterrupted) this.#task.report(error);
+        await this.#pause(AWAY_PAUSE);
       }
-      await this.#pause(this.#wait);
-      this.#wait = 0;
     }
     this.pendingSince = undefined;
-    await this.#saving;
     if (this.#isUnsaved) await this.#save();
   }
 
@@ -156,19 +120,10 @@ export class Delivery {
       await sleep(milliseconds, undefined, { signal: this.#round.signal }).catch(() => {});
   }
 
-  /** Reads the webhook, after what was acknowledged is saved. @returns null if it is not held */
-  async #load(): Promise<Webhook | null> {
-    await this.#saving;
-    const { store, id, instance } = this.#task;
-    const stored = this.#isUnsaved ? await this.#save() : await store.webhookById(id, instance);
-    this.#webhook = stored ?? this.#webhook;
-    return stored;
-  }
-
   /** @returns null if the log has no such place any more */
   async #open(selection: Selection): Promise<EventReader | null> {
     try {
-      return await this.#task.feed.open(selection);
+      return await this.#task.feed.open(selection, this.#round.signal);
     } catch (error) {
       if (error instanceof AppError && (error.code === 'GONE' || error.code === 'VALIDATION_FAILED'))
         return null;
@@ -176,32 +131,29 @@ export class Delivery {
     }
   }
 
-  /** Delivers from the place on, until an attempt fails. */
+  /** Delivers from the place on, until an attempt fails or something has changed. */
   async #follow(): Promise<void> {
-    const { after, failing } = this.#webhook!.progress;
+    const { after, failing } = this.#webhook.progress;
     // No longer than it can be, wherever the clock has been set since.
     if (failing) {
       const wait = failing.nextAttemptAt - this.#task.clock.now();
       await this.#pause(Math.min(wait, WAITS.at(-1)! * (1 + JITTER)));
     }
-    if (this.#isInterrupted) return;
     const session = await this.#session();
-    if (!session) return this.#disable('key');
+    if (!session || this.#isInterrupted) return;
     const types = this.#typesFor(session);
     const reader = await this.#open({ after, ...(types && { types }) });
-    if (!reader) return this.#disable('events_expired');
-    this.#reader = reader;
-    try {
-      while (!this.#isInterrupted) {
-        this.#isIdle = true;
-        const events = await reader.take();
-        this.#isIdle = false;
-        for (const event of events) if (!(await this.#deliver(event))) return;
-      }
-    } finally {
-      this.#isIdle = false;
-      this.#reader = undefined;
-      reader.close();
+    if (!reader) return void (await this.#save('events_expired'));
+    let checkedAt = performance.now();
+    for await (const { events, next } of reader.pages) {
+      for (const event of events) if (!(await this.#deliver(event))) return;
+      if (performance.now() - checkedAt < CHECK_INTERVAL) continue;
+      checkedAt = performance.now();
+      const session = await this.#session();
+      if (!session || String(this.#typesFor(session)) !== String(types)) return;
+      const isDue = this.#age > QUIET_INTERVAL * (Math.random() + 0.5);
+      if (isDue && next !== this.#webhook.progress.after) this.#advance({ after: next });
+      if (this.#isUnsaved && !(await this.#save())) return;
     }
   }
 
@@ -209,24 +161,23 @@ export class Delivery {
   async #deliver({ event, json }: FeedEvent): Promise<boolean> {
     this.pendingSince = event.time;
     const session = await this.#session();
-    if (!session) {
-      await this.#disable('key');
-      return false;
-    }
-    if (readableTypes(session.principal, [event.type])!.length === 0) return this.#acknowledge(event.id);
-    const isDue = this.#webhook!.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
+    if (!session) return false;
+    if (!mayReadEvent(session.principal, event.type)) return this.#acknowledge(event.id);
+    const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
-    if (this.#age > MAX_AGE) await this.#save();
-    if (this.#isInterrupted) return false;
+    const { id, version } = this.#webhook;
+    const isUnchanged =
+      this.#age > MAX_AGE
+        ? await this.#save()
+        : (await this.#task.store.webhookById(id))?.version === version;
+    if (!isUnchanged || this.#isInterrupted) return false;
     session.countRequest();
-    const [attempt, outcome] = await this.#task.attempt(this.#webhook!, { id: event.id, body: json });
-    const { attempted, attempts } = this.#webhook!.progress;
+    const [attempt, outcome] = await this.#task.attempt(this.#webhook, { id: event.id, body: json });
+    const { attempted, attempts } = this.#webhook.progress;
     this.#advance({ attempted: attempted + 1, attempts: latestAttempts([attempt, ...attempts]) });
     const { status = 0 } = outcome;
     if (status >= 200 && status < 300) return this.#acknowledge(event.id);
-    if (status === 410) await this.#disable('gone');
-    else await this.#fail(event.id, attempt.time, outcome);
-    return false;
+    return status === 410 ? this.#save('gone') : this.#fail(event.id, attempt.time, outcome);
   }
 
   #acknowledge(after: string): boolean {
@@ -235,20 +186,21 @@ export class Delivery {
     return !this.#isInterrupted;
   }
 
-  async #fail(eventId: string, time: number, { retryAfter = 0 }: Outcome): Promise<void> {
-    const { since = time, attempts = 0 } = this.#webhook!.progress.failing ?? {};
+  /** @returns false */
+  async #fail(eventId: string, time: number, { retryAfter = 0 }: Outcome): Promise<boolean> {
+    const { since = time, attempts = 0 } = this.#webhook.progress.failing ?? {};
     const usual = WAITS[Math.min(attempts, WAITS.length - 1)]!;
     const wait = Math.max(usual * (1 + JITTER * (2 * Math.random() - 1)), Math.min(retryAfter, HOUR));
     const now = this.#task.clock.now();
     const nextAttemptAt = Math.round(now + wait);
     this.#advance({ failing: { eventId, since, attempts: attempts + 1, nextAttemptAt } });
-    if (now - since >= MAX_FAILING_TIME) await this.#disable('failing');
-    else await this.#save();
+    return now - since >= MAX_FAILING_TIME && this.#save('failing');
   }
 
-  /** Pays for the next attempts. Looks first, because being refused repeatedly is a violation. */
+  /** Pays for the next attempts, or waits. Looks first, because being refused repeatedly is a violation. */
   async #pay(session: Session): Promise<boolean> {
     const now = this.#task.clock.now();
+    let wait: number;
     try {
       await session.charge(0);
       const { minute, day } = session.decision!;
@@ -257,22 +209,17 @@ export class Delivery {
         await session.charge(1);
         return true;
       }
-      this.#wait = Math.max(...exhausted.map(({ resetAt }) => resetAt - now));
+      wait = Math.max(...exhausted.map(({ resetAt }) => resetAt - now));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      this.#wait = (error.retryAfter ?? 1) * SECOND;
+      wait = (error.retryAfter ?? 1) * SECOND;
     }
-    this.#wait = Math.min(Math.max(SECOND / 10, this.#wait), MAX_BUDGET_PAUSE);
+    if (await this.#save()) await this.#pause(Math.min(Math.max(SECOND / 10, wait), MAX_BUDGET_PAUSE));
     return false;
   }
 
-  async #disable(reason: DisabledReason): Promise<void> {
-    await this.#save(reason);
-    this.interrupt();
-  }
-
   #advance(progress: Partial<Webhook['progress']>): void {
-    this.#webhook = { ...this.#webhook!, progress: { ...this.#webhook!.progress, ...progress } };
+    this.#webhook = { ...this.#webhook, progress: { ...this.#webhook.progress, ...progress } };
     this.#isUnsaved = true;
   }
 
@@ -281,39 +228,46 @@ export class Delivery {
     return this.#task.clock.monotonic() - this.#savedAt;
   }
 
-  /** @returns the webhook as it is then; null if it is not held */
-  #save(reason?: DisabledReason): Promise<Webhook | null> {
-    const saved = this.#saving.then(() => this.#saveNow(reason));
-    this.#saving = saved.catch(() => {
-      this.#isUnsaved = true;
-    });
-    return saved;
-  }
-
-  async #saveNow(reason?: DisabledReason): Promise<Webhook | null> {
-    const { store, log, clock, instance, id, onDisabled } = this.#task;
+  /**
+   * Saves how far it has come, disables it for a reason, and reads what its owner has changed.
+   *
+   * @returns whether it goes on as before: it is held, and neither disabled nor changed
+   */
+  async #save(reason?: DisabledReason): Promise<boolean> {
+    const { store, log, clock, instance, onDisabled } = this.#task;
+    const { id, apiKeyId, version } = this.#webhook;
     const began = clock.monotonic();
-    const { version, apiKeyId } = this.#webhook!;
+    const saved = await store.saveProgress(instance, this.#webhook, reason);
     this.#isUnsaved = false;
-    const saved = await store.saveProgress(instance, this.#webhook!, reason);
-    if (saved) this.#savedAt = began;
-    if (saved?.version !== version) this.interrupt();
-    else if (reason !== undefined) {
-      onDisabled(reason);
-      log.warn({ webhook: id, apiKey: apiKeyId, reason }, 'webhook disabled');
+    if (!saved) {
+      this.#isEnding = true;
+      return false;
     }
-    return saved;
+    this.#savedAt = began;
+    this.#webhook = saved;
+    if (saved.version !== version) return false;
+    if (reason === undefined) return true;
+    onDisabled(reason);
+    log.warn({ webhook: id, apiKey: apiKeyId, reason }, 'webhook disabled');
+    return false;
   }
 
-  /** @returns null if the key is not valid any more, or does not permit what its holder could no longer do or see */
+  /**
+   * Disables it if the key is not valid any more, or does not permit what its holder could no longer do or see.
+   *
+   * @returns null in that case
+   */
   async #session(): Promise<Session | null> {
-    const session = await this.#task.sessionOf(this.#webhook!.apiKeyId);
-    if (!session || !DELIVERY_SCOPES.every((scope) => permits(session.principal, scope))) return null;
-    session.subject = SUBJECT;
-    return session;
+    const session = await this.#task.sessionOf(this.#webhook.apiKeyId);
+    if (session && DELIVERY_SCOPES.every((scope) => permits(session.principal, scope))) {
+      session.subject = SUBJECT;
+      return session;
+    }
+    await this.#save('key');
+    return null;
   }
 
   #typesFor(session: Session) {
-    return readableTypes(session.principal, this.#webhook!.settings.types);
+    return readableTypes(session.principal, this.#webhook.settings.types);
   }
 }

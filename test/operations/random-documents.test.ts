@@ -54,7 +54,7 @@ async function expectedOf(store: Store, document: DocumentNode, variableValues: 
   let result: ExecutionResult = {};
   let left: unknown;
   const work = async (transaction: Parameters<Parameters<Store['transaction']>[0]>[0]) => {
-    const write = ({ work }: Write<object, unknown>, args: object) => {
+    const write = (work: Write<object, unknown>, args: object) => {
       Object.assign(contextValue, { loaders: contextValue.loaders.within(transaction) });
       return work(transaction, args, contextValue);
     };

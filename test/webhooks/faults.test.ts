@@ -97,6 +97,15 @@ describe.each(enginesAtLength)('webhooks with failing receivers ($name)', (engin
     expect(namesAt(receiver)).toEqual(['A', 'B']);
   });
 
+  it('makes no attempt as it was before its owner has changed it', async () => {
+    const { receiver, id, finish } = await withAttemptUnderWay();
+    const other = await webhooks.receiver();
+    await webhooks.patch(id, { url: other.url });
+    finish();
+    await other.until(1);
+    expect([namesAt(receiver), namesAt(other)]).toEqual([['A'], ['B']]);
+  });
+
   it('cuts an attempt off that is not over in time, and makes it again', async () => {
     const { receiver, id } = await withAttemptUnderWay();
     await kit.gateway.endDeliveries(100);

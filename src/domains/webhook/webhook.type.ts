@@ -8,7 +8,7 @@ import { builder } from '../../kit/builder.ts';
 import type { Context } from '../../kit/context.ts';
 import { declaredType } from '../../kit/declared-type.ts';
 import { inputsOf } from '../../kit/record-domain.ts';
-import { unchanged, type Write, write } from '../../kit/write.ts';
+import { unchanged, write } from '../../kit/write.ts';
 import { NOW } from '../../store/events.ts';
 import type { Webhook, WebhookAttempt, WebhookFailure } from '../../store/webhooks.ts';
 import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
@@ -75,12 +75,6 @@ async function find(id: string, { store, principal }: Context): Promise<Webhook 
   return webhook?.apiKeyId === principal.id ? webhook : null;
 }
 
-/** Creates the resolver of a write, after which its webhook is looked at again. */
-const change = <Args extends object, T extends string | { id: string }>(work: Write<Args, T>['work']) =>
-  write(work, (result, context) =>
-    context.webhooks!.changed(typeof result === 'string' ? result : result.id),
-  );
-
 const ID = builder.args((t) => ({
   id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),
 }));
@@ -122,7 +116,7 @@ builder.mutationFields((t) => ({
     resolve: async (writer, args, context) => {
       const { principal, now } = context;
       const input = await checked(args.input as NewWebhook, context);
-      const create = change(async ({ webhookWrites }) => {
+      const create = write(async ({ webhookWrites }) => {
         const webhook = createdWebhook(input, { apiKeyId: principal.id, after: input.after, now: now() });
         await webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
         return viewOf(webhook, webhook.settings.secrets[0]);
@@ -136,7 +130,7 @@ builder.mutationFields((t) => ({
     args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
     resolve: async (writer, args, context) => {
       const input = await checked(args.input as WebhookPatch, context);
-      const update = change(async ({ webhookWrites }) => {
+      const update = write(async ({ webhookWrites }) => {
         const patched = await webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
           unchangedWebhook(context)?.(webhook);
           return patchedWebhook(input)(webhook);
@@ -149,7 +143,7 @@ builder.mutationFields((t) => ({
   deleteWebhook: t.id({
     description: 'Deletes a webhook and returns its id.',
     args: ID,
-    resolve: change(({ webhookWrites }, { id }, context) =>
+    resolve: write(({ webhookWrites }, { id }, context) =>
       webhookWrites.deleteWebhook(context.principal.id, id, unchangedWebhook(context)),
     ),
   }),
@@ -164,7 +158,7 @@ builder.mutationFields((t) => ({
         extensions: withRule(graceRule),
       }),
     },
-    resolve: change(async ({ webhookWrites }, { id, grace }, { principal, now }) => {
+    resolve: write(async ({ webhookWrites }, { id, grace }, { principal, now }) => {
       const secret = newSecret();
       const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
       return viewOf(await webhookWrites.changeWebhook(principal.id, id, rotated), secret);

@@ -133,13 +133,16 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     const page: EventPage = { events: [], next: '', atEnd: false };
     const most = examinedAtMost(meter);
     let examined = 0;
+    /** The last one, which who follows the log gets too; without any, the page ends somewhere after its start. */
+    let last: string | undefined;
     try {
       for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
         for (const event of events) {
+          last = event.id;
           if (types?.includes(event.type) ?? true) page.events.push(event);
-          if (++examined >= most || page.events.length === limit) return { ...page, next: event.id };
+          if (++examined >= most || page.events.length === limit) return { ...page, next: last };
         }
-        Object.assign(page, { next, atEnd });
+        Object.assign(page, { next: last ?? next, atEnd });
       }
       return page;
     } finally {

@@ -36,7 +36,7 @@ export async function subscribe(
 }
 
 async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
-  for (;;) for (const { event } of await stream.take()) yield event;
+  for await (const events of stream.events) for (const { event } of events) yield event;
 }
 
 async function* piecesOf(
@@ -48,13 +48,13 @@ async function* piecesOf(
     const { body } = await encodeEvents(operation, publicResults(stream, results));
     for await (const piece of body) {
       // Without `complete`, clients reconnect and resume.
-      if (stream.failure === SERVER_STOPPING) break;
+      if (stream.ending.signal.reason === SERVER_STOPPING) break;
       yield piece;
     }
   } finally {
     stream.close();
   }
-  return { events: stream.sent, end: endReason(stream.failure) };
+  return { events: stream.sent, end: endReason(stream.ending.signal.reason) };
 }
 
 async function* publicResults(stream: EventStream, results: AsyncGenerator<PublicResult>) {

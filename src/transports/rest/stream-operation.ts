@@ -1,7 +1,7 @@
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
+import type { FeedEvent } from '../../events/feed.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
-import type { FeedEvent } from '../../events/tail.ts';
 import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -61,14 +61,14 @@ async function* framesOf(stream: EventStream, { response }: RequestContext): Str
   const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
   try {
     yield RETRY;
-    for (;;) yield (await stream.take()).map(frameOf).join('');
+    for await (const events of stream.events) yield events.map(frameOf).join('');
   } catch (error) {
     stream.ending.abort(error);
   } finally {
     clearInterval(heartbeat);
     stream.close();
   }
-  const { failure } = stream;
+  const { reason: failure } = stream.ending.signal;
   if (failure !== CLIENT_DISCONNECTED && failure !== SERVER_STOPPING)
     yield `event: error\ndata: ${JSON.stringify(asAppError(failure).toPublic())}\n\n`;
   return { events: stream.sent, end: endReason(failure) };
