@@ -30,63 +30,62 @@ import { isHistoryLost, portError } from './errors.ts';
 const PAGE_WAIT = 10;
 /** How long a page may search for the end of the log, in milliseconds. */
 const PAGE_TIME = 2_000;
-/** If the oplog cannot be read (shards, missing privileges), its beginning is searched among these ages, in seconds. */
+/** Where the log is read from if not from its beginning, in seconds before its end or another place. */
 const AGES = [7 * 86_400, 86_400, 3_600, 60, 1, 0];
-
-const startAt = (t: number): ChangeStreamOptions => ({ startAtOperationTime: new Timestamp({ t, i: 1 }) });
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 
-/** The kinds of change events we use. An update that is none changes nothing that clients see. */
-type Change = ChangeStreamInsertDocument | ChangeStreamReplaceDocument | ChangeStreamDeleteDocument;
+const RESUMABLE = 'ResumableChangeStreamError';
 
-/** Translates changes of the records' documents to events. */
-function createChangeEvents(records: readonly AnyRecord[]) {
-  const byCollection = new Map(records.map((record) => [record.plural, record]));
-  return {
-    /** The changes that are events. */
-    isEvent: {
-      'ns.coll': { $in: [...byCollection.keys()] },
-      $or: [{ operationType: 'delete' }, { [`fullDocument.${EVENT}`]: { $exists: true } }],
-    },
-
-    toEvent(change: Change): StoredEvent {
-      const record = byCollection.get(change.ns.coll)!;
-      const at = { id: (change._id as { _data: string })._data, time: timeOf(change) };
-      if (change.operationType === 'delete') {
-        const id = toId(change.documentKey._id as unknown as Key);
-        return { ...at, ...eventOf(record, { id }, undefined) };
-      }
-      const document = change.fullDocument;
-      return { ...at, type: document[EVENT] as EventType, record: codecOf(record).toRecord(document) };
-    },
-  };
+/** A page, and how many events it took. */
+interface Examined extends EventPage {
+  examined: number;
 }
 
-/** The server's clock, in milliseconds. */
-const timeOf = ({ wallTime }: Change): number => wallTime!.getTime();
+/** The kinds of change events we use. An update that is none changes nothing that clients see. */
+type Change = ChangeStreamInsertDocument | ChangeStreamReplaceDocument | ChangeStreamDeleteDocument;
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
  * serve as event ids.
  */
 export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
-  const { client, db } = database;
-  const { isEvent, toEvent } = createChangeEvents(records);
-  const clusterTime = async (): Promise<Timestamp> => {
-    const ping = db.command({ ping: 1, ...database.options });
-    return (await within(database.timeoutMs, ping)).operationTime as Timestamp;
+  const { client, db, options, timeoutMs, execute } = database;
+  const byCollection = new Map(records.map((record) => [record.plural, record]));
+  const isEvent = {
+    'ns.coll': { $in: [...byCollection.keys()] },
+    $or: [{ operationType: 'delete' }, { [`fullDocument.${EVENT}`]: { $exists: true } }],
   };
 
-  /** Possible start positions at the beginning of the log, most likely first. */
-  async function* startPositions(): AsyncGenerator<ChangeStreamOptions> {
-    const oplog = client.db('local').collection('oplog.rs');
-    const oldest = await oplog
-      .findOne({}, { ...database.options, sort: { $natural: 1 }, projection: { ts: 1 } })
+  function toEvent(change: Change): StoredEvent {
+    const record = byCollection.get(change.ns.coll)!;
+    const at = { id: (change._id as { _data: string })._data, time: change.wallTime!.getTime() };
+    if (change.operationType === 'delete') {
+      const id = toId(change.documentKey._id as unknown as Key);
+      return { ...at, ...eventOf(record, { id }, undefined) };
+    }
+    const document = change.fullDocument;
+    return { ...at, type: document[EVENT] as EventType, record: codecOf(record).toRecord(document) };
+  }
+
+  const clusterTime = async (): Promise<Timestamp> =>
+    (await within(timeoutMs, db.command({ ping: 1, ...options }))).operationTime as Timestamp;
+
+  /**
+   * Where the log can be read from, oldest first: from its beginning, and from some time before a position, by default
+   * its end. The beginning is unknown if the oplog cannot be read (shards, missing privileges).
+   */
+  async function starts(before?: string): Promise<ChangeStreamOptions[]> {
+    const end = (before !== undefined && timeIn(before)) || (await clusterTime());
+    const oldest = await client
+      .db('local')
+      .collection('oplog.rs')
+      .findOne({}, { ...options, sort: { $natural: 1 }, projection: { ts: 1 } })
       .catch(() => null);
-    if (oldest) yield { startAtOperationTime: oldest.ts as Timestamp };
-    const now = (await clusterTime()).getHighBits();
-    for (const age of AGES) yield startAt(now - age);
+    const times = AGES.map((age) => new Timestamp({ t: end.getHighBits() - age, i: 1 }));
+    return [...(oldest ? [oldest.ts as Timestamp] : []), ...times].map((startAtOperationTime) => ({
+      startAtOperationTime,
+    }));
   }
 
   /** The log from a start on, in batches as the server responds with them. Ends when the database is dropped. */
@@ -100,7 +99,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         let last: Change | undefined;
         do {
           // The driver may wait for good for what it sends over a connection that ends (see `gather`).
-          const change = await within(FOLLOW_WAIT + database.timeoutMs, stream.tryNext());
+          const change = await within(FOLLOW_WAIT + timeoutMs, stream.tryNext());
           if (!change) break;
           events.push(toEvent(change));
           last = change;
@@ -126,109 +125,87 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     }
   }
 
-  async function readPage(
+  /** The first events from a start on. */
+  async function pageAfter(
     { types, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
-  ): Promise<EventPage> {
-    const page: EventPage = { events: [], next: '', atEnd: false };
+  ): Promise<Examined> {
+    const page: Examined = { events: [], next: '', atEnd: false, examined: 0 };
     const most = examinedAtMost(meter);
-    let examined = 0;
     /** The last one, which who follows the log gets too; without any, the page ends somewhere after its start. */
     let last: string | undefined;
-    try {
-      for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
-        for (const event of events) {
-          last = event.id;
-          if (types?.includes(event.type) ?? true) page.events.push(event);
-          if (++examined >= most || page.events.length === limit) return { ...page, next: last };
-        }
-        Object.assign(page, { next: last ?? next, atEnd });
+    for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
+      for (const event of events) {
+        last = event.id;
+        if (types?.includes(event.type) ?? true) page.events.push(event);
+        if (++page.examined >= most || page.events.length === limit) return { ...page, next: last };
       }
-      return page;
-    } finally {
-      meter?.spend('events', examined);
+      Object.assign(page, { next: last ?? next, atEnd });
     }
-  }
-
-  /** Where a backward page may begin to read, nearer to its end first, and whether nothing is older. */
-  async function* startsBefore(
-    before: string | undefined,
-  ): AsyncGenerator<{ start: ChangeStreamOptions; isOldest: boolean }> {
-    const end = (before === undefined ? undefined : timeIn(before)) ?? (await clusterTime());
-    for (const age of AGES.toReversed()) yield { start: startAt(end.getHighBits() - age), isOldest: false };
-    for await (const start of startPositions()) yield { start, isOldest: true };
+    return page;
   }
 
   /**
-   * The latest events before a position. A change stream is only read forwards, so reading begins further and
-   * further back until there are enough.
+   * The latest events from a start to a position, or to the end of the log. It is at the end if there are too few, for
+   * which others may be read from an earlier start.
+   *
+   * @returns undefined if the position is not found
    */
-  async function pageBefore({ types, limit, before, meter }: EventRequest): Promise<EventPage> {
-    if (before !== undefined && !TOKEN.test(before)) throw unknownEvent();
+  async function pageBefore(
+    { types, limit, before, meter }: EventRequest,
+    start: ChangeStreamOptions,
+  ): Promise<Examined | undefined> {
     const most = types ? examinedAtMost(meter) : limit + 1;
-    for await (const { start, isOldest } of startsBefore(before)) {
-      const events: StoredEvent[] = [];
-      try {
-        let isWhole = false;
-        for await (const batch of toEnd(start)) {
-          const end = batch.events.findIndex(({ id }) => id === before);
-          events.push(...(end < 0 ? batch.events : batch.events.slice(0, end)));
-          events.splice(0, events.length - most);
-          isWhole = before === undefined ? batch.atEnd : end >= 0;
-          if (isWhole) break;
-        }
-        const found = types ? events.filter(({ type }) => types.includes(type)) : events;
-        if (isWhole && (isOldest || found.length > limit || events.length === most)) {
-          meter?.spend('events', events.length);
-          const kept = found.slice(-limit);
-          const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
-          return {
-            events: kept,
-            next,
-            atEnd: isOldest && kept.length === found.length && events.length < most,
-          };
-        }
-        if (isOldest) break;
-      } catch (error) {
-        if (!isHistoryLost(error)) throw portError(error);
-      }
+    const events: StoredEvent[] = [];
+    for await (const batch of toEnd(start)) {
+      const end = batch.events.findIndex(({ id }) => id === before);
+      events.push(...(end < 0 ? batch.events : batch.events.slice(0, end)));
+      events.splice(0, events.length - most);
+      if (before === undefined ? !batch.atEnd : end < 0) continue;
+      const found = types ? events.filter(({ type }) => types.includes(type)) : events;
+      const kept = found.slice(-limit);
+      const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
+      const atEnd = found.length <= limit && events.length < most;
+      return { events: kept, next, atEnd, examined: events.length };
     }
-    throw eventsGone();
+    return undefined;
   }
 
-  async function* followEvents(after: string): AsyncGenerator<EventPage> {
-    try {
-      yield* batches({ startAfter: { _data: after }, maxAwaitTimeMS: FOLLOW_WAIT });
-    } catch (error) {
-      throw isHistoryLost(error) ? eventsGone() : portError(error);
-    }
+  async function readPage(request: EventRequest): Promise<EventPage> {
+    const { after, before, backward, meter } = request;
+    // Whatever is committed from here on has a later position.
+    if (after === NOW)
+      return pageAfter({ limit: 1, types: [] }, { startAtOperationTime: await clusterTime() });
+    const position = after ?? before;
+    if (position !== undefined && !TOKEN.test(position)) throw unknownEvent();
+    const from = after === undefined ? await starts(before) : [{ startAfter: { _data: after } }];
+    let page: Examined | undefined;
+    // A change stream is only read forwards, so a backward page begins further and further back until it has enough.
+    for (const start of backward ? from.reverse() : from)
+      try {
+        page = await (backward ? pageBefore : pageAfter)(request, start);
+        if (page && !(backward && page.atEnd)) break;
+      } catch (error) {
+        // Servers have many codes for tokens that are none, but label what can be resumed.
+        const isResumable = !(error instanceof MongoServerError) || error.hasErrorLabel(RESUMABLE);
+        if (!isHistoryLost(error)) throw after === undefined || isResumable ? error : unknownEvent();
+      }
+    if (!page) throw eventsGone();
+    const { examined, ...rest } = page;
+    meter?.spend('events', examined);
+    return rest;
   }
 
   return {
-    async eventPage(request: EventRequest): Promise<EventPage> {
-      // Whatever is committed from here on has a later position.
-      if (request.after === NOW)
-        return readPage({ limit: 1, types: [] }, { startAtOperationTime: await clusterTime() });
-      if (request.backward) return pageBefore(request);
-      if (request.after === undefined) {
-        for await (const start of startPositions()) {
-          try {
-            return await readPage(request, start);
-          } catch (error) {
-            if (!isHistoryLost(error)) throw error;
-          }
-        }
-        throw eventsGone();
-      }
-      if (!TOKEN.test(request.after)) throw unknownEvent();
+    eventPage: (request) => execute(() => readPage(request)),
+
+    async *followEvents(after) {
       try {
-        return await readPage(request, { startAfter: { _data: request.after } });
+        yield* batches({ startAfter: { _data: after }, maxAwaitTimeMS: FOLLOW_WAIT });
       } catch (error) {
-        throw resumeError(error);
+        throw isHistoryLost(error) ? eventsGone() : portError(error);
       }
     },
-
-    followEvents,
   } satisfies EventStore;
 }
 
@@ -246,13 +223,4 @@ function timeIn(token: string): Timestamp | undefined {
   return match
     ? new Timestamp({ t: Number.parseInt(match[1]!, 16), i: Number.parseInt(match[2]!, 16) })
     : undefined;
-}
-
-/** Translates the error of a stream that does not start at the requested position. */
-function resumeError(error: unknown): unknown {
-  if (isHistoryLost(error)) return eventsGone();
-  // Servers have many codes for tokens that are none, but label what can be resumed.
-  const isLabelled = error instanceof MongoServerError && error.hasErrorLabel('ResumableChangeStreamError');
-  if (error instanceof MongoServerError && !isLabelled) return unknownEvent();
-  return portError(error);
 }
