@@ -17,9 +17,7 @@ export async function openStore(
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
-    // Prepares a server for bursts; a tool needs only one connection.
-    const minPoolSize = role === 'server' ? 8 : 0;
-    return openMongoStore({ uri: config.MONGODB_URI, records, minPoolSize });
+    return openMongoStore({ uri: config.MONGODB_URI, records, role });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   return openSqliteStore({
@@ -37,14 +35,14 @@ type Place = Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>;
 export async function openDumpSource({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {
   if (MONGODB_URI === undefined)
     return (await import('./sqlite/dump.ts')).openSqliteSource(DATA_FILE, records);
-  return (await import('./mongo/dump.ts')).openMongoSource({ uri: MONGODB_URI, records, minPoolSize: 0 });
+  return (await import('./mongo/dump.ts')).openMongoSource({ uri: MONGODB_URI, records });
 }
 
 /** Opens the configured store to be filled. @throws Error if it is not empty, or an embedded one is in use */
 export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {
   if (MONGODB_URI === undefined)
     return (await import('./sqlite/dump.ts')).openSqliteTarget(DATA_FILE, records);
-  return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records, minPoolSize: 0 });
+  return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records });
 }
 
 /** How often the database is checked, in milliseconds. */

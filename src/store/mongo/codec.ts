@@ -2,12 +2,20 @@ import type { Document, Filter } from 'mongodb';
 import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
+import type { Id } from '../../foundation/id.ts';
 import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import type { EventRecord, EventType } from '../events.ts';
-import { indexesOf } from '../indexes.ts';
-import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
+
+/** An int64 id in BSON. */
+export type Key = bigint;
+
+/** Converts an id of the port to a database key. */
+export const toKey = (id: Id): Key => BigInt(id);
+
+/** Converts a database key to an id of the port. */
+export const toId = (key: Key | number): Id => String(key);
 
 /** What all records' documents have. */
 export interface RecordDocument extends Document {
@@ -53,52 +61,25 @@ export const foldedFieldsOf = ({ fields, sorts }: AnyRecord): readonly (readonly
     sorts.includes(field) && isFolded(declaration) ? [[field, sortProperty(field, declaration)]] : [],
   );
 
-/** The collection of a record's documents. */
-export const collectionOf = (record: AnyRecord): CollectionDefinition => ({
-  name: record.plural,
-  // Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory.
-  indexes: [
-    ...indexesOf(record).map((index) => ({ key: indexKey(record, index) })),
-    ...record.unique.map((names: readonly string[]) => ({
-      key: ascending(names),
-      unique: true,
-      partialFilterExpression: Object.fromEntries(names.map((name) => [name, { $exists: true }])),
-    })),
-  ],
-});
+/** A key of an index, or a projection. */
+export const ascending = (names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, 1 as const]));
 
-const ascending = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 1 as const]));
-
-/** Converts between a record and its document. */
-class DocumentCodec {
-  /** The projection to what clients see. */
-  readonly projection: Readonly<Record<string, 1>>;
-  readonly #folded: ReturnType<typeof foldedFieldsOf>;
-  readonly #fields: readonly (Codec & { name: string })[];
-
-  constructor(record: AnyRecord) {
-    this.#folded = foldedFieldsOf(record);
-    this.#fields = Object.entries(record.fields as Fields).map(([name, { kind }]) => ({
+/** Converts between the records of one kind and their documents. */
+export const codecOf = memoized((record: AnyRecord) => {
+  const foldedFields = foldedFieldsOf(record);
+  const fields = Object.entries(record.fields as Fields).map(
+    ([name, { kind }]): Codec & { name: string } => ({
       name,
       ...CODECS[kind],
-    }));
-    this.projection = ascending(this.#fields.map(({ name }) => name));
-  }
-
-  /** Absent values are left out. */
-  toRecord = (document: Document): EventRecord => {
-    const record: Record<string, unknown> = { id: toId(document._id) };
-    for (const { name, read } of this.#fields) {
-      const value = document[name];
-      if (value != null) record[name] = read ? read(value as never) : value;
-    }
-    return record as EventRecord;
-  };
+    }),
+  );
+  const names = fields.map(({ name }) => name);
 
   /** The values of a filter or a record as stored; undefined ones are left out. */
-  stored(values: Values): Document {
+  function stored(values: Values): Document {
     const document: Document = {};
-    for (const { name, stored } of this.#fields) {
+    for (const { name, stored } of fields) {
       const value = values[name];
       if (value === undefined) continue;
       if (!stored) document[name] = value;
@@ -107,32 +88,43 @@ class DocumentCodec {
     return document;
   }
 
-  /** @param event the type of the event that it is written with; undefined if there is none */
-  toDocument({ id, ...values }: Stored, event?: EventType): RecordDocument {
-    return {
-      _id: toKey(id),
-      ...this.stored(values),
-      ...this.foldedOf(values),
-      ...(event && { [EVENT]: event }),
-    };
-  }
-
-  /** Matches the document of a record that still has the same values. */
-  unchanged({ id, ...values }: Stored): Filter<RecordDocument> {
-    const none = Object.fromEntries(this.#fields.map(({ name }) => [name, null]));
-    return { ...none, ...this.stored(values), _id: toKey(id) } as Filter<RecordDocument>;
-  }
-
   /** The folded forms of those values that lists are ordered by. */
-  foldedOf(values: Values): Document {
+  function foldedOf(values: Values): Document {
     const document: Document = {};
-    for (const [field, property] of this.#folded)
+    for (const [field, property] of foldedFields)
       if (typeof values[field] === 'string') document[property] = folded(values[field]);
     return document;
   }
-}
 
-export type { DocumentCodec };
+  return {
+    stored,
+    foldedOf,
+    /** The projection to what clients see. */
+    projection: ascending(names),
 
-/** The codec of a kind of record. */
-export const codecOf = memoized((record: AnyRecord) => new DocumentCodec(record));
+    /** Absent values are left out. */
+    toRecord(document: Document): EventRecord {
+      const record: Record<string, unknown> = { id: toId(document._id) };
+      for (const { name, read } of fields) {
+        const value = document[name];
+        if (value != null) record[name] = read ? read(value as never) : value;
+      }
+      return record as EventRecord;
+    },
+
+    /** @param event the type of the event that it is written with; undefined if there is none */
+    toDocument: ({ id, ...values }: Stored, event?: EventType): RecordDocument => ({
+      _id: toKey(id),
+      ...stored(values),
+      ...foldedOf(values),
+      ...(event && { [EVENT]: event }),
+    }),
+
+    /** Matches the document of a record that still has the same values. */
+    unchanged: ({ id, ...values }: Stored): Filter<RecordDocument> => ({
+      ...Object.fromEntries(names.map((name) => [name, null])),
+      ...stored(values),
+      _id: toKey(id),
+    }),
+  };
+});

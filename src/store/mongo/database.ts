@@ -8,13 +8,14 @@ export interface MongoOptions {
   uri: string;
   /** The records to store. */
   records: readonly AnyRecord[];
+  /** By default a server. */
+  role?: Role;
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
-  /** Connections to keep open, unless the connection string says otherwise. */
-  minPoolSize?: number;
-  /** Whether the database is to be filled by an import, which may be unfinished. */
-  isImport?: boolean;
 }
+
+/** Who uses the database: a server, a tool beside it, or an import that fills it. */
+export type Role = 'server' | 'tool' | 'import';
 
 /** Options for every driver call. */
 export interface CallOptions {
@@ -47,21 +48,16 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   // A retry makes the driver select a server twice. Both selections must end before the call times out, or
   // else a write reported as UNAVAILABLE could still be carried out once the database is back.
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
-  const hasOption = (name: string) => new RegExp(`[?&]${name}=`, 'i').test(settings.uri);
   // The driver's own timeoutMS has no effect (7.8). So each stage has its own limit, and `execute` enforces
   // one for the whole call.
   const client = new MongoClient(settings.uri, {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
     ignoreUndefined: true,
-    retryWrites: true,
-    retryReads: true,
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
     // Many instances share the connections of one database, so the URI takes precedence.
-    ...(!hasOption('maxPoolSize') && { maxPoolSize: 50 }),
-    ...(settings.minPoolSize !== undefined &&
-      !hasOption('minPoolSize') && { minPoolSize: settings.minPoolSize }),
+    ...(!/[?&]maxPoolSize=/i.test(settings.uri) && { maxPoolSize: 50 }),
     serverSelectionTimeoutMS: selectionMs,
     heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
     connectTimeoutMS: selectionMs,
@@ -72,27 +68,27 @@ export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
   const options = { maxTimeMS: timeoutMs };
   let preparation: Promise<void> | undefined;
 
-  async function connectAndPrepare(): Promise<void> {
-    // The driver connects on its own only once: after a first failure it stays closed.
-    await client.connect();
-    await prepare(await db.admin().command({ hello: 1 }));
-  }
-
-  function prepared(): Promise<void> {
-    // Forget a failed preparation, so that the next call tries again.
-    preparation ??= connectAndPrepare().catch((error) => {
-      preparation = undefined;
-      throw error;
-    });
-    return preparation;
-  }
-
-  const translated = (error: unknown): never => {
-    throw portError(error);
-  };
+  // The driver connects on its own only once: after a first failure it stays closed.
+  const prepared = (): Promise<void> =>
+    (preparation ??= client
+      .connect()
+      .then(() => db.admin().command({ hello: 1 }))
+      .then(prepare)
+      .catch((error) => {
+        // The next call tries again.
+        preparation = undefined;
+        throw error;
+      }));
 
   const execute = <T>(work: () => Promise<T>): Promise<T> =>
-    within(timeoutMs, prepared().then(work).catch(translated));
+    within(
+      timeoutMs,
+      prepared()
+        .then(work)
+        .catch((error) => {
+          throw portError(error);
+        }),
+    );
 
   return { client, db, options, timeoutMs, execute };
 }

@@ -2,17 +2,15 @@ import type { Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { codecOf } from './codec.ts';
-import { type CounterDocument, countersCollection } from './ids.ts';
-import { importsOf, UNFINISHED } from './layout.ts';
+import type { CounterDocument } from './ids.ts';
+import { layoutsOf } from './layout.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from './mongo-store.ts';
-import { usageCollection } from './usage.ts';
 
-const countersOf = ({ client }: MongoStore) =>
-  client.db().collection<CounterDocument>(countersCollection.name);
+const countersOf = ({ client }: MongoStore) => client.db().collection<CounterDocument>('counters');
 
 /** Opens a database to be exported. What is written meanwhile is exported or not. */
 export async function openMongoSource(settings: MongoOptions): Promise<DumpSource> {
-  const store = await openMongoStore(settings);
+  const store = await openMongoStore({ ...settings, role: 'tool' });
   const names = settings.records.map(({ plural }) => plural);
   return {
     store,
@@ -27,31 +25,31 @@ export async function openMongoSource(settings: MongoOptions): Promise<DumpSourc
 }
 
 /**
- * Opens an empty database to be filled. A marker keeps instances from serving it before that is finished; what an
- * interrupted import has left behind the marker is removed.
+ * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished; what an
+ * interrupted import has left behind is removed.
  *
  * @throws Error if it holds anything else
  */
 export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarget> {
   const { records } = settings;
-  const store = await openMongoStore({ ...settings, isImport: true });
+  const store = await openMongoStore({ ...settings, role: 'import' });
   const db = store.client.db();
-  const marker = importsOf(db);
+  const layouts = layoutsOf(db);
+  const mark = (isImporting: boolean) => layouts.updateOne({ _id: 'layout' }, { $set: { isImporting } });
   const clear = async () => {
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray())
-      if (!KEPT.has(name) && !name.startsWith('system.')) await db.collection(name).deleteMany({});
-    await marker.deleteOne(UNFINISHED);
+      if (name !== 'layout' && !name.startsWith('system.')) await db.collection(name).deleteMany({});
+    await mark(false);
   };
   const insert = async (name: string, documents: Document[]): Promise<void> => {
     if (documents.length > 0) await db.collection(name).insertMany(documents, { ordered: false });
   };
-  let isBegun = false;
+  let isFinished = false;
   try {
     await store.ping();
-    if (await marker.findOne(UNFINISHED)) await clear();
+    if ((await layouts.findOne())?.isImporting) await clear();
     await refuseUnlessEmpty(store, records);
-    await marker.insertOne(UNFINISHED);
-    isBegun = true;
+    await mark(true);
   } catch (error) {
     await store.close();
     throw error;
@@ -71,20 +69,17 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     },
     addUsage: (rows) =>
       insert(
-        usageCollection.name,
+        'usage',
         rows.map(({ apiKeyId, ...state }) => ({ _id: apiKeyId as never, ...state })),
       ),
     async finish() {
-      await marker.deleteOne(UNFINISHED);
-      isBegun = false;
+      await mark(false);
+      isFinished = true;
       await store.close();
     },
     async close() {
-      if (isBegun) await clear();
+      if (!isFinished) await clear();
       await store.close();
     },
   };
 }
-
-/** The collections that an interrupted import leaves as they are. */
-const KEPT = new Set(['layout', 'imports']);

@@ -19,25 +19,16 @@ export const writeConflict = (cause?: unknown): MongoServerError =>
 /** Server errors that a later attempt has too: the request is wrong, or not permitted. */
 const LASTING_CODES = new Set<unknown>([
   2, // BadValue
-  9, // FailedToParse
   13, // Unauthorized
-  14, // TypeMismatch
   18, // AuthenticationFailed
-  26, // NamespaceNotFound
-  48, // NamespaceExists
-  59, // CommandNotFound
-  72, // InvalidOptions
   85, // IndexOptionsConflict
   86, // IndexKeySpecsConflict
-  121, // DocumentValidationFailure
-  280, // ChangeStreamFatalError
-  286, // ChangeStreamHistoryLost
   8000, // AtlasError
   11000, // DuplicateKey
 ]);
 
 /** Whether the database could not be reached or did not respond in time, so that the call may succeed later. */
-export function isUnavailable(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoServerError) return !LASTING_CODES.has(error.code);
   if (error instanceof MongoParseError || error instanceof MongoInvalidArgumentError) return false;
   return error instanceof MongoError;

@@ -21,8 +21,7 @@ import {
   type StoredEvent,
 } from '../events.ts';
 import { within } from './batching.ts';
-import { codecOf, EVENT } from './codec.ts';
-import { type Key, toId } from './collection.ts';
+import { codecOf, EVENT, type Key, toId } from './codec.ts';
 import type { Database } from './database.ts';
 import { isHistoryLost, portError } from './errors.ts';
 

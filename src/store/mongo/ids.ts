@@ -2,7 +2,7 @@ import { MAX_INT64 } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import { gather } from './batching.ts';
-import type { CollectionDefinition, Key } from './collection.ts';
+import { type Key } from './codec.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './errors.ts';
 
@@ -12,11 +12,9 @@ export interface CounterDocument {
   value: Key;
 }
 
-export const countersCollection: CollectionDefinition = { name: 'counters', indexes: [] };
-
 /** Creates missing counters. */
 export async function prepareIds({ db, options }: Database, records: readonly AnyRecord[]): Promise<void> {
-  const counters = db.collection<CounterDocument>(countersCollection.name);
+  const counters = db.collection<CounterDocument>('counters');
   for (const { plural: _id } of records)
     await counters
       .updateOne({ _id }, { $setOnInsert: { value: 0n } }, { ...options, upsert: true })
@@ -35,7 +33,7 @@ export type Ids = ReturnType<typeof createIds>;
  * that are waiting.
  */
 export function createIds({ db, options, timeoutMs }: Database) {
-  const counters = db.collection<CounterDocument>(countersCollection.name);
+  const counters = db.collection<CounterDocument>('counters');
 
   const assign = gather<void, Key | null>(async (_id, callers) => {
     const size = BigInt(callers.length);

@@ -1,15 +1,10 @@
-import type { CreateIndexesOptions, Db, Document } from 'mongodb';
+import type { CreateIndexesOptions, Db, Document, IndexDescription } from 'mongodb';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import { indexesOf } from '../indexes.ts';
 import { OBJECT_KINDS } from '../rules.ts';
-import { codecOf, collectionOf, foldedFieldsOf, type RecordDocument } from './codec.ts';
-import type { CollectionDefinition } from './collection.ts';
-import type { Database } from './database.ts';
+import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } from './codec.ts';
+import type { Database, Role } from './database.ts';
 import { ignoreDuplicate, ignoreExisting } from './errors.ts';
-import { countersCollection } from './ids.ts';
-import { objectsCollection } from './objects.ts';
-import { locksCollection } from './rows.ts';
-import { sessionsCollection } from './transactions.ts';
-import { usageCollection } from './usage.ts';
 
 /** Changes a database of one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
@@ -22,26 +17,38 @@ interface LayoutDocument {
   version: number;
   /** The properties that all documents of a collection have been given, by collection. */
   filled?: Record<string, string[]>;
+  /** Whether it is being filled by an import, which is not finished. */
+  isImporting?: boolean;
 }
 
-export const UNFINISHED = { _id: 'unfinished' } as const;
+export const layoutsOf = (db: Db) => db.collection<LayoutDocument>('layout');
 
-/** Has a document while an import is unfinished. */
-export const importsOf = (db: Db) => db.collection<{ _id: 'unfinished' }>('imports');
+/** All collections with their indexes. */
+const collectionsOf = (records: readonly AnyRecord[]): Readonly<Record<string, IndexDescription[]>> => ({
+  ...Object.fromEntries(records.map((record) => [record.plural, indexesFor(record)])),
+  ...Object.fromEntries(
+    OBJECT_KINDS.map(({ name, termsOf, expiresAt }) => [
+      name,
+      [
+        ...(termsOf ? [{ key: { terms: 1 as const } }] : []),
+        ...(expiresAt ? [{ key: { expiresAt: 1 as const }, expireAfterSeconds: 0 }] : []),
+      ],
+    ]),
+  ),
+  usage: [],
+  counters: [],
+  locks: [{ key: { of: 1 } }],
+  sessions: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
+});
 
-/** @throws Error if the database has an unfinished import */
-export async function refuseUnfinishedImport({ db, options }: Database): Promise<void> {
-  if (await importsOf(db).findOne(UNFINISHED, options))
-    throw new Error('It has an unfinished import. Begin it again: petstore data import DIR.');
-}
-
-const collectionsOf = (records: readonly AnyRecord[]): readonly CollectionDefinition[] => [
-  ...records.map(collectionOf),
-  ...OBJECT_KINDS.map(objectsCollection),
-  usageCollection,
-  countersCollection,
-  locksCollection,
-  sessionsCollection,
+/** Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory. */
+const indexesFor = (record: AnyRecord): IndexDescription[] => [
+  ...indexesOf(record).map((index) => ({ key: indexKey(record, index) })),
+  ...record.unique.map((names: readonly string[]) => ({
+    key: ascending(names),
+    unique: true,
+    partialFilterExpression: Object.fromEntries(names.map((name) => [name, { $exists: true }])),
+  })),
 ];
 
 /** The wire version of MongoDB 6.0: $lookup from sharded collections (5.1), the time in change events. */
@@ -51,12 +58,15 @@ const WIRE_VERSION = 17;
  * Creates missing indexes, and fills properties that records of an earlier declaration lack. Safe to run on several
  * instances at once.
  *
- * @throws Error if the server is too old or standalone, or the layout is none that this version knows
+ * @param role only a server migrates what others use
+ * @throws Error if the server is too old or standalone, the layout is none that this version knows, or an import into
+ *   the database is not finished
  */
 export async function prepareLayout(
   database: Database,
   records: readonly AnyRecord[],
   hello: Document,
+  role: Role = 'server',
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<void> {
   if (hello.setName === undefined && hello.msg !== 'isdbgrid')
@@ -65,24 +75,30 @@ export async function prepareLayout(
     );
   if (hello.maxWireVersion < WIRE_VERSION) throw new Error('MongoDB 6.0 or later is required.');
   const { db, options } = database;
-  const layouts = db.collection<LayoutDocument>('layout');
+  const layouts = layoutsOf(db);
   const latest = 1 + migrations.length;
-  const collections = collectionsOf(records);
+  const collections = Object.entries(collectionsOf(records));
   // In this order, because another instance may create the collections, after it has recorded the layout.
-  const names = collections.map(({ name }) => name);
-  const hasData = await db.listCollections({ name: { $in: names } }).hasNext();
+  const hasData = await db.listCollections({ name: { $in: collections.map(([name]) => name) } }).hasNext();
   const recorded = await layouts.findOne({ _id: 'layout' }, options);
   const version = recorded?.version ?? (hasData ? undefined : latest);
-  if (version === undefined || version < 1 || version > latest)
+  const refuse = (why: string): never => {
     throw new Error(
-      `The database ${db.databaseName} has layout ${version ?? 'none'}, which this version of the gateway does not know (it has ${latest}). Nothing was changed.`,
+      `The database ${db.databaseName} has layout ${version ?? 'none'}, ${why} (it has ${latest}). Nothing was changed.`,
     );
+  };
+  if (version === undefined || version < 1 || version > latest)
+    return refuse('which this version of the gateway does not know');
+  if (version < latest && role !== 'server')
+    return refuse('which a server of this version migrates: start it first');
+  if (recorded?.isImporting && role !== 'import')
+    throw new Error('It has an unfinished import. Begin it again: petstore data import DIR.');
   for (const migrate of migrations.slice(version - 1)) await migrate(database);
   if (recorded?.version !== latest)
     await layouts
       .updateOne({ _id: 'layout' }, { $max: { version: latest } }, { ...options, upsert: true })
       .catch(ignoreDuplicate);
-  for (const { name, indexes } of collections) {
+  for (const [name, indexes] of collections) {
     if (indexes.length > 0) await db.collection(name).createIndexes(indexes, WITHOUT_TIMEOUT);
     else await db.createCollection(name).catch(ignoreExisting);
   }

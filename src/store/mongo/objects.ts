@@ -1,8 +1,7 @@
 import type { Filter } from 'mongodb';
 import type { ObjectKind, Objects } from '../objects.ts';
-import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
-import { type Access, type Attempt, alone } from './transactions.ts';
+import { alone } from './transactions.ts';
 
 interface ObjectDocument {
   /** The key. */
@@ -13,28 +12,20 @@ interface ObjectDocument {
   expiresAt?: Date;
 }
 
-export const objectsCollection = ({ name, termsOf, expiresAt }: ObjectKind<never>): CollectionDefinition => ({
-  name,
-  indexes: [
-    ...(termsOf ? [{ key: { terms: 1 } }] : []),
-    ...(expiresAt ? [{ key: { expiresAt: 1 }, expireAfterSeconds: 0 }] : []),
-  ],
-});
-
 /**
  * The objects of a kind.
  *
- * @param attempt to read and write in; by default, each read is on its own
+ * @param access the transaction to read and write in; by default, each read is on its own
  */
 export function objectsOf<T>(
   database: Database,
   { name, keyOf, termsOf, expiresAt }: ObjectKind<T>,
-  attempt: Access & Partial<Pick<Attempt, 'begin'>> = alone(database),
+  access = alone(database),
 ): Objects<T> {
   const documents = database.db.collection<ObjectDocument>(name);
   const find = async (filter: Filter<ObjectDocument>): Promise<T[]> => {
-    await attempt.begin?.();
-    const found = await attempt.send(() => documents.find(filter, attempt.options).toArray());
+    await access.begin();
+    const found = await access.send((options) => documents.find(filter, options).toArray());
     return found.map(({ value }) => JSON.parse(value) as T);
   };
 
@@ -47,7 +38,7 @@ export function objectsOf<T>(
     async put(objects) {
       if (objects.length === 0) return;
       // All or none: a single one needs no transaction.
-      if (objects.length > 1) await attempt.begin?.();
+      if (objects.length > 1) await access.begin();
       const writes = objects.map((object) => {
         const time = expiresAt?.(object);
         const replacement = {
@@ -57,12 +48,12 @@ export function objectsOf<T>(
         };
         return { replaceOne: { filter: { _id: keyOf(object) }, replacement, upsert: true } };
       });
-      await attempt.send(() => documents.bulkWrite(writes, attempt.options));
+      await access.send((options) => documents.bulkWrite(writes, options));
     },
 
     async delete(keys) {
-      if (keys.length > 1) await attempt.begin?.();
-      await attempt.send(() => documents.deleteMany({ _id: { $in: keys } }, attempt.options));
+      if (keys.length > 1) await access.begin();
+      await access.send((options) => documents.deleteMany({ _id: { $in: keys } }, options));
     },
   };
 }

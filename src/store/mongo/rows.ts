@@ -1,17 +1,15 @@
-import type { Document, OptionalUnlessRequiredId } from 'mongodb';
+import type { Filter, OptionalUnlessRequiredId } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
-import { holdersOf } from '../../foundation/record.ts';
+import { type AnyRecord, holdersOf } from '../../foundation/record.ts';
 import { beingReferred } from '../conflicts.ts';
-import type { Rows, Stored, Values } from '../engine.ts';
+import type { Rows } from '../engine.ts';
 import { eventOf } from '../events.ts';
-import type { RecordDocument } from './codec.ts';
-import { type CollectionDefinition, type Key, toId, toKey } from './collection.ts';
+import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
 import { isTransient, writeConflict } from './errors.ts';
 import type { Ids } from './ids.ts';
-import { RecordReads } from './reads.ts';
-import type { Attempt } from './transactions.ts';
+import { readsOf } from './reads.ts';
+import type { Access } from './transactions.ts';
 
 /** One of the locks of a record: `categories/7/3`. */
 interface LockDocument {
@@ -22,15 +20,18 @@ interface LockDocument {
   taken: number;
 }
 
-export const locksCollection: CollectionDefinition = { name: 'locks', indexes: [{ key: { of: 1 } }] };
-
 /** Creations in one category that do not meet. */
 const SLOTS = 16;
 
-export type Locks = ReturnType<typeof createLocks>;
+/** How long a deletion is repeated that meets creations, in milliseconds: longer than a dead instance holds it up. */
+const DELETION_PATIENCE = 4_000;
+
+let turn = Math.floor(Math.random() * SLOTS);
 
 /**
- * Keeps records from being deleted while others come to refer to them, by conflicts between the server's own
+ * The records of one kind within a transaction.
+ *
+ * Records are kept from being deleted while others come to refer to them by conflicts between the server's own
  * transactions. Who adds a child writes one of the parent's locks in the transaction that adds it. Who deletes the
  * parent looks for children and deletes all its locks in one transaction. Of two that meet, one fails:
  *
@@ -42,97 +43,71 @@ export type Locks = ReturnType<typeof createLocks>;
  * instance which has died. The locks of a record are made with its first child, when the parent itself is written, and
  * conflicts with its deletion.
  */
-export function createLocks({ db }: Database) {
-  const locks = db.collection<LockDocument>(locksCollection.name);
-  let turn = Math.floor(Math.random() * SLOTS);
-  const parents = (collection: string) => db.collection<{ _id: Key } & Document>(collection);
+export function rowsOf(database: Database, record: AnyRecord, access: Access, ids: Ids): Rows {
+  const { db } = database;
+  const { stored, toDocument, unchanged } = codecOf(record);
+  const collection = db.collection<RecordDocument>(record.plural);
+  const locks = db.collection<LockDocument>('locks');
+  const lockOf = (id: Id): string => `${record.plural}/${id}`;
 
   return {
-    /** @returns whether the record exists, which then stays until the transaction ends */
-    async share(collection: string, key: Key, { options, send }: Attempt): Promise<boolean> {
-      const of = `${collection}/${key}`;
-      turn = (turn + 1) % SLOTS;
-      const { matchedCount } = await send(() =>
-        locks.updateOne({ _id: `${of}/${turn}` }, { $inc: { taken: 1 } }, options),
+    ...readsOf(database, record, access),
+
+    async exists(values) {
+      const filter = stored(values) as Filter<RecordDocument>;
+      const found = await access.send((options) =>
+        collection.findOne(filter, { ...options, projection: { _id: 1 } }),
       );
-      if (matchedCount > 0) return true;
-      const parent = await send(() =>
-        parents(collection).updateOne({ _id: key }, { $inc: { _locked: 1 } }, options),
+      return found !== null;
+    },
+
+    /** Who locks it alone deletes it next, which conflicts with all others from the begin on. */
+    async lock(id, how = 'shared') {
+      await access.begin();
+      if (how === 'alone') return true;
+      const of = lockOf(id);
+      turn = (turn + 1) % SLOTS;
+      const count = { $inc: { taken: 1 } };
+      const lock = await access.send((options) => locks.updateOne({ _id: `${of}/${turn}` }, count, options));
+      if (lock.matchedCount > 0) return true;
+      const parent = await access.send((options) =>
+        collection.updateOne({ _id: toKey(id) }, { $inc: { _locked: 1 } }, options),
       );
       if (parent.matchedCount === 0) return false;
       const all = Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
-      await send(() => locks.insertMany(all, options));
+      await access.send((options) => locks.insertMany(all, options));
       return true;
     },
 
-    /** Removes the locks of a record that is deleted in the same transaction. */
-    async remove(collection: string, key: Key, { options, send }: Attempt): Promise<void> {
-      await send(() => locks.deleteMany({ of: `${collection}/${key}` }, options));
+    nextId: async () => toId(await ids.next(record)),
+
+    async insert(row) {
+      const document = toDocument(row, eventOf(record, undefined, row).type);
+      await access.send((options) =>
+        collection.insertOne(document as OptionalUnlessRequiredId<RecordDocument>, options),
+      );
+    },
+
+    async replace(before, after) {
+      const document = toDocument(after, eventOf(record, before, after).type);
+      const { matchedCount } = await access.send((options) =>
+        collection.replaceOne(unchanged(before), document, options),
+      );
+      if (matchedCount === 0) throw writeConflict();
+    },
+
+    async delete(row) {
+      const isParent = holdersOf(record).length > 0;
+      try {
+        if (isParent) await access.send((options) => locks.deleteMany({ of: lockOf(row.id) }, options));
+        const { deletedCount } = await access.send((options) =>
+          collection.deleteOne(unchanged(row), options),
+        );
+        if (deletedCount === 0) throw writeConflict();
+      } catch (error) {
+        const isHeldUp = isParent && isTransient(error) && access.elapsed > DELETION_PATIENCE;
+        throw isHeldUp ? beingReferred(record, row.id) : error;
+      }
     },
   };
-}
-
-/** How long a deletion is repeated that meets creations, in milliseconds: longer than a dead instance holds it up. */
-const DELETION_PATIENCE = 4_000;
-
-/** The records of one kind within an attempt. */
-export class MongoRows extends RecordReads implements Rows {
-  readonly #attempt: Attempt;
-  readonly #ids: Ids;
-  readonly #locks: Locks;
-
-  constructor(database: Database, record: AnyRecord, attempt: Attempt, ids: Ids, locks: Locks) {
-    super(database, record, attempt);
-    this.#attempt = attempt;
-    this.#ids = ids;
-    this.#locks = locks;
-  }
-
-  async exists(values: Values): Promise<boolean> {
-    const filter = this.codec.stored(values);
-    const options = { ...this.#attempt.options, projection: { _id: 1 } } as const;
-    return (await this.#attempt.send(() => this.collection.findOne(filter as never, options))) !== null;
-  }
-
-  /** Who locks it alone deletes it next ({@link delete}), which conflicts with all others from the begin on. */
-  async lock(id: Id, how: 'shared' | 'alone' = 'shared'): Promise<boolean> {
-    await this.#attempt.begin();
-    if (how === 'alone') return true;
-    return await this.#locks.share(this.record.plural, toKey(id), this.#attempt);
-  }
-
-  nextId = async (): Promise<Id> => toId(await this.#ids.next(this.record));
-
-  async insert(record: Stored): Promise<void> {
-    const { type } = eventOf(this.record, undefined, record);
-    const document = this.codec.toDocument(record, type) as OptionalUnlessRequiredId<RecordDocument>;
-    await this.#attempt.send(() => this.collection.insertOne(document, this.#attempt.options));
-  }
-
-  async replace(before: Stored, after: Stored): Promise<void> {
-    const filter = this.codec.unchanged(before);
-    const document = this.codec.toDocument(after, eventOf(this.record, before, after).type);
-    const { matchedCount } = await this.#attempt.send(() =>
-      this.collection.replaceOne(filter, document, this.#attempt.options),
-    );
-    if (matchedCount === 0) throw writeConflict();
-  }
-
-  async delete(record: Stored): Promise<void> {
-    const filter = this.codec.unchanged(record);
-    const remove = async () => {
-      const { deletedCount } = await this.#attempt.send(() =>
-        this.collection.deleteOne(filter, this.#attempt.options),
-      );
-      if (deletedCount === 0) throw writeConflict();
-    };
-    if (holdersOf(this.record).length === 0) return await remove();
-    try {
-      await this.#locks.remove(this.record.plural, toKey(record.id), this.#attempt);
-      await remove();
-    } catch (error) {
-      const isHeldUp = isTransient(error) && this.#attempt.elapsed > DELETION_PATIENCE;
-      throw isHeldUp ? beingReferred(this.record, record.id) : error;
-    }
-  }
 }

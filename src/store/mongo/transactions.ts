@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
-import { inTurn, type Send, within } from './batching.ts';
-import type { CollectionDefinition } from './collection.ts';
+import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, writeConflict } from './errors.ts';
 
@@ -14,11 +13,6 @@ interface InstanceDocument {
   /** The ids of the sessions that its transactions use. */
   sessions: Binary[];
 }
-
-export const sessionsCollection: CollectionDefinition = {
-  name: 'sessions',
-  indexes: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
-};
 
 /** How often an instance gives a sign of life, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
@@ -35,7 +29,7 @@ const CLOSE_TIMEOUT = 500;
  * whoever waits for long ends those of the dead. One that was only slow loses its transaction too, and repeats it.
  */
 function createSessions({ client, db, options }: Database) {
-  const instances = db.collection<InstanceDocument>(sessionsCollection.name);
+  const instances = db.collection<InstanceDocument>('sessions');
   const _id = randomUUID();
   const idle: ClientSession[] = [];
   const published = new Set<ClientSession>();
@@ -95,26 +89,25 @@ function createSessions({ client, db, options }: Database) {
   };
 }
 
-/** How reads and writes are sent: on their own, or in a transaction. */
+/** How commands are sent: each on its own, or all in an attempt at some work, whose writes are committed together or not. */
 export interface Access {
-  /** Options for every driver call. */
-  readonly options: CallOptions;
-  readonly send: Send;
-}
-
-/** How what belongs to no transaction is sent. */
-export const alone = ({ options }: Database): Access => ({ options, send: (command) => command() });
-
-/** An attempt at some work, whose writes are committed together or not at all. */
-export interface Attempt extends Access {
-  /** How long the work has been tried, in milliseconds. */
-  readonly elapsed: number;
+  /** Runs a command with its options, now or when it is its turn. */
+  send: <T>(command: (options: CallOptions) => Promise<T>) => Promise<T>;
   /**
    * Begins a transaction, in which all that follows is done. A single write that rests on nothing but the version of
    * its document needs none.
    */
-  begin(): Promise<void>;
+  readonly begin: () => Promise<void>;
+  /** How long the work has been tried, in milliseconds. */
+  readonly elapsed: number;
 }
+
+/** How what belongs to no transaction is sent. */
+export const alone = ({ options, execute }: Database): Access => ({
+  send: (command) => execute(() => command(options)),
+  begin: async () => {},
+  elapsed: 0,
+});
 
 /** Runs work atomically, and again while it loses to concurrent writes, until the call times out. */
 export function createTransactions(database: Database) {
@@ -123,7 +116,7 @@ export function createTransactions(database: Database) {
   // The rest as for all that the client does.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
-  const run = <T>(work: (attempt: Attempt) => Promise<T>): Promise<T> => {
+  const run = <T>(work: (access: Access) => Promise<T>): Promise<T> => {
     const began = performance.now();
     const elapsed = (): number => {
       const time = performance.now() - began;
@@ -132,19 +125,24 @@ export function createTransactions(database: Database) {
       return time;
     };
     const attemptIn = async (session: ClientSession): Promise<T> => {
-      const attempt = {
-        ...alone(database),
-        elapsed: elapsed(),
+      let last: Promise<unknown> | undefined;
+      const access: Access = {
+        send: (command) => command(options),
         async begin() {
-          if (attempt.options.session) return;
-          await sessions.publish(session);
-          attempt.options = { ...options, session };
+          if (last) return;
+          last = sessions.publish(session);
           // MongoDB runs one command of a transaction at a time.
-          attempt.send = inTurn();
+          access.send = (command) => {
+            const result = last!.then(() => command({ ...options, session }));
+            last = result.catch(() => {});
+            return result;
+          };
+          await last;
         },
+        elapsed: elapsed(),
       };
       try {
-        const result = await work(attempt);
+        const result = await work(access);
         elapsed();
         return result;
       } catch (error) {
@@ -152,7 +150,8 @@ export function createTransactions(database: Database) {
         throw isDuplicateKey(error) ? writeConflict(error) : error;
       } finally {
         // Reads may be left behind that were not awaited.
-        await attempt.send(async () => {});
+        access.send = () => Promise.reject(new Error('The transaction has ended.'));
+        await last;
       }
     };
     return sessions.lend((session) => session.withTransaction(() => attemptIn(session), settings));

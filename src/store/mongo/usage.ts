@@ -10,7 +10,6 @@ import {
   type UsageState,
 } from '../usage.ts';
 import { gather } from './batching.ts';
-import type { CollectionDefinition } from './collection.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './errors.ts';
 
@@ -18,15 +17,13 @@ interface UsageDocument extends UsageState {
   _id: string;
 }
 
-export const usageCollection: CollectionDefinition = { name: 'usage', indexes: [] };
-
 /**
  * Usage of the keys. Limits are exact however many instances charge at once, because every charge is a
  * conditional atomic update. An instance has at most one update in progress per key; charges that arrive
  * meanwhile are batched in order.
  */
-export function mongoUsage({ db, options, timeoutMs }: Database) {
-  const usage = db.collection<UsageDocument>(usageCollection.name);
+export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
+  const usage = db.collection<UsageDocument>('usage');
 
   /** Results as if charged one after the other. */
   const chargeTogether = gather<Charge, ChargeResult>(async (id, charges) => {
@@ -98,23 +95,21 @@ export function mongoUsage({ db, options, timeoutMs }: Database) {
   }
 
   return {
-    charge: (charge) => chargeTogether(charge.apiKeyId, charge),
+    charge: (charge) => execute(() => chargeTogether(charge.apiKeyId, charge)),
 
     async usage(ids) {
-      const wanted = [...new Set(ids)];
-      if (wanted.length === 0) return [];
-      const documents = await usage
-        .find({ _id: { $in: wanted } }, { ...options, batchSize: wanted.length + 1 })
-        .toArray();
+      if (ids.length === 0) return [];
+      const documents = await execute(() =>
+        usage.find({ _id: { $in: [...ids] } }, { ...options, batchSize: ids.length + 1 }).toArray(),
+      );
       const states = new Map(documents.map((document) => [document._id, toUsage(document)]));
       return ids.map((id) => states.get(id) ?? null);
     },
   } satisfies LimiterStore;
 }
 
-/** The state in a usage document, whose counts are int64 once they are large. */
-const toUsage = ({ _id, minuteUsed, dayUsed, ...state }: UsageDocument): UsageState => ({
+/** The state in a usage document, whose count of a day is an int64 once it is large. */
+const toUsage = ({ _id, dayUsed, ...state }: UsageDocument): UsageState => ({
   ...state,
-  minuteUsed: Number(minuteUsed),
   dayUsed: Number(dayUsed),
 });

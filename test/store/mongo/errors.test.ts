@@ -40,7 +40,6 @@ describe('portError', () => {
 
   it.each<[string, unknown]>([
     ['a duplicate key', serverError(11000)],
-    ['a document that fails validation', serverError(121)],
     ['missing permissions', serverError(13)],
     ['an invalid argument', new MongoInvalidArgumentError('no')],
     ['a client error', notFound('pet', '1')],

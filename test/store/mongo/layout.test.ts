@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { RECORDS } from '../../../src/domains/index.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
-import { connectTo, type Database } from '../../../src/store/mongo/database.ts';
+import { connectTo, type Database, type Role } from '../../../src/store/mongo/database.ts';
 import { type Migration, prepareLayout } from '../../../src/store/mongo/layout.ts';
 import { openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { mongoUri, secantusBinary, startSecantus } from '../../kit/mongo.ts';
@@ -81,7 +81,7 @@ onMongo('the layout of a database', () => {
     },
   );
 
-  it('is brought to the latest by the migrations that it lacks', async () => {
+  it('is brought to the latest by the migrations that it lacks, by a server alone', async () => {
     const client = await connect();
     await client.db().dropDatabase();
     await client.db().collection<Stored>('layout').insertOne({ _id: 'layout', version: 2 });
@@ -91,15 +91,21 @@ onMongo('the layout of a database', () => {
         async () =>
           void ran.push(version),
     );
-    const open = async () => {
+    const open = async (role: Role) => {
       const opened: Database = connectTo({ uri: mongoUri(database.name), records: RECORDS }, (hello) =>
-        prepareLayout(opened, RECORDS, hello, migrations),
+        prepareLayout(opened, RECORDS, hello, role, migrations),
       );
-      await opened.execute(async () => {});
-      await opened.client.close();
+      await opened.execute(async () => {}).finally(() => opened.client.close());
     };
-    await open();
-    await open();
+    const before = await everything(client);
+    for (const role of ['tool', 'import'] as const)
+      await expect(open(role)).rejects.toThrow(
+        `The database ${database.name} has layout 2, which a server of this version migrates: start it first (it has 4).`,
+      );
+    expect([ran, await everything(client)]).toEqual([[], before]);
+    await open('server');
+    await open('server');
+    await open('tool');
     expect(ran).toEqual([3, 4]);
     expect(await client.db().collection<Stored>('layout').findOne({ _id: 'layout' })).toMatchObject({
       version: 4,

@@ -1,0 +1,71 @@
+import type { Document } from 'mongodb';
+import type { Field } from '../../foundation/fields.ts';
+import { type AnyRecord, type Fields, isPrefix } from '../../foundation/record.ts';
+import type { Lists } from '../engine.ts';
+import { indexFor } from '../indexes.ts';
+import { type Range, readingOf, type SortKey } from '../order.ts';
+import type { PageRequest } from '../table.ts';
+import { codecOf, indexKey, sortProperty } from './codec.ts';
+
+/** How lists are read. */
+interface Searches {
+  /**
+   * The conditions of searches, apart from those on parents, one after the other. Mostly there is one: a second finds the
+   * absent values after the others. What each finds is in the order of the index.
+   */
+  matches: readonly Document[];
+  $sort: Document;
+  /** The key of the index that has all conditions, and then the order. */
+  hint: Document;
+}
+
+/** Without an order, lists with a prefix are in its field's. */
+export function searchesOf(record: AnyRecord, { filter, below }: Lists, request: PageRequest): Searches {
+  const where: Document = {};
+  const filtered = below ? [below.field] : [];
+  let [sort, prefix]: (string | undefined)[] = [request.order?.field];
+  for (const [name, value] of Object.entries(codecOf(record).stored(filter))) {
+    if (isPrefix(value)) {
+      sort ??= name;
+      ({ prefix } = value);
+    } else {
+      filtered.push(name);
+      where[name] = !Array.isArray(value) ? value : value.length === 1 ? value[0] : { $in: value };
+    }
+  }
+  const field = sort === undefined ? undefined : (record.fields as Fields)[sort];
+  const property = field && sortProperty(sort!, field);
+  const { searches, descending } = readingOf(field, request, prefix);
+  const direction = descending ? -1 : 1;
+  return {
+    matches: searches.map((ranges) => {
+      const conditions = ranges.map((range) => bothOf(where, within(range, property, field)));
+      return conditions.length > 1 ? { $or: conditions } : conditions[0]!;
+    }),
+    $sort: { ...(property !== undefined && { [property]: direction }), _id: direction },
+    hint: indexKey(record, indexFor(record, filtered, sort)),
+  };
+}
+
+/**
+ * The conditions of a range, which is in the order of an index.
+ *
+ * @param property the one that lists are ordered by, of this field; undefined for the id
+ */
+function within({ value, lower, upper }: Range, property = '_id', field?: Field): Document {
+  const stored = (key: SortKey | null) =>
+    field?.kind === 'instant' && typeof key === 'number' ? new Date(key) : key;
+  const keys = {
+    ...(lower && { [lower.inclusive ? '$gte' : '$gt']: stored(lower.key) }),
+    ...(upper && { [upper.inclusive ? '$lte' : '$lt']: stored(upper.key) }),
+  };
+  const isBounded = lower !== undefined || upper !== undefined;
+  if (value !== undefined) return { [property]: stored(value), ...(isBounded && { _id: keys }) };
+  // Comparisons match values of their own type alone.
+  if (isBounded) return { [property]: keys };
+  return property === '_id' ? {} : { [property]: { $ne: null } };
+}
+
+/** Both conditions: they may be on the same property. */
+const bothOf = (where: Document, range: Document): Document =>
+  Object.keys(range).some((name) => name in where) ? { $and: [where, range] } : { ...where, ...range };
