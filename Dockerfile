@@ -2,7 +2,7 @@ FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json bundle.ts guides.ts vite.config.ts ./
+COPY tsconfig.json bundle.ts guides.ts ts.mjs vite.config.ts ./
 COPY docs docs
 COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts

@@ -83,15 +83,20 @@ beforeAll(async () => {
     writeFileSync(path, hunks.reduce(patched, readFileSync(path, 'utf8')));
   }
   // Another one, as the command writes it.
-  expect(await run('tsx/dist/cli.mjs', join(ROOT, 'domain.ts'), 'visit', '--of', 'pet')).toBe('');
-  [compilerOutput] = await Promise.all([run('typescript/bin/tsc', '--singleThreaded'), bundlePrograms(home)]);
+  expect(await run('domain.ts', 'visit', '--of', 'pet')).toBe('');
+  [compilerOutput] = await Promise.all([
+    run('node_modules/typescript/bin/tsc', '--singleThreaded'),
+    bundlePrograms(home),
+  ]);
 }, 120_000);
 
 afterAll(() => rmSync(home, { recursive: true }));
 
 /** Runs a tool of the repository on the copy. @returns its output if it fails, otherwise an empty string */
 const run = (tool: string, ...args: string[]): Promise<string> =>
-  promisify(execFile)(process.execPath, [join(ROOT, 'node_modules', tool), ...args], { cwd: home }).then(
+  promisify(execFile)(process.execPath, ['--import', join(ROOT, 'ts.mjs'), join(ROOT, tool), ...args], {
+    cwd: home,
+  }).then(
     () => '',
     ({ stdout, stderr }) => `${stdout}${stderr}`,
   );
@@ -114,7 +119,7 @@ describe('a domain added as docs/adding-a-domain.md says', () => {
     const changed = [...visits, ...newFiles, ...lists.map(({ file }) => file)].filter((file) =>
       file.startsWith('src/'),
     );
-    expect(await run('oxlint/bin/oxlint', '--deny-warnings', ...changed)).toBe('');
+    expect(await run('node_modules/oxlint/bin/oxlint', '--deny-warnings', ...changed)).toBe('');
   });
 });
 
