@@ -1,24 +1,27 @@
 /** The element with an id, which the page has. */
 export const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
-/** @returns whether the text was copied: browsers do not let pages loaded over plain HTTP from another machine */
-export const copy = (text: string): Promise<boolean> =>
-  Promise.resolve(navigator.clipboard?.writeText(text)).then(
-    () => navigator.clipboard !== undefined,
-    () => false,
-  );
+/** Copies a text, and says so for 2 seconds on the button that was pressed. */
+export async function copyBy(button: HTMLButtonElement, text: string): Promise<void> {
+  button.dataset.label ??= button.textContent!;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+  } catch {
+    // On pages loaded over plain HTTP from another machine.
+    button.textContent = 'Not allowed here';
+  }
+  setTimeout(() => (button.textContent = button.dataset.label!), 2_000);
+}
 
 /** Has a state that others follow. */
 export class Observable<State> {
   readonly #listeners = new Set<() => void>();
-  #state: State;
+  /** Changed by `settle` alone. */
+  state: State;
 
   constructor(initial: State) {
-    this.#state = initial;
-  }
-
-  get state(): State {
-    return this.#state;
+    this.state = initial;
   }
 
   /** @returns a function to unsubscribe */
@@ -28,7 +31,7 @@ export class Observable<State> {
   };
 
   settle(state: State): void {
-    this.#state = state;
+    this.state = state;
     for (const listener of this.#listeners) listener();
   }
 }

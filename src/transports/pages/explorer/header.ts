@@ -1,9 +1,9 @@
 import './pages.css';
+import './theme.ts';
 import { capitalised } from '../../../foundation/words.ts';
 import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, type Window } from './server.ts';
-import { chooseTheme, chosenTheme, type ThemeChoice, theme } from './theme.ts';
 import { duration, number } from './words.ts';
 
 /** How often the budget is checked, in milliseconds. */
@@ -12,7 +12,6 @@ const CHECK_INTERVAL = 3_000;
 const input = element<HTMLInputElement>('key');
 const status = element('key-status');
 const reset = element('key-reset').appendChild(new Text());
-const select = element<HTMLSelectElement>('theme');
 
 function show(): void {
   const { state } = apiKey;
@@ -65,10 +64,3 @@ setInterval(() => {
   if (apiKey.value !== '' && !isRefused && !document.hidden) void apiKey.check();
 }, CHECK_INTERVAL);
 void apiKey.check();
-
-const showTheme = () => {
-  select.value = chosenTheme();
-};
-showTheme();
-theme.subscribe(showTheme);
-select.addEventListener('change', () => chooseTheme(select.value as ThemeChoice));

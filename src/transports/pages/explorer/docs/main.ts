@@ -58,7 +58,12 @@ async function show(root: HTMLElement): Promise<void> {
     mcp: { disabled: true },
     showDeveloperTools: 'never',
     hideClientButton: true,
-    customFetch: (input: RequestInfo | URL, init?: RequestInit) => send(new Request(input, init)),
+    // With the page's key, so that it is entered in one place.
+    customFetch(input: RequestInfo | URL, init?: RequestInit) {
+      const request = new Request(input, init);
+      for (const header of ['Authorization', 'X-API-Key']) request.headers.delete(header);
+      return apiKey.fetch(request);
+    },
     theme: 'none',
     forceDarkModeState: theme.state,
     orderSchemaPropertiesBy: 'preserve',
@@ -81,12 +86,6 @@ async function show(root: HTMLElement): Promise<void> {
     const id = decodeURIComponent(location.hash.slice(1));
     if (id !== '') place.querySelector(`[id$="${CSS.escape(id)}"]`)?.scrollIntoView();
   });
-}
-
-/** Sends a request of the console with the page's key, so that the key is entered in one place. */
-function send(request: Request): Promise<Response> {
-  for (const header of ['Authorization', 'X-API-Key']) request.headers.delete(header);
-  return apiKey.fetch(request);
 }
 
 const loading = element('loading');

@@ -2,8 +2,7 @@ import { explorerPlugin } from '@graphiql/plugin-explorer';
 import { type GraphiQLPlugin, StarIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { element } from '../browser.ts';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { EXAMPLES, type Example } from './examples.ts';
@@ -58,22 +57,18 @@ export function App() {
         forcedTheme={forcedTheme}
         // Null while loading: otherwise GraphiQL would request it, possibly without a key.
         schema={schema ?? null}
-        dangerouslyAssumeSchemaIsValid
         storage={storage}
         plugins={PLUGINS}
         {...(isWide && { visiblePlugin: EXAMPLES_PLUGIN })}
-        defaultQuery=""
         defaultTabs={[{ query: linked ?? EXAMPLES[0]!.query, variables }]}
         {...(linked && { initialQuery: linked, initialVariables: variables })}
         showPersistHeadersSettings={false}
-        inputValueDeprecation
       >
         <GraphiQL.Logo>
           <span />
         </GraphiQL.Logo>
         <GraphiQL.Footer>
           <Footer />
-          <Companion />
         </GraphiQL.Footer>
       </GraphiQL>
     </>
@@ -90,27 +85,21 @@ async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string 
   return { problem: 'This server hides its schema. Operations run, but without completion and validation.' };
 }
 
-/** Opens an example: in this tab if that loses nothing, or in a new one. */
-function useOpen(): (example: Example) => void {
+function Examples() {
   const { queryEditor, variableEditor } = useGraphiQL((state) => state);
   const { addTab } = useGraphiQLActions();
-  return ({ query, variables = '' }) => {
+  /** Opens an example: in this tab if that loses nothing, or in a new one. */
+  const open = ({ query, variables = '' }: Example) => {
     if (!queryEditor || !variableEditor) return;
     const current = queryEditor.getValue();
     if (current.trim() !== '' && !EXAMPLES.some((example) => example.query === current)) addTab();
     queryEditor.setValue(query);
     variableEditor.setValue(variables);
     // Closed while there are none.
-    if (variables !== '')
-      document
-        .querySelector<HTMLElement>('.graphiql-editor-tools [data-name="variables"]:not(.active)')
-        ?.click();
+    const tool = '.graphiql-editor-tools [data-name="variables"]:not(.active)';
+    if (variables !== '') document.querySelector<HTMLElement>(tool)?.click();
     queryEditor.focus();
   };
-}
-
-function Examples() {
-  const open = useOpen();
   return (
     <section aria-label="Examples" className="panel">
       <h2>Examples</h2>
@@ -130,29 +119,9 @@ function Examples() {
 
 /** The panel that builds operations, from its top: it would begin where the operation's first field is. */
 function Build() {
-  const top = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const panel = top.current?.closest('.graphiql-plugin');
-    const timer = setTimeout(() => panel?.scrollTo(0, 0), 100);
+    const timer = setTimeout(() => document.querySelector('.graphiql-plugin')?.scrollTo(0, 0), 100);
     return () => clearTimeout(timer);
   }, []);
-  return (
-    <div ref={top}>
-      <Explorer />
-    </div>
-  );
-}
-
-/** What goes on beside the editors, and shows nothing itself. */
-function Companion() {
-  const { queryEditor, isFetching } = useGraphiQL((state) => state);
-  useEffect(() => {
-    element('loading').hidden = Boolean(queryEditor);
-  }, [queryEditor]);
-  // The response is brought into view when an operation runs in a window where it is below the fold.
-  useEffect(() => {
-    if (isFetching && !isWide)
-      document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'start' });
-  }, [isFetching]);
-  return null;
+  return <Explorer />;
 }

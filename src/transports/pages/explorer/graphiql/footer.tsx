@@ -1,6 +1,6 @@
 import { useGraphiQL, useOperationsEditorState, useVariablesEditorState } from '@graphiql/react';
-import { type ReactNode, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { copy } from '../browser.ts';
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { copyBy, element } from '../browser.ts';
 import { counted, number } from '../words.ts';
 import { bodyOfOne, useQuote } from './cost.ts';
 import { runs } from './fetcher.ts';
@@ -8,26 +8,29 @@ import { runs } from './fetcher.ts';
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
   const { run, events } = useSyncExternalStore(runs.subscribe, () => runs.state);
-  const { schema, queryEditor } = useGraphiQL((state) => state);
+  const { schema, queryEditor, isFetching } = useGraphiQL((state) => state);
   const [query] = useOperationsEditorState();
   const [variables] = useVariablesEditorState();
   const [cursor, setCursor] = useState(0);
   useEffect(() => {
-    const moved = queryEditor?.onDidChangeCursorPosition(({ position }) =>
+    if (!queryEditor) return;
+    element('loading').hidden = true;
+    const moved = queryEditor.onDidChangeCursorPosition(({ position }) =>
       setCursor(queryEditor.getModel()!.getOffsetAt(position)),
     );
-    return () => moved?.dispose();
+    return () => moved.dispose();
   }, [queryEditor]);
+  // In small windows, the answer is below the fold.
+  useEffect(() => {
+    if (isFetching) document.querySelector('.graphiql-response')?.scrollIntoView({ block: 'nearest' });
+  }, [isFetching]);
   const priced = useMemo(
     () => bodyOfOne(query, variables, cursor, schema),
     [query, variables, cursor, schema],
   );
   const quote = useQuote(priced);
-  const share = () => {
-    if (query.trim() === '') return undefined;
-    const given = new URLSearchParams({ query, ...(variables.trim() !== '' && { variables }) });
-    return `${location.origin}${location.pathname}?${given}`;
-  };
+  const link = `${location.origin}${location.pathname}?${new URLSearchParams({ query, variables })}`;
+  const curl = priced.body && asCurl(`${location.origin}/graphql`, priced.body);
   return (
     <>
       <section className="cost-strip row" aria-label="Cost">
@@ -43,10 +46,17 @@ export function Footer() {
         )}
       </section>
       <div className="actions copy-request">
-        <CopyButton text={() => priced.body && asCurl(`${location.origin}/graphql`, priced.body)}>
+        <button
+          type="button"
+          aria-live="polite"
+          disabled={!curl}
+          onClick={({ currentTarget }) => copyBy(currentTarget, curl!)}
+        >
           Copy as curl
-        </CopyButton>
-        <CopyButton text={share}>Share</CopyButton>
+        </button>
+        <button type="button" aria-live="polite" onClick={({ currentTarget }) => copyBy(currentTarget, link)}>
+          Share
+        </button>
       </div>
     </>
   );
@@ -60,28 +70,3 @@ const asCurl = (url: string, body: string): string =>
   -H "X-API-Key: $KEY" \\
   -H 'Content-Type: application/json' \\
   --data-raw '${body.replaceAll("'", `'\\''`)}'`;
-
-interface CopyProps {
-  /** Called on click; undefined if there is nothing to copy. */
-  text: () => string | undefined;
-  children: ReactNode;
-}
-
-/** A button that copies a text to the clipboard and reports success. */
-function CopyButton({ text, children }: CopyProps) {
-  const [said, setSaid] = useState('');
-  const onClick = async () => {
-    const made = text();
-    if (made === undefined) setSaid('Nothing to copy');
-    else setSaid((await copy(made)) ? 'Copied' : 'The browser does not allow copying');
-    setTimeout(() => setSaid(''), 2_000);
-  };
-  return (
-    <button type="button" className="copy-button" onClick={() => void onClick()}>
-      {children}{' '}
-      <span role="status" className="said">
-        {said}
-      </span>
-    </button>
-  );
-}

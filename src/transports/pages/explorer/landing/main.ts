@@ -2,7 +2,7 @@ import '../header.ts';
 import '../widgets.css';
 import './landing.css';
 import indented from 'json-stringify-pretty-compact';
-import { copy, element } from '../browser.ts';
+import { copyBy, element } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted, number } from '../words.ts';
@@ -61,13 +61,10 @@ async function play(text: string): Promise<void> {
 }
 
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
-  button.addEventListener('click', async () => {
+  button.addEventListener('click', () => {
     // Only the copy has the key, because the page may be seen by others.
     const text = element(button.dataset.copy!).textContent!.replace('YOUR_KEY', apiKey.value || 'YOUR_KEY');
-    button.textContent = (await copy(text)) ? 'Copied' : 'Not allowed';
-    setTimeout(() => {
-      button.textContent = 'Copy';
-    }, 2_000);
+    void copyBy(button, text);
   });
 }
 
