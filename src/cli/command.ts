@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { AppError } from '../foundation/errors.ts';
-import { parseInteger } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { hostsOf, openStore } from '../store/open.ts';
@@ -31,14 +30,14 @@ export function reports(command: Command, run: (...args: never[]) => Promise<Rep
 export function reportsOnStore(
   command: Command,
   run: (store: Store, ...args: never[]) => Promise<Report>,
-  { createsStore = false, records = [] as readonly AnyRecord[] } = {},
+  { createsStore = false, records = [] as readonly AnyRecord[], role = 'tool' as 'tool' | 'snapshot' } = {},
 ): void {
   reports(command, (...args) => {
     const config = readConfig(process.env);
     const { MONGODB_URI, DATA_FILE } = config;
     if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
       throw new Error(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
-    const open = () => openStore(config, records, 'tool');
+    const open = () => openStore(config, records, role);
     return using(config, open, (store) => run(store, ...args));
   });
 }
@@ -54,7 +53,10 @@ export const parsing =
 
 /** Parses an integer. */
 export const integerFrom = (min: number, max: number) =>
-  parsing((text) => parseInteger(text, min, max), `It must be an integer from ${min} to ${max}.`);
+  parsing((text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max ? value : null;
+  }, `It must be an integer from ${min} to ${max}.`);
 
 /** Parses a duration to milliseconds. */
 export const durationFrom = parsing(parseDuration, 'It must be a duration such as 30m, 12h or 90d.');

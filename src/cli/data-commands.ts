@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { RECORDS } from '../domains/index.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
-import { openDumpSource, openDumpTarget } from '../store/open.ts';
+import { openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
 import { type Manifest, type OnProgress, readExport, readManifest, writeExport } from './dump-files.ts';
@@ -33,7 +33,7 @@ export function define(data: Command): void {
   exporting.description(
     `Write everything that the store holds to a new directory: records, API keys with their hashes, webhooks with their secrets, trusted documents, and usage; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
   );
-  reports(exporting, exportTo);
+  reportsOnStore(exporting, exportTo, { records: RECORDS, role: 'snapshot' });
   const importing = data.command('import <dir>');
   importing.description(
     `Fill an empty store from an export, of either engine. One that was interrupted is begun again; a half-filled store is not served.`,
@@ -60,14 +60,8 @@ async function loadFrom(
   return load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
 }
 
-async function exportTo(directory: string): Promise<Report> {
-  const config = readConfig(process.env);
-  const manifest = await using(
-    config,
-    () => openDumpSource(config, RECORDS),
-    (source) => writeExport(directory, source, show),
-  ).finally(redraw);
-  return report('Exported', manifest);
+async function exportTo(store: Store, directory: string): Promise<Report> {
+  return report('Exported', await writeExport(directory, store, show).finally(redraw));
 }
 
 async function importFrom(directory: string): Promise<Report> {

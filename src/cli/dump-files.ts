@@ -8,8 +8,8 @@ import { formatDate } from '../foundation/instant.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import type { ApiKey } from '../store/api-keys.ts';
-import type { DumpSource, DumpTarget, KeyUsage, LastIds } from '../store/dump.ts';
-import type { Stored } from '../store/engine.ts';
+import type { DumpTarget, KeyUsage } from '../store/dump.ts';
+import type { LastIds, Stored } from '../store/engine.ts';
 import { NOW } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
@@ -132,7 +132,7 @@ const PRIVATE = { mode: 0o600, flush: true };
  */
 export async function writeExport(
   directory: string,
-  source: DumpSource,
+  store: Store,
   onProgress: OnProgress,
 ): Promise<Manifest> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -143,7 +143,7 @@ export async function writeExport(
   for (const { name, read } of PARTS.toReversed()) {
     let rows = 0;
     async function* lines() {
-      for await (const batch of read(source.store)) {
+      for await (const batch of read(store)) {
         rows += batch.length;
         yield batch.map((row) => `${JSON.stringify(row)}\n`).join('');
         onProgress(name, rows);
@@ -154,7 +154,7 @@ export async function writeExport(
   }
   const manifest: Manifest = {
     ...{ format: FORMAT, version: VERSION, createdAt: new Date().toISOString() },
-    ...{ engine: source.store.engine, lastIds: { ...(await source.lastIds()) }, parts },
+    ...{ engine: store.engine, lastIds: { ...(await store.lastIds()) }, parts },
   };
   await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, PRIVATE);
   return manifest;

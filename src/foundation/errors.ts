@@ -71,7 +71,7 @@ export class AppError extends Error {
     message: string,
     options: { retryAfter?: number; fields?: readonly Issue[]; cause?: unknown } = {},
   ) {
-    super(message, options);
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
     this.retryAfter = options.retryAfter;

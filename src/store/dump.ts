@@ -1,21 +1,10 @@
-import type { Id } from '../foundation/id.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import type { Stored } from './engine.ts';
+import type { LastIds, Stored } from './engine.ts';
 import type { Store } from './store.ts';
 import type { UsageState } from './usage.ts';
 
-/** The last id that was assigned to each kind of record, by its plural. */
-export type LastIds = Readonly<Record<string, Id>>;
-
 /** The state of a key's windows and bans. */
 export type KeyUsage = UsageState & { apiKeyId: string };
-
-/** A store to be exported. It does not change meanwhile if its engine can see to that. */
-export interface DumpSource {
-  readonly store: Store;
-  lastIds(): Promise<LastIds>;
-  close(): Promise<void>;
-}
 
 /** An empty store to be filled, which nobody sees before it is whole. */
 export interface DumpTarget {

@@ -12,6 +12,9 @@ export type Values = Readonly<Record<string, unknown>>;
 /** A record as an engine keeps it: values in their canonical form, absent ones left out. */
 export type Stored = { readonly id: Id } & Values;
 
+/** The last id that was assigned to each kind of record, by its plural. */
+export type LastIds = Readonly<Record<string, Id>>;
+
 /** Lists of records that are read together: a single one, or one below each of some parents. */
 export interface Lists {
   /** Conditions on fields, as in {@link FilterOf}. None of them is an empty list of values. */
@@ -81,6 +84,7 @@ export interface Engine extends EventStore, LimiterStore {
   reads(record: AnyRecord): Reads;
   /** The objects of one kind as they are committed. */
   objects<T>(kind: ObjectKind<T>): ObjectReads<T>;
+  lastIds(): Promise<LastIds>;
   /** The database's clock, in milliseconds since 1970. */
   now(): Promise<number>;
   /**

@@ -7,17 +7,18 @@ import type { Store } from './store.ts';
  * Opens the configured store.
  *
  * @param records the records it holds; none for a tool that needs only keys
- * @param role only one server at a time may open an embedded store; tools may run beside it
+ * @param role only one server at a time may open an embedded store; tools may run beside it, and `snapshot` is one that
+ *   reads an embedded store as it is now
  */
 export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP' | 'DURABILITY'>,
   records: readonly AnyRecord[],
-  role: 'server' | 'tool',
+  role: 'server' | 'tool' | 'snapshot',
 ): Promise<Store> {
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
-    return openMongoStore({ uri: config.MONGODB_URI, records, role });
+    return openMongoStore({ uri: config.MONGODB_URI, records, role: role === 'server' ? role : 'tool' });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   return openSqliteStore({
@@ -30,13 +31,6 @@ export async function openStore(
 }
 
 type Place = Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>;
-
-/** Opens the configured store to be exported, beside its server if there is one. */
-export async function openDumpSource({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {
-  if (MONGODB_URI === undefined)
-    return (await import('./sqlite/dump.ts')).openSqliteSource(DATA_FILE, records);
-  return (await import('./mongo/dump.ts')).openMongoSource({ uri: MONGODB_URI, records });
-}
 
 /** Opens the configured store to be filled. @throws Error if it is not empty, or an embedded one is in use */
 export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {

@@ -43,7 +43,7 @@ export interface Outcome<T> {
  */
 export interface Store
   extends
-    Pick<Engine, 'engine' | 'ping' | 'close'>,
+    Pick<Engine, 'engine' | 'lastIds' | 'ping' | 'close'>,
     Transaction,
     ApiKeyStore,
     LimiterStore,

@@ -1,28 +1,10 @@
 import type { Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
-import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
+import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { codecOf } from './codec.ts';
-import type { CounterDocument } from './ids.ts';
+import { countersOf } from './ids.ts';
 import { layoutsOf } from './layout.ts';
-import { type MongoOptions, type MongoStore, openMongoStore } from './mongo-store.ts';
-
-const countersOf = ({ client }: MongoStore) => client.db().collection<CounterDocument>('counters');
-
-/** Opens a database to be exported. What is written meanwhile is exported or not. */
-export async function openMongoSource(settings: MongoOptions): Promise<DumpSource> {
-  const store = await openMongoStore({ ...settings, role: 'tool' });
-  const names = settings.records.map(({ plural }) => plural);
-  return {
-    store,
-    async lastIds() {
-      const counters = await countersOf(store)
-        .find({ _id: { $in: names } })
-        .toArray();
-      return Object.fromEntries(counters.map(({ _id, value }) => [_id, String(value)]));
-    },
-    close: async () => store.close(),
-  };
-}
+import { type MongoOptions, openMongoStore } from './mongo-store.ts';
 
 /**
  * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished; what an
@@ -58,7 +40,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     store,
     async setLastIds(lastIds) {
       for (const [_id, last] of Object.entries(lastIds))
-        await countersOf(store).updateOne({ _id }, { $max: { value: BigInt(last) } }, { upsert: true });
+        await countersOf(db).updateOne({ _id }, { $max: { value: BigInt(last) } }, { upsert: true });
     },
     async addRecords(record: AnyRecord, rows) {
       const codec = codecOf(record);

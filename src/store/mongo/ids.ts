@@ -1,3 +1,4 @@
+import type { Db } from 'mongodb';
 import { MAX_INT64 } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
@@ -6,15 +7,12 @@ import { type Key } from './codec.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './errors.ts';
 
-/** The last id assigned of a kind of record (`orders`). */
-export interface CounterDocument {
-  _id: string;
-  value: Key;
-}
+/** The last id assigned of each kind of record (`orders`). */
+export const countersOf = (db: Db) => db.collection<{ _id: string; value: Key }>('counters');
 
 /** Creates missing counters. */
 export async function prepareIds({ db, options }: Database, records: readonly AnyRecord[]): Promise<void> {
-  const counters = db.collection<CounterDocument>('counters');
+  const counters = countersOf(db);
   for (const { plural: _id } of records)
     await counters
       .updateOne({ _id }, { $setOnInsert: { value: 0n } }, { ...options, upsert: true })
@@ -33,7 +31,7 @@ export type Ids = ReturnType<typeof createIds>;
  * that are waiting.
  */
 export function createIds({ db, options, timeoutMs }: Database) {
-  const counters = db.collection<CounterDocument>('counters');
+  const counters = countersOf(db);
 
   const assign = gather<void, Key | null>(async (_id, callers) => {
     const size = BigInt(callers.length);

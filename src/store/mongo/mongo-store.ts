@@ -5,7 +5,7 @@ import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
-import { createIds, prepareIds } from './ids.ts';
+import { countersOf, createIds, prepareIds } from './ids.ts';
 import { prepareLayout } from './layout.ts';
 import { objectsOf } from './objects.ts';
 import { readsOf } from './reads.ts';
@@ -47,7 +47,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 }
 
 function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
-  const { client, db, execute } = database;
+  const { client, db, options, execute } = database;
   const { run, close } = createTransactions(database);
   const ids = createIds(database);
 
@@ -73,6 +73,11 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
           return await work(within(access));
         }),
       ),
+    lastIds: () =>
+      execute(async () => {
+        const counters = await countersOf(db).find({}, options).toArray();
+        return Object.fromEntries(counters.map(({ _id, value }) => [_id, String(value)]));
+      }),
     now: () => execute(async () => (await db.admin().command({ hello: 1 })).localTime.getTime()),
     ping: () =>
       execute(async () => {

@@ -1,32 +1,14 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
-import { type DumpSource, type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
+import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertionOf } from './columns.ts';
-import { lastAssigned, noteAssigned } from './ids.ts';
+import { noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 import { saveUsage } from './usage.ts';
 
 const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(`${file}${suffix}`, { force: true });
 };
-
-/** Opens a data file as it is now, beside its server if there is one. @throws Error if the file does not exist */
-export async function openSqliteSource(file: string, records: readonly AnyRecord[]): Promise<DumpSource> {
-  if (!existsSync(file)) throw new Error(`The data file ${file} does not exist.`);
-  const store = openSqliteStore({ file, records, role: 'tool' });
-  const { db } = store;
-  // A transaction sees nothing that is written after its first read.
-  db.exec('begin; select 1 from event_log');
-  return {
-    store,
-    lastIds: async () =>
-      Object.fromEntries(records.map((record) => [record.plural, lastAssigned(db, record)])),
-    async close() {
-      db.rollback();
-      await store.close();
-    },
-  };
-}
 
 /**
  * Opens a new file, which takes the place of the data file when it is finished.

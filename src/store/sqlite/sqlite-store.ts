@@ -8,6 +8,7 @@ import type { Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
 import { createFile, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
+import { lastAssigned } from './ids.ts';
 import { objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
@@ -20,8 +21,8 @@ export interface SqliteOptions {
   records: readonly AnyRecord[];
   /** The data file. Created with its directory if missing. */
   file: string;
-  /** Only one `server` has a file at a time. A `tool` may run beside it. */
-  role: 'server' | 'tool';
+  /** Only one `server` has a file at a time. A `tool` may run beside it; `snapshot` is one that reads it as it is now. */
+  role: 'server' | 'tool' | 'snapshot';
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;
   /** How long events are kept, in milliseconds; forever by default. */
@@ -56,7 +57,13 @@ export function openSqliteStore(options: SqliteOptions): SqliteStore {
 
 /** @param release gives the file up */
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
-  const { role, now = Date.now, keepEvents = Number.POSITIVE_INFINITY, cacheSize = 10_000 } = options;
+  const {
+    role,
+    records,
+    now = Date.now,
+    keepEvents = Number.POSITIVE_INFINITY,
+    cacheSize = 10_000,
+  } = options;
   const writer = new Writer(db);
   const events = eventLog(db, writer, now);
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, events.append, cacheSize));
@@ -70,12 +77,16 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   };
   const timer = setInterval(catchUp, CATCH_UP_INTERVAL).unref();
   if (role === 'server') events.keep(keepEvents);
+  // A transaction sees nothing that is written after its first read.
+  if (role === 'snapshot') db.exec('begin; select 1 from event_log');
 
   return {
     engine: 'sqlite',
     isExclusive: true,
     reads: (record) => rowsOf(record)(writer.committed),
     objects: (kind) => objectsOf(db, kind, now, writer.committed),
+    lastIds: async () =>
+      Object.fromEntries(records.map((record) => [record.plural, lastAssigned(db, record)])),
     now: async () => now(),
     transaction: (work, several) =>
       writer.write((within) => {
@@ -98,6 +109,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     async close() {
       clearInterval(timer);
       events.close();
+      if (role === 'snapshot') db.rollback();
       try {
         await usage.close();
         // After all that waits.
@@ -136,7 +148,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
         `The data file ${options.file} is in use by a server of an earlier version. Stop that server, or use the command of its version.`,
       );
     }
-    if (role === 'tool') {
+    if (role !== 'server') {
       release?.();
       release = undefined;
     }

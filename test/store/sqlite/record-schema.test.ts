@@ -36,11 +36,15 @@ it('lets a field become optional, and refuses one whose stored values are of ano
   await after.close();
 });
 
-it('merges the lists of all values of several fields in one order', async () => {
+it.each([
+  ['all filters', 'toys', undefined],
+  ['few filters', 'balls', [['soft'], ['loud']]],
+] as const)('orders lists without conditions where %s go together', async (_, plural, combinations) => {
   const toy = declareRecord({
-    ...{ kind: 'toy', plural: 'toys', type: 'Toy', description: 'A toy.', filters: ['soft', 'loud'] },
+    ...{ kind: 'toy', plural, type: 'Toy', description: 'A toy.', filters: ['soft', 'loud'] },
     fields: { label: name('A name', 'Rex'), soft: boolean('Soft', true), loud: boolean('Loud', true) },
     sorts: ['label'],
+    ...(combinations && { combinations }),
   });
   const store = open(toy);
   const labels = ['c', 'h', 'a', 'f', 'd', 'b', 'g', 'e'];
