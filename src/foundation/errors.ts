@@ -177,5 +177,6 @@ export const eventsGone = () =>
   );
 
 /** An `after` that is not the id of any event in this log. */
-export const unknownEvent = () =>
-  validationFailed([{ path: 'after', message: 'must be the id of an event of this log' }]);
+/** @param path what names the position */
+export const unknownEvent = (path: 'after' | 'before') =>
+  validationFailed([{ path, message: 'must be the id of an event of this log' }]);

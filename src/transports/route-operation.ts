@@ -116,11 +116,12 @@ export class RouteOperation {
 
   /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
   pageOf(variables: Readonly<Variables>, result: PublicResult): ResultPage {
-    throwErrorOf(result);
+    const isBackward = this.route.list === 'log' && variables.sort === '-id';
+    throwErrorOf(result, isBackward);
     const { page, parent } = result.data as { page?: ResultList; parent?: Parent | Parent[] | null };
     const list = page ?? (Array.isArray(parent) ? (parent[0]?.page ?? []) : parent?.page);
     if (!list) throw this.#missing(variables);
-    if (this.route.list === 'log' && variables.sort === '-id') {
+    if (isBackward) {
       const { nodes, pageInfo } = list as ResultPage;
       const { startCursor: endCursor, hasPreviousPage: hasNextPage } = pageInfo;
       return {
@@ -177,10 +178,14 @@ export const endOf = (shape: Shape, { nodes, pageInfo }: ResultPage): string | u
 export const idOf = (shape: Shape, record: object): string =>
   (record as Record<string, string>)[Object.keys(shape.fields)[0]!]!;
 
-/** @throws the first error in a result, if there is any */
-export function throwErrorOf({ errors, retryAfter }: PublicResult): void {
+/**
+ * @param isBackward whether `after` was passed on as `before`
+ * @throws the first error in a result, if there is any
+ */
+export function throwErrorOf({ errors, retryAfter }: PublicResult, isBackward = false): void {
   if (!errors) return;
-  const { message, extensions } = errors[0]!;
+  const { message: text, extensions } = errors[0]!;
+  const message = isBackward ? text.replace(/^before: /, 'after: ') : text;
   const options = retryAfter === undefined ? {} : { retryAfter };
   throw new ReportedError((extensions as AppError['extensions']).code, message, options);
 }

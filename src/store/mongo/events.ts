@@ -176,7 +176,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     if (after === NOW)
       return pageAfter({ limit: 1, types: [] }, { startAtOperationTime: await clusterTime() });
     const position = after ?? before;
-    if (position !== undefined && !TOKEN.test(position)) throw unknownEvent();
+    if (position !== undefined && !TOKEN.test(position)) throw unknownEvent(backward ? 'before' : 'after');
     const from = after === undefined ? await starts(before) : [{ startAfter: { _data: after } }];
     let page: Examined | undefined;
     // A change stream is only read forwards, so a backward page begins further and further back until it has enough.
@@ -187,7 +187,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       } catch (error) {
         // Servers have many codes for tokens that are none, but label what can be resumed.
         const isResumable = !(error instanceof MongoServerError) || error.hasErrorLabel(RESUMABLE);
-        if (!isHistoryLost(error)) throw after === undefined || isResumable ? error : unknownEvent();
+        if (!isHistoryLost(error)) throw after === undefined || isResumable ? error : unknownEvent('after');
       }
     if (!page) throw eventsGone();
     const { examined, ...rest } = page;

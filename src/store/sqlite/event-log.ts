@@ -44,9 +44,9 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
   const idOf = (position: number): string => `${name}-${position}`;
   const idForm = new RegExp(`^${name}-(0|[1-9]\\d{0,15})$`);
 
-  const positionOf = (id: string): number => {
+  const positionOf = (id: string, path: 'after' | 'before' = 'after'): number => {
     const position = Number(idForm.exec(id)?.[1]);
-    if (!(position <= last)) throw unknownEvent();
+    if (!(position <= last)) throw unknownEvent(path);
     if (position < removed) throw eventsGone();
     return position;
   };
@@ -141,7 +141,8 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
       async eventPage(request) {
         const { after, before, backward } = request;
         if (after === NOW) return { events: [], next: idOf(last), atEnd: true };
-        if (backward) return readPage(before === undefined ? last + 1 : positionOf(before), request);
+        if (backward)
+          return readPage(before === undefined ? last + 1 : positionOf(before, 'before'), request);
         return readPage(after === undefined ? removed : positionOf(after), request);
       },
 

@@ -152,6 +152,7 @@ onAnyEngine('the event log', (kit, engine) => {
     ['after=', /^after: /],
     ['after=0', /^after: must be the id of an event/],
     ['after=x', /^after: must be the id of an event/],
+    ['after=x&sort=-id', /^after: must be the id of an event/],
     ['after=a&after=b', /^after: must not be repeated/],
     ['limit=0', /^limit: /],
     ['limit=101', /^limit: /],
@@ -169,6 +170,7 @@ onAnyEngine('the event log', (kit, engine) => {
     ['events(types: [pet_sold]) { nodes { id } }', 'GRAPHQL_VALIDATION_FAILED'],
     ['events(first: 0) { nodes { id } }', 'first: must be an integer from 1 to 100.'],
     ['events(after: "x") { nodes { id } }', 'after: must be the id of an event of this log.'],
+    ['events(last: 1, before: "x") { nodes { id } }', 'before: must be the id of an event of this log.'],
     ['events(types: []) { nodes { id } }', 'types: must have at least one value.'],
     ['events(types: [pet_created, pet_created]) { nodes { id } }', 'types: must not have a value twice.'],
   ] as const)('refuses { %s }', async (field, expected) => {
