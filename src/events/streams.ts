@@ -1,13 +1,12 @@
 import { CLIENT_DISCONNECTED, isFault, type OpenStreams, SERVER_STOPPING } from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
 import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { EventStore } from '../store/events.ts';
 import { EventFeed, type EventReader, type FeedEvent, type Selection } from './feed.ts';
 
 /** Events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
-/** Ends a poll without events. */
+/** Ends waiting without events. */
 const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
@@ -19,18 +18,11 @@ export interface StreamOptions {
   requestId?: string;
 }
 
-export interface PollOptions extends Pick<StreamOptions, 'session' | 'selection'> {
-  /** How long to wait for events, in milliseconds. */
+export interface WaitOptions extends Pick<StreamOptions, 'session' | 'selection'> {
+  /** For how long, in milliseconds. */
   wait: number;
   /** Aborted when the client disconnects. */
   signal: AbortSignal;
-}
-
-/** What a poll knows of the page it answers with. */
-export interface PolledPage {
-  isEmpty: boolean;
-  /** The position to continue from. */
-  next: string;
 }
 
 /** One open stream, which pays for its events. */
@@ -108,32 +100,25 @@ export class EventStreams {
   }
 
   /**
-   * Long polling: answers with the first page that has events, or with an empty one when the time is over, the
-   * client has gone or the server stops. Counts as an open stream.
+   * Long polling: waits for an event of a selection. Counts as an open stream.
    *
-   * @param read reads the page after a position
-   * @throws what `read` and {@link open} throw; UNAUTHENTICATED, API_KEY_BANNED while it waits
+   * @returns whether there is one; false when the time is over, the client has gone or the server stops
+   * @throws as {@link open}; UNAUTHENTICATED, API_KEY_BANNED while it waits
    */
-  async poll<P extends PolledPage>(
-    { session, selection, wait, signal }: PollOptions,
-    read: (after: string | undefined) => MaybePromise<P>,
-  ): Promise<P> {
+  async waitFor({ session, selection, wait, signal }: WaitOptions): Promise<boolean> {
+    if (signal.aborted) return false;
     const { ending, close } = this.#openStreams.open(session);
     const timer = setTimeout(() => ending.abort(TIME_IS_OVER), wait);
     signal.addEventListener('abort', () => ending.abort(CLIENT_DISCONNECTED));
     this.size++;
     try {
-      const page = await read(selection.after);
-      if (!page.isEmpty) return page;
       const types = readableTypes(session.principal, selection.types);
-      const { pages } = await this.feed.open({ ...(types && { types }), after: page.next }, ending.signal);
-      try {
-        for await (const { events } of pages) if (events.length > 0) break;
-      } catch (error) {
-        if (![TIME_IS_OVER, CLIENT_DISCONNECTED, SERVER_STOPPING].includes(error as Error)) throw error;
-        return page;
-      }
-      return await read(page.next);
+      const { pages } = await this.feed.open({ ...selection, ...(types && { types }) }, ending.signal);
+      for await (const { events } of pages) if (events.length > 0) break;
+      return true;
+    } catch (error) {
+      if (![TIME_IS_OVER, CLIENT_DISCONNECTED, SERVER_STOPPING].includes(error as Error)) throw error;
+      return false;
     } finally {
       clearTimeout(timer);
       this.size--;

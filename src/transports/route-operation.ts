@@ -90,28 +90,21 @@ export class RouteOperation {
   }
 
   async #poll(
-    { requestId, response }: RequestContext,
+    { response }: RequestContext,
     session: Session,
-    variables: EventVariables & { wait: number },
+    { wait, ...variables }: EventVariables & { wait: number },
     contextOf: () => Context,
   ): Promise<PublicResult> {
     await this.open(session);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const { result } = await this.#streams.poll(
-      {
-        ...{ session, requestId, wait: variables.wait * 1000, signal: gone.signal },
-        selection: selectionOf(variables),
-      },
-      async (position) => {
-        const from = position === undefined ? { ...variables } : { ...variables, after: position };
-        const result = await this.read(from, contextOf());
-        // An error ends the poll as a page with events does.
-        const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
-        return { result, isEmpty: page?.nodes.length === 0, next: page?.pageInfo.endCursor ?? '' };
-      },
-    );
-    return result;
+    const result = await this.read(variables, contextOf());
+    // An error ends the poll as a page with events does.
+    const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
+    if (page?.nodes.length !== 0) return result;
+    const next = { ...variables, after: page.pageInfo.endCursor };
+    const options = { session, selection: selectionOf(next), wait: wait * 1_000, signal: gone.signal };
+    return (await this.#streams.waitFor(options)) ? this.read(next, contextOf()) : result;
   }
 
   /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */

@@ -239,7 +239,7 @@ onAnyEngine('the event log', (kit, engine) => {
       gone.on('error', () => {}).end();
       const open = () => other.metric('event_streams');
       await expect.poll(open).toBe(2);
-      const third = () => send(other, '/events?limit=1&wait=1', { key });
+      const third = () => send(other, `${begin}&wait=1`, { key });
       expectRefusal(await third(), 'RATE_LIMITED');
       gone.destroy();
       await expect.poll(open).toBe(1);
