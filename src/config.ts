@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isNetwork } from './access/networks.ts';
-import { parseDuration } from './foundation/instant.ts';
+import { parseInteger } from './foundation/id.ts';
+import { parseDate, parseDuration } from './foundation/instant.ts';
+import { oneOf, parsedText } from './foundation/validation.ts';
 
 /** The folder with `dist` and package.json: above this file as above all that it is bundled into. */
 export const ROOT = new URL('..', import.meta.url);
@@ -14,28 +16,19 @@ const onOff = (fallback: boolean) =>
     .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
     .default(fallback);
 
-const integer = (min: number, max: number) => {
-  const rule = `must be an integer from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d{1,10}$/, rule)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, rule);
-};
+const integer = (min: number, max: number) =>
+  parsedText(`must be an integer from ${min} to ${max}`, (text) => parseInteger(text, min, max));
 
-const RETENTION_RULE = 'must be a duration such as 12h or 7d, at least 1s';
-const retention = z
-  .string()
-  .transform((value) => parseDuration(value) ?? 0)
-  .refine((value) => value > 0, RETENTION_RULE);
+const retention = parsedText(
+  'must be a duration such as 12h or 7d, at least 1s',
+  (text) => parseDuration(text) || null,
+);
 
 const url = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' });
 
-const otlpProtocol = z.enum(['http/protobuf', 'http/json'], 'must be http/protobuf or http/json');
+const otlpProtocol = oneOf(['http/protobuf', 'http/json']);
 
-const day = z.iso
-  .date('must be a date such as 2027-06-30')
-  .transform((value) => Date.parse(`${value}T00:00:00Z`));
+const day = parsedText('must be a date such as 2027-06-30', parseDate).transform(Date.parse);
 
 const list = z.string().transform((value) => value.split(',').map((part) => part.trim()));
 
@@ -57,19 +50,14 @@ const VARIABLES = z.object({
     )
     .optional(),
   DATA_FILE: z.string().default('data/petstore.db'),
-  DURABILITY: z.enum(['process', 'full'], 'must be process or full').default('process'),
+  DURABILITY: oneOf(['process', 'full']).default('process'),
   EVENTS_KEEP: retention.default(7 * 86_400_000),
-  SAMPLE_DATA: z.enum(['on', 'off'], 'must be on or off').optional(),
+  SAMPLE_DATA: oneOf(['on', 'off']).optional(),
   REST_BASE_PATH: z
     .string()
     .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
     .default(''),
-  LOG_LEVEL: z
-    .enum(
-      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-      'must be trace, debug, info, warn, error, fatal or silent',
-    )
-    .default('info'),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   GRAPHIQL: onOff(true),
   INTROSPECTION: onOff(true),
   METRICS: onOff(true),
@@ -85,8 +73,8 @@ const VARIABLES = z.object({
     .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
     .default([]),
   // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
-  OTEL_SDK_DISABLED: z.enum(['true', 'false'], 'must be true or false').default('false'),
-  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').optional(),
+  OTEL_SDK_DISABLED: oneOf(['true', 'false']).default('false'),
+  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none']).optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_PROTOCOL: otlpProtocol.default('http/protobuf'),

@@ -17,8 +17,8 @@ import type { Store } from './store/store.ts';
 
 /** How long to wait before trying again to fill a database that was away, in milliseconds. */
 const RETRY_DELAY = 2_000;
-/** How long a database that does not respond, and flushing the log, may delay the exit, in milliseconds. */
-const STORE_PATIENCE = 3_000;
+/** How long stopping may take, also if the database does not respond, and then flushing the log, in milliseconds. */
+const STOP_TIMEOUT = 10_000;
 const LOG_FLUSH_TIMEOUT = 1_000;
 
 /** The command `petstore serve`. */
@@ -75,10 +75,10 @@ async function serve(config: Config): Promise<void> {
     stopping = true;
     log.info({ signal }, 'stopping');
     gateway.services.openStreams.stop();
-    await Promise.all([server.drain(), gateway.services.deliveries.stop()]);
-    // If the database is unreachable, the exit must not wait for it to come back.
-    const stored = gateway.close().catch((error: unknown) => log.error({ err: error }, 'error'));
-    await Promise.race([stored, sleep(STORE_PATIENCE)]);
+    const stopped = Promise.all([server.drain(), gateway.services.deliveries.stop()])
+      .then(() => gateway.close())
+      .catch((error: unknown) => log.error({ err: error }, 'error'));
+    await Promise.race([stopped, sleep(STOP_TIMEOUT)]);
     await store.close();
     await tracing?.close();
     await output.end(LOG_FLUSH_TIMEOUT);

@@ -4,8 +4,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
 import type { Headers } from './http/response.ts';
 
-/** How long requests in progress may take after a stop signal, in milliseconds. */
-const DRAIN_TIMEOUT = 10_000;
+/** How long requests in progress may take after a stop signal, in milliseconds. Their usage is stored after them. */
+const DRAIN_TIMEOUT = 9_000;
 /** How long connected clients may still send requests then. Each response tells them that it is the last. */
 const GRACE_PERIOD = 500;
 

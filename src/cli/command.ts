@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { AppError } from '../foundation/errors.ts';
+import { parseInteger } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { hostsOf, openStore } from '../store/open.ts';
@@ -53,10 +54,7 @@ export const parsing =
 
 /** Parses an integer. */
 export const integerFrom = (min: number, max: number) =>
-  parsing((text) => {
-    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    return value >= min && value <= max ? value : null;
-  }, `It must be an integer from ${min} to ${max}.`);
+  parsing((text) => parseInteger(text, min, max), `It must be an integer from ${min} to ${max}.`);
 
 /** Parses a duration to milliseconds. */
 export const durationFrom = parsing(parseDuration, 'It must be a duration such as 30m, 12h or 90d.');

@@ -71,7 +71,7 @@ export class AppError extends Error {
     message: string,
     options: { retryAfter?: number; fields?: readonly Issue[]; cause?: unknown } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options);
     this.name = 'AppError';
     this.code = code;
     this.retryAfter = options.retryAfter;

@@ -228,7 +228,7 @@ export const INSTANT_RULE = 'must be an RFC 3339 date-time such as 2026-01-31T09
 export const instant = (description: string, example: string): Required<string> => ({
   ...declared('instant', description, example),
   schema: { type: 'string', format: 'date-time' },
-  rule: () => parsed(INSTANT_RULE, parseInstant).transform(formatInstant),
+  rule: () => rules.parsedText(INSTANT_RULE, parseInstant).transform(formatInstant),
 });
 
 /** The rule for dates, as used in messages. */
@@ -238,15 +238,8 @@ export const DATE_RULE = 'must be a date such as 2026-11-22';
 export const date = (description: string, example: string): Required<string> => ({
   ...declared('date', description, example),
   schema: { type: 'string', format: 'date' },
-  rule: () => parsed(DATE_RULE, parseDate),
+  rule: () => rules.parsedText(DATE_RULE, parseDate),
 });
-
-const parsed = <T>(rule: string, parse: (text: string) => T | null) =>
-  z.string({ error: rules.required(rule) }).transform((value, context): T => {
-    const result = parse(value);
-    if (result === null) context.addIssue(rule);
-    return result ?? z.NEVER;
-  });
 
 /** A field that is not stored but computed from the others whenever a record is shown. */
 export interface Computed<T = unknown, P extends Presence = Presence> extends Field<T, P> {

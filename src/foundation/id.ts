@@ -33,6 +33,12 @@ export function parseId(value: unknown): Id | null {
   }
 }
 
+/** Parses an integer of at most ten digits. @returns null for anything else, and out of range */
+export function parseInteger(text: string, min: number, max: number): number | null {
+  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  return value >= min && value <= max ? value : null;
+}
+
 /** The value that parsing the digits of an id as JSON yields without rounding it. */
 export const integerOf = (id: Id): number | bigint =>
   Number.isSafeInteger(Number(id)) ? Number(id) : BigInt(id);

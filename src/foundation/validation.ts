@@ -17,21 +17,25 @@ export interface InputDialect {
 export const required = (rule: string) => (issue: { input: unknown }) =>
   issue.input === undefined ? 'is required' : rule;
 
-const idFrom = (accepts: (value: unknown) => boolean) =>
-  z.unknown().transform((value, context): Id => {
-    const id = accepts(value) ? parseId(value) : null;
-    if (id !== null) return id;
-    context.addIssue(required(ID_RULE)({ input: value }));
-    return z.NEVER;
-  }) as unknown as z.ZodType<Id>;
+/** What is made of a value. One that null is made of breaks the rule. */
+const parsed = <T>(rule: string, parse: (value: unknown) => T | null) =>
+  z.unknown().transform((value, context): T => {
+    const result = parse(value);
+    if (result === null) context.addIssue(required(rule)({ input: value }));
+    return result ?? z.NEVER;
+  });
+
+/** What is made of a text. */
+export const parsedText = <T>(rule: string, parse: (text: string) => T | null) =>
+  parsed(rule, (value) => (typeof value === 'string' ? parse(value) : null));
 
 export const restDialect: InputDialect = {
-  id: idFrom((value) => typeof value !== 'string'),
+  id: parsed(ID_RULE, (value) => (typeof value === 'string' ? null : parseId(value))),
   optional: (rule) => rule.optional() as never,
 };
 
 export const graphqlDialect: InputDialect = {
-  id: idFrom(() => true),
+  id: parsed(ID_RULE, parseId),
   optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
 };
 
