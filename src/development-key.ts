@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { hashOf, isWellFormed, newApiKey, newSecret, secretOf } from './access/api-keys.ts';
+import { hashOf, isWellFormed, newApiKey, newSecret } from './access/api-keys.ts';
 import type { ApiKey } from './store/api-keys.ts';
 import type { Store } from './store/store.ts';
 
@@ -34,16 +34,13 @@ export async function developmentKey(store: Store, file: string, now: number): P
   const kept = keptKey(file);
   const hash = hashOf(kept);
   const known = await store.apiKeyBySecretHash(hash);
-  const isReplaced = known?.secrets.some((secret) => secret.hash === hash && secret.expiresAt !== undefined);
-  if (known && isUsable(known, now) && !isReplaced) return kept;
+  const { kind, secrets = [], revokedAt, expiresAt = Infinity }: Partial<ApiKey> = known ?? {};
+  const isCurrent = secrets.some((secret) => secret.hash === hash && secret.expiresAt === undefined);
+  if (kind === 'development' && isCurrent && revokedAt === undefined && now < expiresAt) return kept;
   const key = known ? keep(file) : kept;
   const name = `development on ${hostname()}`;
-  // Whose file was lost: it stays one key.
-  const lost = (await store.apiKeys()).find((each) => each.name === name && isUsable(each, now));
-  if (lost) await store.rotateApiKey(lost.id, secretOf(key), now);
-  else await store.createApiKey(newApiKey({ name, plan: 'business', kind: 'development', now }, key).apiKey);
+  const { apiKey } = newApiKey({ name, plan: 'business', kind: 'development', now }, key);
+  // Takes the place of the one whose file was lost: it stays one key.
+  await store.createApiKey({ ...apiKey, id: `key_${hashOf(name).slice(0, 12)}` });
   return key;
 }
-
-const isUsable = ({ kind, revokedAt, expiresAt = Number.POSITIVE_INFINITY }: ApiKey, now: number): boolean =>
-  kind === 'development' && revokedAt === undefined && now < expiresAt;

@@ -2,14 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
-import { located } from './cli/command.ts';
+import { using } from './cli/command.ts';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
 import { RECORDS } from './domains/index.ts';
 import { AppError } from './foundation/errors.ts';
+import { deferred } from './foundation/maybe-promise.ts';
 import { Gateway } from './gateway.ts';
 import { type Log, openLog } from './observability/log.ts';
 import { Metrics } from './observability/metrics.ts';
+import type { Tracing } from './observability/tracing.ts';
 import { addSampleData, isUnused } from './sample.ts';
 import { HttpServer, listen } from './server.ts';
 import { openStore, watchDatabase } from './store/open.ts';
@@ -33,32 +35,29 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
     )
     .action(async ({ port }: { port?: string }) => {
       const config = readConfig({ ...process.env, ...(port !== undefined && { PORT: port }) });
-      try {
-        await serve(config);
-      } catch (error) {
-        throw located(error, config, true);
-      }
+      const output = await openLog(config.LOG_LEVEL);
+      const { log } = output;
+      const module = isTracingConfigured(config) ? await import('./observability/tracing.ts') : undefined;
+      const tracing = await module?.Tracing.start(config, {
+        warn: (message) => log.warn({ message }, 'traces'),
+        error: (message) => log.error({ message }, 'traces'),
+      });
+      const open = () => openStore(config, RECORDS, 'server');
+      await using(config, open, (store) => serve(store, config, output, tracing));
+      await tracing?.close();
+      await output.end(LOG_FLUSH_TIMEOUT);
+      process.exit(0);
     });
 }
 
 /** Serves until a signal ends it. */
-async function serve(config: Config): Promise<void> {
+async function serve(store: Store, config: Config, output: Log, tracing: Tracing | undefined): Promise<void> {
   // When one entry of a list fails, graphql-js responds without waiting for the others. The response already reports the
   // error, so a later one must not end the process.
   process.on('unhandledRejection', (error) => {
     if (!(error instanceof GraphQLError)) throw error;
   });
-  const output = await openLog(config.LOG_LEVEL);
   const { log } = output;
-  const module = isTracingConfigured(config) ? await import('./observability/tracing.ts') : undefined;
-  const tracing = await module?.Tracing.start(config, {
-    warn: (message) => log.warn({ message }, 'traces'),
-    error: (message) => log.error({ message }, 'traces'),
-  });
-
-  const store = await openStore(config, RECORDS, 'server').catch((error: unknown) => {
-    throw located(error, config, false);
-  });
   watchDatabase(store, config.MONGODB_URI, log);
   const key = await prepare(store, config, log);
 
@@ -69,24 +68,16 @@ async function serve(config: Config): Promise<void> {
   const port = await listen(server, config.PORT, config.HOST);
   printBanner(output, config, port, key);
 
-  let stopping = false;
-  const stop = async (signal: NodeJS.Signals) => {
-    if (stopping) return;
-    stopping = true;
-    log.info({ signal }, 'stopping');
-    gateway.services.openStreams.stop();
-    const stopped = Promise.all([server.drain(), gateway.services.deliveries.stop()])
-      .then(() => gateway.close())
-      .catch((error: unknown) => log.error({ err: error }, 'error'));
-    await Promise.race([stopped, sleep(STOP_TIMEOUT)]);
-    await store.close();
-    await tracing?.close();
-    await output.end(LOG_FLUSH_TIMEOUT);
-    process.exit(0);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  const { promise: signalled, resolve: onSignal } = deferred<NodeJS.Signals>();
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   gateway.services.deliveries.start();
   await gateway.load();
+  log.info({ signal: await signalled }, 'stopping');
+  gateway.services.openStreams.stop();
+  const stopped = Promise.all([server.drain(), gateway.services.deliveries.stop()])
+    .then(() => gateway.close())
+    .catch((error: unknown) => log.error({ err: error }, 'error'));
+  await Promise.race([stopped, sleep(STOP_TIMEOUT)]);
 }
 
 /**

@@ -81,11 +81,7 @@ export async function using<S extends { close(): unknown }, T>(
  *
  * @param isOpen whether only errors of the database itself are about the variable
  */
-export function located(
-  error: unknown,
-  { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>,
-  isOpen: boolean,
-): unknown {
+function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, isOpen: boolean): unknown {
   const isAway = error instanceof AppError && error.code === 'UNAVAILABLE';
   if (!(error instanceof Error) || (isOpen && !isAway)) return error;
   const cause = isAway && error.cause instanceof Error ? error.cause : error;
