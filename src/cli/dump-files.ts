@@ -4,18 +4,17 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
 import { parseId } from '../foundation/id.ts';
-import { formatDate } from '../foundation/instant.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
-import type { ApiKey } from '../store/api-keys.ts';
+import { API_KEYS } from '../store/api-keys.ts';
 import type { DumpTarget, KeyUsage } from '../store/dump.ts';
 import type { LastIds, Stored } from '../store/engine.ts';
 import { NOW } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import type { TrustedDocument } from '../store/trusted-documents.ts';
-import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import type { UsageRow } from '../store/usage-history.ts';
-import type { Webhook } from '../store/webhooks.ts';
+import type { ObjectKind } from '../store/objects.ts';
+import { DOCUMENTS } from '../store/trusted-documents.ts';
+import { USAGE_HISTORY } from '../store/usage-history.ts';
+import { type Webhook, WEBHOOKS } from '../store/webhooks.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -59,6 +58,13 @@ const recordPart = (record: AnyRecord) =>
     add: (target, rows) => target.addRecords(record, rows),
   });
 
+const objectPart = <T>(name: string, kind: ObjectKind<T>) =>
+  part<T>({
+    name,
+    read: (store) => [store.objects(kind).all()],
+    add: ({ store }, rows) => store.addObjects(kind, rows),
+  });
+
 const PARTS: readonly Part<unknown>[] = [
   ...RECORDS.map(recordPart),
   part<KeyUsage>({
@@ -70,43 +76,24 @@ const PARTS: readonly Part<unknown>[] = [
     },
     add: (target, rows) => target.addUsage(rows),
   }),
-  part<UsageRow>({
-    name: 'usageHistory',
-    async *read(store) {
-      const now = Date.now();
-      const [from, to] = [formatDate(now - HISTORY_KEPT * DAY), formatDate(now + DAY)];
-      for (const { id: apiKeyId } of await store.apiKeys())
-        yield (await store.usageDays(apiKeyId, from, to)).flatMap(({ date, operations }) =>
-          operations.map((operation) => ({ apiKeyId, date, ...operation })),
-        );
-    },
-    add: ({ store }, rows) => store.addUsage(rows, {}),
-  }),
-  part<TrustedDocument>({
-    name: 'documents',
-    read: (store) => [store.documents()],
-    add: ({ store }, rows) => store.addDocuments(rows),
-  }),
+  objectPart('usageHistory', USAGE_HISTORY),
+  objectPart('documents', DOCUMENTS),
   // Their places are not moved, because the log begins anew.
   part<Omit<Webhook, 'progress'>>({
     name: 'webhooks',
     async *read(store) {
-      yield (await store.webhooks()).map(({ progress, ...webhook }) => webhook);
+      yield (await store.objects(WEBHOOKS).all()).map(({ claim, progress, ...webhook }) => webhook);
     },
     async add({ store }, rows) {
       const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
       const progress = { after, moves: 0, attempted: 0, attempts: [] };
-      for (const row of rows)
-        await store.webhookWrites.createWebhook({ ...row, progress }, Number.POSITIVE_INFINITY);
+      await store.addObjects(
+        WEBHOOKS,
+        rows.map((row) => ({ ...row, progress })),
+      );
     },
   }),
-  part<ApiKey>({
-    name: 'keys',
-    read: (store) => [store.apiKeys()],
-    async add({ store }, rows) {
-      for (const row of rows) await store.createApiKey(row);
-    },
-  }),
+  objectPart('keys', API_KEYS),
 ];
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');

@@ -3,8 +3,8 @@ import type { Store } from '../store/store.ts';
 import type { Table, Tables } from '../store/table.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Members that do not query the database once: a look at the cache, the log as it grows, and `close`. */
-const NOT_A_CALL = new Set(['cached', 'followEvents', 'close']);
+/** Members that do not query the database once: a look at the cache, kinds of objects, the log as it grows, and `close`. */
+const NOT_A_CALL = new Set(['cached', 'objects', 'followEvents', 'close']);
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 

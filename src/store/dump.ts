@@ -2,6 +2,7 @@ import type { AnyRecord } from '../foundation/record.ts';
 import type { LastIds, Stored } from './engine.ts';
 import type { Store } from './store.ts';
 import type { UsageState } from './usage.ts';
+import { WEBHOOKS } from './webhooks.ts';
 
 /** The state of a key's windows and bans. */
 export type KeyUsage = UsageState & { apiKeyId: string };
@@ -25,7 +26,7 @@ export async function refuseUnlessEmpty(store: Store, records: readonly AnyRecor
   const held: [string, readonly unknown[]][] = [
     ['keys', await store.apiKeys()],
     ['documents', await store.documents()],
-    ['webhooks', await store.webhooks()],
+    ['webhooks', await store.objects(WEBHOOKS).all()],
   ];
   for (const record of records)
     held.unshift([record.plural, (await store.table(record).page({}, { limit: 1 })).items]);

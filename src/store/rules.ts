@@ -50,6 +50,7 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
     table: memoized(tablesOver(engine.reads, transaction)) as Store['table'],
     webhookWrites: webhookWritesOf(transaction),
     transaction: (work) => transaction((own) => work(within(own)), true),
+    addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects), true),
     once: (call, work) => transaction((own) => once(own, call, () => work(within(own))), call.several),
   };
 }

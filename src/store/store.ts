@@ -1,6 +1,7 @@
 import type { ApiKeyStore } from './api-keys.ts';
 import type { Engine } from './engine.ts';
 import type { EventStore } from './events.ts';
+import type { ObjectKind } from './objects.ts';
 import type { Tables } from './table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
 import type { LimiterStore } from './usage.ts';
@@ -43,7 +44,7 @@ export interface Outcome<T> {
  */
 export interface Store
   extends
-    Pick<Engine, 'engine' | 'lastIds' | 'ping' | 'close'>,
+    Pick<Engine, 'engine' | 'lastIds' | 'objects' | 'ping' | 'close'>,
     Transaction,
     ApiKeyStore,
     LimiterStore,
@@ -65,4 +66,6 @@ export interface Store
    * @throws what `work` throws
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Adds objects as they are, for an import. */
+  addObjects<T>(kind: ObjectKind<T>, objects: readonly T[]): Promise<void>;
 }

@@ -127,8 +127,6 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
   return {
     /** The webhooks of a key, oldest first. */
     webhooksOfKey: async (apiKeyId: string) => oldestFirst(await webhooks.find(ofKey(apiKeyId))),
-    /** All webhooks with their secrets, oldest first, for an export. */
-    webhooks: async () => oldestFirst(await webhooks.all()),
 
     async webhookById(id: string): Promise<Webhook | null> {
       const [found] = await webhooks.get([id]);

@@ -22,7 +22,7 @@ import { hashOf } from '../../src/operations/named-documents.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Webhook } from '../../src/store/webhooks.ts';
+import { type Webhook, WEBHOOKS } from '../../src/store/webhooks.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { startCommand } from '../kit/process.ts';
@@ -150,7 +150,7 @@ async function seen(config: Config, key: string) {
     (await store.table(Pet).insert({ name: 'Next', categoryId: '1' })).id,
     (await store.table(Order).insert({})).id,
   ];
-  const [{ progress, ...webhook }] = (await store.webhooks()) as [Webhook];
+  const [{ progress, ...webhook }] = (await store.objects(WEBHOOKS).all()) as [Webhook];
   const { json: delivered } = await gateway.call(`/events?after=${progress.after}`, { key });
   await gateway.close();
   await store.close();

@@ -3,6 +3,7 @@ import { afterEach, beforeAll, expect } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import type { Call } from './gateway.ts';
+import { WEBHOOKS } from '../../src/store/webhooks.ts';
 import { type Kit, type Sent, send, useGateway } from './petstore.ts';
 import { Receiver } from './receiver.ts';
 import type { Engine } from './stores.ts';
@@ -69,7 +70,7 @@ export class Webhooks {
   /** Deletes all webhooks and closes their receivers. */
   async clear(): Promise<void> {
     const { store } = this.#kit.gateway;
-    for (const { apiKeyId, id } of await store.webhooks()) {
+    for (const { apiKeyId, id } of await store.objects(WEBHOOKS).all()) {
       await store.webhookWrites.deleteWebhook(apiKeyId, id);
     }
     for (const receiver of this.#receivers.splice(0)) await receiver.close();

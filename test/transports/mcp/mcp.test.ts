@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
+import { WEBHOOKS } from '../../../src/store/webhooks.ts';
 import type { Reply } from '../../kit/gateway.ts';
 import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
 import { makeWorld, onAnyEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
@@ -406,7 +407,7 @@ onAnyEngine('MCP with a restricted key', (kit) => {
     const rotate = (args: object) => callAs(key, 'rotateWebhookSecret', { webhookId: webhook.id, ...args });
     const { secret } = await rotate({ grace: 0 });
     const secretsOf = async () =>
-      (await kit.gateway.store.webhooks())[0]!.settings.secrets.map((known) => known.secret);
+      (await kit.gateway.store.objects(WEBHOOKS).all())[0]!.settings.secrets.map((known) => known.secret);
     expect(await secretsOf()).toEqual([secret]);
     const { secret: latest } = await rotate({});
     expect(await secretsOf()).toEqual([latest, secret]);
