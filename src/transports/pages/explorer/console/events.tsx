@@ -41,11 +41,11 @@ export function Events() {
         setEvents((earlier) => [shown, ...earlier].slice(0, SHOWN_EVENTS));
         setStatus(`Listening: ${counted(++received, 'event')}`);
       }
-      setStatus(`Stopped after ${counted(received, 'event')}.`);
+      own.abort();
     } catch (error) {
-      if (own.signal.aborted) setStatus(`Stopped after ${counted(received, 'event')}.`);
-      else setStatus(error instanceof TypeError ? 'The connection was lost.' : (error as Error).message);
+      setStatus(error instanceof TypeError ? 'The connection was lost.' : (error as Error).message);
     }
+    if (own.signal.aborted) setStatus(`Stopped after ${counted(received, 'event')}.`);
     setListening(false);
   }
 

@@ -28,10 +28,17 @@ interface KeyFacts {
 
 function Console() {
   const { state } = apiKey;
-  const isBanned = state.kind === 'refused' && state.bannedUntil !== undefined;
-  const isKnown = state.kind === 'accepted' || isBanned;
-  element('hint').hidden = isKnown;
-  if (isBanned) return <Section title="Budget">{<Banned until={state.bannedUntil!} />}</Section>;
+  const banned = state.kind === 'refused' && state.bannedUntil && (state.bannedUntil - Date.now()) / 1_000;
+  element('hint').hidden = state.kind === 'accepted' || Boolean(banned);
+  if (banned)
+    return (
+      <Section title="Budget">
+        <p role="status" class="bad">
+          Banned for {duration(banned)} more: too many retries came before <code>Retry-After</code> had
+          passed.
+        </p>
+      </Section>
+    );
   if (state.kind !== 'accepted') return null;
   const isEmpty = secondsUntilBudget() > 0;
   return (
@@ -57,13 +64,6 @@ function Console() {
     </>
   );
 }
-
-const Banned = ({ until }: { until: number }) => (
-  <p role="status" class="bad">
-    Banned for {number(Math.max(0, Math.ceil((until - Date.now()) / 1000)))} s more: too many retries came
-    before <code>Retry-After</code> had passed.
-  </p>
-);
 
 /** How much of both windows is left. */
 function Gauges({ budget }: { budget: Budget }) {

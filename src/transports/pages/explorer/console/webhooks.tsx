@@ -34,12 +34,13 @@ const DISABLED: Record<string, string> = {
 const outcome = ({ status, error }: WebhookAttempt): string =>
   error === undefined ? `was answered ${status}` : `failed: ${error.replaceAll('_', ' ')}`;
 
-/** A function that runs an action, says how it went, and loads the webhooks again. */
+/** A function that runs an action, says how it went, by default what it returns, and loads the webhooks again. */
 function useAction(reload: () => Promise<void>) {
   const [said, setSaid] = useState('');
-  const act = async (action: () => Promise<string>) => {
+  const act = async (action: () => Promise<unknown>, text?: string) => {
     try {
-      setSaid(await action());
+      const returned = await action();
+      setSaid(text ?? String(returned));
       await reload();
     } catch (error) {
       setSaid((error as Error).message);
@@ -65,8 +66,7 @@ export function Webhooks() {
     void act(async () => {
       setCreated(await call<Webhook>('POST', '/webhooks', body));
       form.reset();
-      return 'Created.';
-    });
+    }, 'Created.');
   };
   const url = { size: 36, 'aria-label': 'URL', placeholder: 'https://example.com/hook' };
   const types = { size: 24, 'aria-label': 'Event types', placeholder: 'all types, or order.created …' };
@@ -104,27 +104,13 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
   const [isDeleting, setDeleting] = useState(false);
   const position = useRef<HTMLInputElement>(null);
 
-  const change = (patch: object, text: string) =>
-    act(async () => {
-      await call('PATCH', path, patch);
-      return text;
-    });
-  const showAttempts = async () => {
-    setAttempts(await call<WebhookAttempt[]>('GET', `${path}/attempts`));
-    return '';
-  };
+  const change = (patch: object, text: string) => act(() => call('PATCH', path, patch), text);
+  const showAttempts = async () => setAttempts(await call<WebhookAttempt[]>('GET', `${path}/attempts`));
+  const rotate = async () => setSecret((await call<Webhook>('POST', `${path}/rotate`, {})).secret);
   const test = async () => {
     const attempt = await call<WebhookAttempt>('POST', `${path}/test`);
     await showAttempts();
     return `The test ${outcome(attempt)} after ${attempt.ms} ms.`;
-  };
-  const rotate = async () => {
-    setSecret((await call<Webhook>('POST', `${path}/rotate`, {})).secret);
-    return 'Rotated: the earlier secret signs too for 24 hours.';
-  };
-  const remove = async () => {
-    await call('DELETE', path);
-    return 'Deleted.';
   };
   const pause = () => change({ enabled: !enabled }, enabled ? 'Paused; its position is kept.' : 'Resumed.');
   let state = 'Delivering';
@@ -146,11 +132,15 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
       <p class="controls">
         <Button onClick={() => act(test)}>Test</Button>
         <Button onClick={pause}>{enabled ? 'Pause' : 'Resume'}</Button>
-        <Button onClick={() => act(rotate)}>Rotate secret</Button>
-        <Button onClick={() => (isDeleting ? act(remove) : setDeleting(true))}>
+        <Button onClick={() => act(rotate, 'Rotated: the earlier secret signs too for 24 hours.')}>
+          Rotate secret
+        </Button>
+        <Button
+          onClick={() => (isDeleting ? act(() => call('DELETE', path), 'Deleted.') : setDeleting(true))}
+        >
           {isDeleting ? 'Delete it for good' : 'Delete'}
         </Button>
-        <Button onClick={() => act(showAttempts)}>Last attempts</Button>
+        <Button onClick={() => act(showAttempts, '')}>Last attempts</Button>
         <input ref={position} key={after} aria-label="Replay after event" defaultValue={after} size={24} />
         <Button onClick={() => change({ after: position.current!.value }, 'Replaying from there.')}>
           Replay

@@ -3,6 +3,7 @@ import { parse } from 'lossless-json';
 import { Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, messagesOf } from '../server.ts';
+import { counted, number } from '../words.ts';
 
 /**
  * Parses JSON into values that `JSON.stringify` writes with the original integers, as GraphiQL does. Those that a double
@@ -16,19 +17,8 @@ const parseExactly = (text: string): unknown =>
     },
   });
 
-/** The last run. */
-interface Run {
-  /** Units charged, if the server says so. */
-  units?: number | undefined;
-  status: number;
-  /** Until the whole answer was here. */
-  milliseconds: number;
-  /** Bytes of the answer. */
-  size: number;
-}
-
-/** What runs and has run. `events`: received by the subscription that runs, if one does. */
-export const runs = new Observable<{ run?: Run; events?: number }>({});
+/** What is said of the last run, and how many events the subscription has received that runs, if one does. */
+export const runs = new Observable<{ last?: string; events?: number }>({});
 
 const failed = (message: string) => ({ errors: [{ message }] });
 
@@ -71,9 +61,10 @@ async function* resultsOf(
     isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
     if (!isStream) {
       const text = await response.text();
-      const milliseconds = Math.round(performance.now() - began);
-      const { result, units } = resultOf(text, response);
-      runs.settle({ run: { units, status: response.status, milliseconds, size: new Blob([text]).size } });
+      const time = `${number(Math.round(performance.now() - began))} ms`;
+      const size = `${(new Blob([text]).size / 1_000).toFixed(1)} kB`;
+      const { result, cost } = resultOf(text, response);
+      runs.settle({ last: `${cost}${response.status}, ${time}, ${size}` });
       return yield result;
     }
     const shown: unknown[] = [];
@@ -97,11 +88,14 @@ async function* resultsOf(
 }
 
 /** What is shown of an answer: without the extension, which is all that there is. */
-function resultOf(text: string, response: Response): { result: object; units?: number | undefined } {
+function resultOf(text: string, response: Response): { result: object; cost: string } {
   try {
     const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit: { cost: number } } };
-    return { result, units: extensions?.rateLimit.cost };
+    return {
+      result,
+      cost: extensions ? `The last run cost ${counted(extensions.rateLimit.cost, 'unit')}. ` : '',
+    };
   } catch {
-    return { result: failed(messageOf(text, response)) };
+    return { result: failed(messageOf(text, response)), cost: '' };
   }
 }

@@ -1,13 +1,13 @@
 import { useGraphiQL, useOperationsEditorState, useVariablesEditorState } from '@graphiql/react';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { copyBy, element } from '../browser.ts';
-import { counted, number } from '../words.ts';
+import { counted } from '../words.ts';
 import { bodyOfOne, useQuote } from './cost.ts';
 import { runs } from './fetcher.ts';
 
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */
 export function Footer() {
-  const { run, events } = useSyncExternalStore(runs.subscribe, () => runs.state);
+  const { last, events } = useSyncExternalStore(runs.subscribe, () => runs.state);
   const { schema, queryEditor, isFetching } = useGraphiQL((state) => state);
   const [query] = useOperationsEditorState();
   const [variables] = useVariablesEditorState();
@@ -38,12 +38,7 @@ export function Footer() {
           {quote.text}
         </span>
         {events !== undefined && <span>Listening: {counted(events, 'event')} so far</span>}
-        {run && (
-          <span role="status">
-            {run.units !== undefined && `The last run cost ${counted(run.units, 'unit')}. `}
-            {run.status}, {number(run.milliseconds)} ms, {sizeOf(run.size)}
-          </span>
-        )}
+        {last && <span role="status">{last}</span>}
       </section>
       <div className="actions copy-request">
         <button
@@ -61,8 +56,6 @@ export function Footer() {
     </>
   );
 }
-
-const sizeOf = (bytes: number): string => (bytes < 1_000 ? `${bytes} B` : `${(bytes / 1_000).toFixed(1)} kB`);
 
 /** A request for a POSIX shell, with the key in the environment variable `KEY`. */
 const asCurl = (url: string, body: string): string =>
