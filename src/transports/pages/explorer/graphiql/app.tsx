@@ -94,7 +94,7 @@ function Examples() {
     const current = queryEditor.getValue();
     if (current.trim() !== '' && !EXAMPLES.some((example) => example.query === current)) addTab();
     queryEditor.setValue(query);
-    variableEditor.setValue(variables);
+    variableEditor.setValue(variables && JSON.stringify(JSON.parse(variables), undefined, 2));
     // Closed while there are none.
     const tool = '.graphiql-editor-tools [data-name="variables"]:not(.active)';
     if (variables !== '') document.querySelector<HTMLElement>(tool)?.click();

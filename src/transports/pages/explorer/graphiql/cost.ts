@@ -11,7 +11,7 @@ const DEBOUNCE_TIME = 400;
 /** The cost of an operation. */
 interface Quote {
   /** `refused` if it is too expensive. */
-  kind: 'none' | 'asking' | 'known' | 'refused';
+  kind: 'none' | 'known' | 'refused';
   /** As one line, also for screen readers. */
   text: string;
 }
@@ -32,7 +32,7 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
   useEffect(() => {
     if (reason !== undefined) return setQuote(none(reason));
     let isLatest = true;
-    setQuote({ kind: 'asking', text: 'Requesting the cost …' });
+    setQuote(none('Requesting the cost …'));
     const timer = setTimeout(async () => {
       const asked = await quoteOf(body!);
       if (isLatest) setQuote(asked);
