@@ -1,5 +1,4 @@
 import { DOMAINS, RECORDS } from './domains/index.ts';
-import type { Id } from './foundation/id.ts';
 import { referencesOf } from './foundation/record.ts';
 import type { Store } from './store/store.ts';
 import { DAY } from './store/usage.ts';
@@ -31,20 +30,15 @@ export async function addSampleData(store: Store): Promise<void> {
     ...{ now: Date.now(), keepFor: DAY, several: true },
   };
   await store.once(call, async (tables) => {
-    const ids: Record<string, readonly Id[]> = {};
+    const ids: Record<string, unknown[]> = {};
     for (const { record, rows } of SAMPLES) {
-      const added: Id[] = [];
+      const added: unknown[] = (ids[record.plural] = []);
       for (const row of rows) {
-        const references = referencesOf(record).map(({ field, parent }) => [
-          field,
-          ids[parent.plural]![row[field] as number],
-        ]);
-        const { id } = await tables
-          .table(record)
-          .insert({ ...row, ...Object.fromEntries(references) } as never);
-        added.push(id);
+        const values: Record<string, unknown> = { ...row };
+        for (const { field, parent } of referencesOf(record))
+          values[field] = ids[parent.plural]![row[field] as number];
+        added.push((await tables.table(record).insert(values as never)).id);
       }
-      ids[record.plural] = added;
     }
     return null;
   });

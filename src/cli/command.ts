@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { AppError } from '../foundation/errors.ts';
 import { parseInteger } from '../foundation/id.ts';
-import { parseDuration } from '../foundation/instant.ts';
+import { formatInstant, parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { hostsOf, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -99,10 +99,8 @@ export function explained(error: unknown): string {
 }
 
 /** RFC 3339, to the second; undefined for no time. */
-export const isoTime = <T extends number | undefined>(time: T) =>
-  (time === undefined ? time : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')) as T extends number
-    ? string
-    : undefined;
+export const isoTime = (time: number | undefined): string | undefined =>
+  time === undefined ? undefined : formatInstant(time - (time % 1_000));
 
 /** What every group of commands says of itself. */
 export const GROUP_HELP = `

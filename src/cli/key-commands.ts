@@ -165,7 +165,7 @@ async function showWebhooks(store: Store, id: string, { disable }: { disable?: s
   if (rows.length === 0) return { value: rows, lines: [`${id} has no webhooks.`] };
   const cells = rows.map(({ id, url, createdAt, enabled, disabledReason = '', failingSince }) => {
     const working = failingSince === undefined ? 'enabled' : `failing since ${failingSince}`;
-    return [id, url, createdAt.slice(0, 10), enabled ? working : `disabled ${disabledReason}`];
+    return [id, url, createdAt!.slice(0, 10), enabled ? working : `disabled ${disabledReason}`];
   });
   return { value: rows, lines: formatTable(['ID', 'URL', 'CREATED', 'STATE'], cells) };
 }

@@ -163,10 +163,7 @@ export const opaqueId = (maxLength: number, description: string, example: string
   // Ids of events may be longer on MongoDB than they are.
   maxLength: Math.min(maxLength, 500),
   opaque: true,
-  rule: () =>
-    z
-      .string({ error: rules.required('must be an id') })
-      .regex(new RegExp(`^.{1,${maxLength}}$`, 's'), 'must be an id'),
+  rule: () => rules.parsedText('must be an id', (id) => (id !== '' && id.length <= maxLength ? id : null)),
 });
 
 /** Different values of a kind, at least one and at most `maxItems` of them. */

@@ -9,20 +9,10 @@ export const WEIGHT_PER_UNIT = 2_500;
 /** Entries of a list that is not asked for a number of them. */
 export const DEFAULT_PAGE_SIZE = 20;
 
-/** How much of one kind of work a request may do. */
-interface Allowance {
-  /** Of which there is too much in `examines more than 100 records`. */
-  readonly what: string;
-  /** What any request may do, whatever it paid. */
-  readonly base: number;
-  /** What each unit adds. */
-  readonly perUnit: number;
-}
-
 /**
  * What is metered, and how much of it a unit buys. This is the only table of such bounds: whoever does the work draws
  * on it where it is done, so that a new field, type or transport is bounded before anybody thinks of it.
- * docs/operating.md shows it.
+ * docs/operating.md shows it. Any request may do what `base` says, and `perUnit` more for each unit.
  */
 export const ALLOWANCES = {
   /** Entries in lists, on all levels. */
@@ -33,7 +23,7 @@ export const ALLOWANCES = {
   counted: { what: 'counts records', base: 1_000_000, perUnit: 100_000 },
   /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
   events: { what: 'examines events', base: 0, perUnit: 1_000 },
-} as const satisfies Record<string, Allowance>;
+} as const;
 
 /** A kind of work that is metered. */
 export type Metered = keyof typeof ALLOWANCES;

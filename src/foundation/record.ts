@@ -27,15 +27,18 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   rules: (record: never) => readonly Issue[];
   /** The fields that lists can be filtered by. */
   filters: readonly Filters[];
-  /** The filters and references that a list may have conditions on together. */
-  combinations: readonly (readonly string[])[];
+  /**
+   * Which filters and references a list may have conditions on together, besides those of a part of these. By default
+   * all, which are at most three: each order of a list has an index for each combination.
+   */
+  combinations: readonly (readonly (string & keyof F)[])[];
   /**
    * The fields that lists can be ordered by, apart from the id. Those that are texts can also be searched for by how
    * they begin.
    */
-  sorts: readonly string[];
+  sorts: readonly (string & keyof F)[];
   /** Combinations of values that only one record may have, if it has all of them. */
-  unique: readonly (readonly string[])[];
+  unique: readonly (readonly (string & keyof F)[])[];
   /** Whether clients may choose the id of a new record. By default it is assigned. */
   choosesId: boolean;
   /** The references to records of this kind, in the order of declaration. */
@@ -123,24 +126,15 @@ export function declareRecord<
   const Filters extends string & keyof F = never,
   const C extends Readonly<Record<string, Computed>> = Record<never, never>,
 >(
-  declaration: Pick<RecordDeclaration, 'kind' | 'plural' | 'type' | 'description'> & {
-    /** The description of its id. */
-    id?: string;
-    fields: F;
-    /** Fields that are computed from the others whenever a record is shown. */
-    computed?: C;
-    /** Rules over several fields: what is wrong with a record as it would be after a write. */
-    rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
-    filters?: readonly Filters[];
-    /**
-     * Which filters and references a list may have conditions on together, besides those of a part of these. By default
-     * all, which are at most three: each order of a list has an index for each combination.
-     */
-    combinations?: readonly (readonly (string & keyof F)[])[];
-    sorts?: readonly (string & keyof F)[];
-    unique?: readonly (readonly (string & keyof F)[])[];
-    choosesId?: boolean;
-  },
+  declaration: Pick<RecordDeclaration<F, Filters>, 'kind' | 'plural' | 'type' | 'description' | 'fields'> &
+    Partial<
+      Pick<RecordDeclaration<F, Filters>, 'filters' | 'combinations' | 'sorts' | 'unique' | 'choosesId'>
+    > & {
+      /** The description of its id. */
+      id?: string;
+      computed?: C;
+      rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
+    },
 ): RecordDeclaration<F, Filters> & { computed: C } {
   const { type, combinations } = declaration;
   const record = {

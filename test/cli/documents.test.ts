@@ -74,7 +74,7 @@ describe('the documents command', () => {
     [{ b: '{' }, /^Nothing was stored\.\nb: Syntax Error/],
     [{ pet: '{ pets { totalCount } }' }, /^Nothing was stored\.\npet: has another text already$/],
     [{ 'a b': PET }, /a b: the id must have 1 to 128 visible ASCII characters/],
-    [{ a: 7 }, /a: the document must be a text/],
+    [{ a: 7 }, /^Nothing was stored\.\na: Body must be a string\. Received: 7\.$/],
     [{}, /it has no documents/],
     [[], /it has no documents/],
     ['no JSON', /is not valid JSON\. It must be JSON: a manifest/],
