@@ -6,19 +6,16 @@ import {
   type EventRequest,
   type EventStore,
   type EventType,
-  FOLLOW_WAIT,
   NOW,
   type StoredEvent,
 } from '../events.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** Events removed per transaction, and read at once by who follows the log. */
+/** Events read at once by who follows the log. */
 const BATCH_SIZE = 500;
-/** Pause between removals in milliseconds, to let other work proceed. */
-const REMOVAL_PAUSE = 20;
-/** How often expired events are removed, in milliseconds. */
-const REMOVAL_INTERVAL = 10_000;
+/** Events removed at once, in a few milliseconds. */
+const REMOVED_AT_ONCE = 2_500;
 
 const EVENT = `json_array(position, type, time, json(record))`;
 
@@ -29,15 +26,14 @@ type Row = [position: number, type: EventType, time: number, record: EventRecord
  * and become visible once it is committed.
  *
  * @param now milliseconds since 1970
+ * @param keepFor how long events are kept, in milliseconds
  */
-export function eventLog(db: SqliteConnection, writer: Writer, now: () => number) {
+export function eventLog(db: SqliteConnection, writer: Writer, now: () => number, keepFor: number) {
   const name = db.value('select name from event_log') as string;
   /** The first and last position: all after `removed` up to `last` are there. */
   let removed = 0;
   let last = 0;
   let pending: Omit<StoredEvent, 'id'>[] = [];
-  let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
   /** Resolves when there are more, or none for a while. */
   let written = deferred();
 
@@ -60,7 +56,6 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     written.resolve();
     written = deferred();
   };
-  const idle = setInterval(tell, FOLLOW_WAIT).unref();
 
   const readBounds = (): void => {
     removed = db.value('select removed from event_log') as number;
@@ -113,24 +108,11 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     return { events: backward ? events.reverse() : events, next, atEnd };
   }
 
-  /** Removes some events written before a time. @returns their number */
-  const removeSome = (before: number): number => {
-    const oldest = 'select position, time from events order by position limit ?';
-    const until = db.value(`select max(position) from (${oldest}) where time < ?`, [BATCH_SIZE, before]);
-    if (until === null) return 0;
-    db.run('update event_log set removed = ?', [until as number]);
-    const count = db.run('delete from events where position <= ?', [until as number]);
-    removed = until as number;
-    return count;
-  };
-
-  const keep = (keepFor: number): void => {
-    const next = (count: number) => {
-      const pause = count === BATCH_SIZE ? REMOVAL_PAUSE : REMOVAL_INTERVAL;
-      if (!isClosed) timer = setTimeout(keep, pause, keepFor).unref();
-    };
-    // If the disk is full or away, writes fail too and report it. The next run tries again.
-    void writer.write(() => removeSome(now() - keepFor)).then(next, () => next(0));
+  const removeSome = (before: number): void => {
+    const some = 'select max(position) from events where position <= ? and time < ?';
+    removed = (db.value(some, [removed + REMOVED_AT_ONCE, before]) as number | null) ?? removed;
+    db.run('update event_log set removed = ?', [removed]);
+    db.run('delete from events where position <= ?', [removed]);
   };
 
   return {
@@ -155,12 +137,14 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
         }
       },
     } satisfies EventStore,
-    /** Starts removing events older than this, in milliseconds, a few at a time. */
-    keep,
-    close(): void {
-      isClosed = true;
-      clearTimeout(timer);
-      clearInterval(idle);
+    /** Called every {@link FOLLOW_WAIT}: tells followers how it is, and removes some of what is not kept any more. */
+    tick(): void {
+      tell();
+      const oldest = db.value('select time from events where position = ?', [removed + 1]) as
+        number | undefined;
+      const before = now() - keepFor;
+      // If the disk is full or away, other writes report it.
+      if (oldest !== undefined && oldest < before) writer.write(() => removeSome(before)).catch(() => {});
     },
   };
 }

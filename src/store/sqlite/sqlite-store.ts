@@ -3,6 +3,7 @@ import { memoized } from '../../foundation/cache.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine } from '../engine.ts';
+import { FOLLOW_WAIT } from '../events.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
@@ -42,9 +43,6 @@ export interface SqliteStore extends Store {
   readonly db: SqliteConnection;
 }
 
-/** How often it is looked whether a tool has written, in milliseconds. Every write looks too. */
-const CATCH_UP_INTERVAL = 200;
-
 /**
  * Opens the store over the embedded engine. Returned records must not be modified, because they are cached.
  *
@@ -65,18 +63,22 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     cacheSize = 10_000,
   } = options;
   const writer = new Writer(db);
-  const events = eventLog(db, writer, now);
+  const events = eventLog(db, writer, now, role === 'server' ? keepEvents : Number.POSITIVE_INFINITY);
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, events.append, cacheSize));
   const usage = usageLedger(db, writer);
-  const catchUp = () => {
+  const tick = () => {
     try {
+      // Every write looks too whether a tool has written.
       writer.catchUp();
+      events.tick();
+      // What fails is tried again, and `writer.failure` tells of it.
+      usage.flush().catch(() => {});
     } catch {
       // Whoever needs a file that is away reports it.
     }
   };
-  const timer = setInterval(catchUp, CATCH_UP_INTERVAL).unref();
-  if (role === 'server') events.keep(keepEvents);
+  // A kill may lose a second of counts.
+  const timer = setInterval(tick, FOLLOW_WAIT).unref();
   // A transaction sees nothing that is written after its first read.
   if (role === 'snapshot') db.exec('begin; select 1 from event_log');
 
@@ -108,10 +110,9 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     },
     async close() {
       clearInterval(timer);
-      events.close();
       if (role === 'snapshot') db.rollback();
       try {
-        await usage.close();
+        await usage.flush();
         // After all that waits.
         await writer.write(() => {});
       } finally {

@@ -2,8 +2,6 @@ import { chargeUsage, initialUsage, type LimiterStore, type UsageState } from '.
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** A kill may lose up to one second of counts, but no ban. */
-const FLUSH_AFTER = 500;
 /** Beyond this many keys in memory, saved ones are dropped. */
 const MAX_IN_MEMORY = 20_000;
 
@@ -16,20 +14,17 @@ export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, Usag
   );
 
 /**
- * The usage of each key. The server charges in memory and saves changes in one statement within {@link FLUSH_AFTER},
- * and before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
+ * The usage of each key. The server charges in memory; changes are saved in one statement when they are flushed, and
+ * before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
  */
 export function usageLedger(db: SqliteConnection, writer: Writer) {
   const states = new Map<string, UsageState>();
   let changed = new Map<string, UsageState>();
-  let timer: NodeJS.Timeout | undefined;
 
   const known = (apiKeyId: string): UsageState | undefined =>
     states.get(apiKeyId) ?? db.json('select state from usage where api_key_id = ?', [apiKeyId]);
 
   const flush = async (): Promise<void> => {
-    clearTimeout(timer);
-    timer = undefined;
     if (changed.size === 0) return;
     const saving = changed;
     changed = new Map();
@@ -39,16 +34,8 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     } catch (error) {
       // Later states may have been saved meanwhile, as of a ban: the current ones are.
       for (const [id, state] of saving) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
-      schedule();
       throw error;
     }
-  };
-
-  /** What fails is tried again, and {@link Writer.failure} tells of it. */
-  const flushed = () => flush().catch(() => {});
-
-  const schedule = (): void => {
-    timer ??= setTimeout(flushed, FLUSH_AFTER).unref();
   };
 
   const store: LimiterStore = {
@@ -59,14 +46,11 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);
         changed.set(apiKeyId, result.usage);
-        schedule();
-        if (result.usage.bannedUntil !== before.bannedUntil) await flushed();
+        if (result.usage.bannedUntil !== before.bannedUntil) await flush().catch(() => {});
       }
       return result;
     },
     usage: async (apiKeyIds) => apiKeyIds.map((id) => known(id) ?? null),
   };
-  /** Saves one last time. */
-  const close = () => flush().finally(() => clearTimeout(timer));
-  return { store, close };
+  return { store, flush };
 }
