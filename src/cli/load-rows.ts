@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
@@ -33,12 +34,9 @@ export async function readRows(
   const bytes = await (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${error.message}`);
   });
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
-  }
+  if (!isUtf8(bytes)) throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
+  // Without a byte order mark.
+  const text = new TextDecoder().decode(bytes);
   return text.trimStart().startsWith('{') ? readJson(text, onFault) : readCsv(text, fields, columns, onFault);
 }
 

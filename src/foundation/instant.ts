@@ -18,13 +18,6 @@ export function parseInstant(text: string): number | null {
   return instant >= FIRST && instant <= LAST ? instant : null;
 }
 
-/** The milliseconds of an instant. @throws TypeError if the text is malformed */
-export function millisecondsOf(text: string): number {
-  const instant = parseInstant(text);
-  if (instant === null) throw new TypeError(`Not an RFC 3339 date-time: ${text}`);
-  return instant;
-}
-
 /** Formats an instant in UTC as `2026-01-31T09:30:00Z`, with milliseconds only if they are not zero. */
 export const formatInstant = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');
 

@@ -2,7 +2,6 @@ import type { SortValue } from '../foundation/cursor.ts';
 import type { Field } from '../foundation/fields.ts';
 import { isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
-import { millisecondsOf } from '../foundation/instant.ts';
 import type { PageRequest } from './table.ts';
 
 /**
@@ -16,7 +15,7 @@ function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   if (value === null) return null;
   if (isFolded(field)) return folded(value as string);
   if (field.kind === 'id') return BigInt(value as string);
-  return field.kind === 'instant' ? millisecondsOf(value as string) : value;
+  return field.kind === 'instant' ? Date.parse(value as string) : value;
 }
 
 /** Texts compare as databases do, by their bytes in UTF-8: JavaScript's `<` puts U+FFFD after U+10000. */

@@ -2,7 +2,7 @@ import { memoized } from '../foundation/cache.ts';
 import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
-import { formatInstant, millisecondsOf } from '../foundation/instant.ts';
+import { formatInstant } from '../foundation/instant.ts';
 import type { Meter } from '../foundation/meter.ts';
 import {
   type AnyRecord,
@@ -231,7 +231,7 @@ function canonical({ fields }: AnyRecord, change: Values, current: Values): Valu
 }
 
 function canonicalValue({ kind }: Field, value: unknown): unknown {
-  if (kind === 'instant') return formatInstant(millisecondsOf(value as string));
+  if (kind === 'instant') return formatInstant(Date.parse(value as string));
   // -0 becomes 0.
   return typeof value === 'number' ? value + 0 : value;
 }

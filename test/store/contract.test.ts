@@ -27,7 +27,7 @@ describe.each(engines)('$name', (engine) => {
   it('refuses text that is not an instant and stores nothing', async () => {
     const before = await store.table(Order).count({});
     const created = await errorOf(() => store.table(Order).insert({ shipDate: 'tomorrow' }));
-    expect(String(created)).toContain('tomorrow');
+    expect(created).toBeInstanceOf(RangeError);
     expect(await store.table(Order).count({})).toBe(before);
   });
 

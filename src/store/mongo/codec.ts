@@ -3,7 +3,7 @@ import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import type { Id } from '../../foundation/id.ts';
-import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
+import { formatInstant } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import type { EventRecord, EventType } from '../events.ts';
@@ -38,7 +38,7 @@ interface Codec {
 const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
   id: { stored: toKey, read: toId },
   instant: {
-    stored: (text: string) => new Date(millisecondsOf(text)),
+    stored: (text: string) => new Date(text),
     read: (value: Date) => formatInstant(value.getTime()),
   },
 };

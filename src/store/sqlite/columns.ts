@@ -1,7 +1,7 @@
 import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
-import { formatInstant, millisecondsOf } from '../../foundation/instant.ts';
+import { formatInstant } from '../../foundation/instant.ts';
 import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.ts';
 import type { Stored } from '../engine.ts';
 import type { Value } from './connection.ts';
@@ -13,7 +13,7 @@ const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'
   integer: { type: 'integer', stored: (value: number) => value },
   boolean: { type: 'integer', stored: Number, read: Boolean },
   text: { type: 'text', stored: (value: string) => value },
-  instant: { type: 'integer', stored: millisecondsOf, read: formatInstant },
+  instant: { type: 'integer', stored: Date.parse, read: formatInstant },
   date: { type: 'text', stored: (value: string) => value },
 };
 
