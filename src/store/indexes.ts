@@ -23,15 +23,12 @@ export function indexFor(
  *
  * @param merged fields for each of whose values an engine merges a list: all indexes but those by id have them
  */
-export function indexesOf(
-  record: AnyRecord,
-  merged: ReadonlyMap<string, unknown> = new Map(),
-): readonly (readonly string[])[] {
+export function indexesOf(record: AnyRecord, merged: readonly string[] = []): readonly (readonly string[])[] {
   const found = new Map<string, readonly string[]>();
   for (const sort of [undefined, ...record.sorts])
     for (const filters of record.combinations) {
       const fields = indexFor(record, filters, sort);
-      if (sort === undefined || [...merged.keys()].every((field) => fields.includes(field)))
+      if (sort === undefined || merged.every((field) => fields.includes(field)))
         found.set(String(fields), fields);
     }
   found.delete('');
@@ -42,8 +39,8 @@ export function indexesOf(
  * The required fields of few values, each with these. In an order other than by id, an engine that merges a list for
  * each value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
  */
-export const fewValued = memoized((record: AnyRecord): ReadonlyMap<string, readonly unknown[]> => {
-  const found = new Map<string, readonly unknown[]>();
+export const fewValued = memoized((record: AnyRecord): Readonly<Record<string, readonly unknown[]>> => {
+  const found: Record<string, readonly unknown[]> = {};
   // Only if each can be added to all combinations.
   if (record.combinations.length < 2 ** filteredFields(record).length) return found;
   let merged = 1;
@@ -52,7 +49,7 @@ export const fewValued = memoized((record: AnyRecord): ReadonlyMap<string, reado
     const values = kind === 'boolean' ? [false, true] : choices?.values;
     if (!values || presence === 'optional' || merged * values.length > MAX_MERGED) continue;
     merged *= values.length;
-    found.set(field, values);
+    found[field] = values;
   }
   return found;
 });

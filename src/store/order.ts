@@ -40,17 +40,10 @@ export interface Range {
   upper?: Bound | undefined;
 }
 
-/** How a page is read. */
-export interface Reading {
-  /**
-   * What it is read from until it is full: the ranges of each together are a part of the list. There is one, or two if
-   * values may be absent: those are after all others.
-   */
-  searches: readonly (readonly Range[])[];
-  descending: boolean;
-}
-
 /**
+ * How a page is read: until it is full, from the ranges of one search after the other, which are a part of the list
+ * together. There is one, or two if values may be absent: those are after all others.
+ *
  * @param field the field that the list is ordered by; undefined for its id
  * @param prefix of the folded values
  */
@@ -58,7 +51,7 @@ export function readingOf(
   field: Field | undefined,
   { after, before, backward = false, inclusive = false, order }: PageRequest,
   prefix?: string,
-): Reading {
+): { searches: readonly (readonly Range[])[]; descending: boolean } {
   const isDescending = order?.descending ?? false;
   const descending = isDescending !== backward;
   /** A list begins at the upper end of its values if it is descending. */

@@ -11,12 +11,6 @@ const ENVIRONMENT_ERROR = /^SQLITE_(?!ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOO
 /** What a commit outlives: the end of the process, or also that of the machine. */
 export type Durability = 'process' | 'full';
 
-interface ConnectionOptions {
-  /** How many milliseconds to wait for a lock held by another process. Everything else in this process waits too. */
-  busyTimeout: number;
-  durability?: Durability | undefined;
-}
-
 type Statement = Database.Statement<[Value[]]>;
 
 /** A connection whose statements stay prepared. One raw row costs a tenth of `all`: several are one JSON text. */
@@ -29,7 +23,8 @@ export class SqliteConnection {
   changes = 0;
   #closed = false;
 
-  constructor(file: string, { busyTimeout, durability = 'process' }: ConnectionOptions) {
+  /** @param busyTimeout how many milliseconds to wait for a lock of another process: all else in this one waits too */
+  constructor(file: string, busyTimeout: number, durability: Durability = 'process') {
     this.#db = new Database(file);
     this.#file = file;
     this.#inode = inodeOf(file);

@@ -8,6 +8,7 @@ import {
   readSync,
   realpathSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -43,6 +44,7 @@ export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string
  */
 export function createFile(file: string): void {
   const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
   writeFileSync(unfinished, '', { mode: 0o600 });
   const db = new Database(unfinished);
   try {

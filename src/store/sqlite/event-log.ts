@@ -4,7 +4,6 @@ import {
   type EventPage,
   type EventRecord,
   type EventRequest,
-  type EventStore,
   type EventType,
   NOW,
   type StoredEvent,
@@ -22,13 +21,18 @@ const EVENT = `json_array(position, type, time, json(record))`;
 type Row = [position: number, type: EventType, time: number, record: EventRecord];
 
 /**
- * The event log. Events are written in the transaction of the writes they describe, with positions that have no gaps,
+ * The event log, and what the engine does with it. Events are written in the transaction of the writes they describe, with positions that have no gaps,
  * and become visible once it is committed.
  *
  * @param now milliseconds since 1970
  * @param keepFor how long events are kept, in milliseconds
  */
-export function eventLog(db: SqliteConnection, writer: Writer, now: () => number, keepFor: number) {
+export function eventLog(
+  db: SqliteConnection,
+  writer: Writer,
+  now: () => number,
+  keepFor = Number.POSITIVE_INFINITY,
+) {
   const name = db.value('select name from event_log') as string;
   /** The first and last position: all after `removed` up to `last` are there. */
   let removed = 0;
@@ -119,26 +123,25 @@ export function eventLog(db: SqliteConnection, writer: Writer, now: () => number
     /** Logs a change, in the transaction that is open. */
     append: ({ type, record }: Pick<StoredEvent, 'type' | 'record'>): void =>
       void pending.push({ type, time: now(), record }),
-    store: {
-      async eventPage(request) {
-        const { after, before, backward } = request;
-        if (after === NOW) return { events: [], next: idOf(last), atEnd: true };
-        if (backward)
-          return readPage(before === undefined ? last + 1 : positionOf(before, 'before'), request);
-        return readPage(after === undefined ? removed : positionOf(after), request);
-      },
 
-      async *followEvents(after) {
-        for (let next = after; ;) {
-          if (positionOf(next) === last) await written.promise;
-          const page = readPage(positionOf(next), { limit: BATCH_SIZE });
-          next = page.next;
-          yield page;
-        }
-      },
-    } satisfies EventStore,
+    async eventPage(request: EventRequest): Promise<EventPage> {
+      const { after, before, backward } = request;
+      if (after === NOW) return { events: [], next: idOf(last), atEnd: true };
+      if (backward) return readPage(before === undefined ? last + 1 : positionOf(before, 'before'), request);
+      return readPage(after === undefined ? removed : positionOf(after), request);
+    },
+
+    async *followEvents(after: string): AsyncIterable<EventPage> {
+      for (let next = after; ;) {
+        if (positionOf(next) === last) await written.promise;
+        const page = readPage(positionOf(next), { limit: BATCH_SIZE });
+        next = page.next;
+        yield page;
+      }
+    },
+
     /** Called every {@link FOLLOW_WAIT}: tells followers how it is, and removes some of what is not kept any more. */
-    tick(): void {
+    look(): void {
       tell();
       const oldest = db.value('select time from events where position = ?', [removed + 1]) as
         number | undefined;

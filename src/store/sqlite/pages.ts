@@ -33,17 +33,17 @@ interface Conditions {
 export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
   const [field, given] = Object.entries(filter).find(([, value]) => isPrefix(value)) ?? [];
   const sort = order ?? field;
+  const few = sort === undefined ? {} : { ...fewValued(record), [sort]: undefined };
   const where: string[] = [];
   const fields: string[] = [];
   let values: Value[][] = [[]];
   for (const { field, name, stored } of columnsOf(record)) {
-    const few = sort === undefined || field === sort ? undefined : fewValued(record).get(field);
-    const value = filter[field] ?? few;
+    const value = filter[field] ?? few[field];
     if (value === undefined || isPrefix(value)) continue;
     fields.push(field);
     where.push(`${name} = ?`);
-    const any = Array.isArray(value) ? [...new Set(value)] : [value];
-    values = values.flatMap((others) => any.map((one) => [...others, stored(one)]));
+    const some = Array.isArray(value) ? [...new Set(value)] : [value];
+    values = values.flatMap((others) => some.map((one) => [...others, stored(one)]));
   }
   if (below) {
     fields.push(below.field);

@@ -20,7 +20,7 @@ function tableOf(record: AnyRecord): string {
 /** The statements that create the indexes of a record, by their names. */
 const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
   new Map([
-    ...indexesOf(record, fewValued(record)).map((fields): [name: string, sql: string] => {
+    ...indexesOf(record, Object.keys(fewValued(record))).map((fields): [name: string, sql: string] => {
       const name = indexName(record, fields);
       const columns = fields.map((field) => sortColumn(record, field)).join(', ');
       return [name, `create index ${name} on "${record.plural}" (${columns})`];

@@ -55,24 +55,23 @@ export function openSqliteStore(options: SqliteOptions): SqliteStore {
 
 /** @param release gives the file up */
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
-  const {
-    role,
-    records,
-    now = Date.now,
-    keepEvents = Number.POSITIVE_INFINITY,
-    cacheSize = 10_000,
-  } = options;
+  const { role, records, now = Date.now, cacheSize = 10_000 } = options;
   const writer = new Writer(db);
-  const events = eventLog(db, writer, now, role === 'server' ? keepEvents : Number.POSITIVE_INFINITY);
-  const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, events.append, cacheSize));
-  const usage = usageLedger(db, writer);
+  const { append, look, ...events } = eventLog(
+    db,
+    writer,
+    now,
+    role === 'server' ? options.keepEvents : undefined,
+  );
+  const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheSize));
+  const { flush, ...usage } = usageLedger(db, writer);
   const tick = () => {
     try {
       // Every write looks too whether a tool has written.
       writer.catchUp();
-      events.tick();
+      look();
       // What fails is tried again, and `writer.failure` tells of it.
-      usage.flush().catch(() => {});
+      flush().catch(() => {});
     } catch {
       // Whoever needs a file that is away reports it.
     }
@@ -95,8 +94,8 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
         const rows = (record: AnyRecord) => rowsOf(record)(within);
         return work({ rows, objects: (kind) => objectsOf(db, kind, now, within) });
       }, several),
-    ...events.store,
-    ...usage.store,
+    ...events,
+    ...usage,
     async ping() {
       db.checkFile();
       // A disk that was full may have room again, for more than the smallest of writes.
@@ -112,7 +111,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       clearInterval(timer);
       if (role === 'snapshot') db.rollback();
       try {
-        await usage.flush();
+        await flush();
         // After all that waits.
         await writer.write(() => {});
       } finally {
@@ -137,7 +136,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
       throw new Error(
         `The data file ${options.file} is in use by another server. Stop that server or use another file.`,
       );
-    db = new SqliteConnection(file, { busyTimeout, durability });
+    db = new SqliteConnection(file, busyTimeout, durability);
     const layout = layoutOf(db);
     if (layout > latest) throw unknownLayout(options.file, layout, latest);
     if (release) {

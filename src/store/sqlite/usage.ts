@@ -1,4 +1,4 @@
-import { chargeUsage, initialUsage, type LimiterStore, type UsageState } from '../usage.ts';
+import { type Charge, type ChargeResult, chargeUsage, initialUsage, type UsageState } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
@@ -38,8 +38,8 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     }
   };
 
-  const store: LimiterStore = {
-    async charge(charge) {
+  return {
+    async charge(charge: Charge): Promise<ChargeResult> {
       const { apiKeyId } = charge;
       const before = known(apiKeyId) ?? initialUsage();
       const result = chargeUsage(before, charge);
@@ -50,7 +50,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       }
       return result;
     },
-    usage: async (apiKeyIds) => apiKeyIds.map((id) => known(id) ?? null),
+    usage: async (apiKeyIds: readonly string[]) => apiKeyIds.map((id) => known(id) ?? null),
+    flush,
   };
-  return { store, flush };
 }

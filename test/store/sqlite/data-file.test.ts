@@ -129,7 +129,7 @@ describe('a commit', () => {
     ['process', 1],
     ['full', 2],
   ] as const)('with the durability %s is as safe as it says', (durability, synchronous) => {
-    const db = folder.closing(new SqliteConnection(`${folder.file}.own`, { busyTimeout: 10, durability }));
+    const db = folder.closing(new SqliteConnection(`${folder.file}.own`, 10, durability));
     expect(db.value('pragma synchronous')).toBe(synchronous);
   });
 
