@@ -67,11 +67,8 @@ async function exportTo(store: Store, directory: string): Promise<Report> {
 async function importFrom(directory: string): Promise<Report> {
   const config = readConfig(process.env);
   const manifest = await readManifest(directory);
-  await using(
-    config,
-    () => openDumpTarget(config, RECORDS),
-    (target) => readExport(directory, manifest, target, show),
-  ).finally(redraw);
+  const open = () => openDumpTarget(config, RECORDS);
+  await using(config, open, (target) => readExport(directory, manifest, target, show)).finally(redraw);
   return report('Imported', manifest);
 }
 

@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import { DOCUMENTS } from '../store/trusted-documents.ts';
 import { USAGE_HISTORY } from '../store/usage-history.ts';
-import { type Webhook, WEBHOOKS } from '../store/webhooks.ts';
+import { WEBHOOKS } from '../store/webhooks.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -58,11 +58,16 @@ const recordPart = (record: AnyRecord) =>
     add: (target, rows) => target.addRecords(record, rows),
   });
 
-const objectPart = <T>(name: string, kind: ObjectKind<T>) =>
+/** @param moved what objects become in the store that they are moved to, by default the same */
+const objectPart = <T>(
+  name: string,
+  kind: ObjectKind<T>,
+  moved: (rows: readonly T[], store: Store) => Promise<readonly T[]> = async (rows) => rows,
+) =>
   part<T>({
     name,
     read: (store) => [store.objects(kind).all()],
-    add: ({ store }, rows) => store.addObjects(kind, rows),
+    add: async ({ store }, rows) => store.addObjects(kind, await moved(rows, store)),
   });
 
 const PARTS: readonly Part<unknown>[] = [
@@ -79,19 +84,10 @@ const PARTS: readonly Part<unknown>[] = [
   objectPart('usageHistory', USAGE_HISTORY),
   objectPart('documents', DOCUMENTS),
   // Their places are not moved, because the log begins anew.
-  part<Omit<Webhook, 'progress'>>({
-    name: 'webhooks',
-    async *read(store) {
-      yield (await store.objects(WEBHOOKS).all()).map(({ claim, progress, ...webhook }) => webhook);
-    },
-    async add({ store }, rows) {
-      const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
-      const progress = { after, moves: 0, attempted: 0, attempts: [] };
-      await store.addObjects(
-        WEBHOOKS,
-        rows.map((row) => ({ ...row, progress })),
-      );
-    },
+  objectPart('webhooks', WEBHOOKS, async (rows, store) => {
+    const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
+    const progress = { after, moves: 0, attempted: 0, attempts: [] };
+    return rows.map(({ claim, ...webhook }) => ({ ...webhook, progress }));
   }),
   objectPart('keys', API_KEYS),
 ];

@@ -19,18 +19,9 @@ export const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
  * @returns the digits; null for 0, negatives, leading zeros, signs, fractions, exponents and anything else
  */
 export function parseId(value: unknown): Id | null {
-  switch (typeof value) {
-    case 'string':
-      return /^[1-9][0-9]{0,18}$/.test(value) && (value.length < LARGEST.length || value <= LARGEST)
-        ? value
-        : null;
-    case 'number':
-      return Number.isSafeInteger(value) && value > 0 ? String(value) : null;
-    case 'bigint':
-      return value > 0n && value <= MAX_INT64 ? String(value) : null;
-    default:
-      return null;
-  }
+  const isExact = typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
+  const id = isExact ? String(value) : '';
+  return /^[1-9][0-9]{0,18}$/.test(id) && (id.length < LARGEST.length || id <= LARGEST) ? id : null;
 }
 
 /** Parses an integer of at most ten digits. @returns null for anything else, and out of range */
