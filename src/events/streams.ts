@@ -64,11 +64,6 @@ export class EventStreams {
     this.#openStreams = openStreams;
   }
 
-  /** How many milliseconds readers may be behind the latest commit. */
-  get lag(): number {
-    return this.feed.lag;
-  }
-
   /**
    * Opens a stream for a session that has paid for opening it.
    *

@@ -165,14 +165,14 @@ export class Metrics {
     this.#untrusted([apiKeyId]);
   }
 
-  /** Shows the state of the event streams. @param streams their lag in milliseconds */
-  watchStreams(streams: Readonly<Record<'size' | 'sent' | 'lag', number>>): void {
+  /** Shows the state of the event streams. @param streams `lag` in milliseconds */
+  watchStreams(streams: { size: number; sent: number; feed: { lag: number } }): void {
     this.#showOne('gauge', 'petstore_event_streams', 'Open event streams', () => streams.size);
     const sent = 'Events sent over event streams';
     this.#showOne('counter', 'petstore_events_sent_total', sent, () => streams.sent);
     const lag =
       'How far stream readers may be behind the latest commit: the age of the last response of the change stream';
-    this.#showOne('gauge', 'petstore_event_lag_seconds', lag, () => streams.lag / 1000);
+    this.#showOne('gauge', 'petstore_event_lag_seconds', lag, () => streams.feed.lag / 1000);
   }
 
   /** Shows the state of the webhooks. @param deliveries counts by outcome and reason, and the lag in milliseconds */

@@ -40,9 +40,9 @@ export interface WebhookSecret {
 export interface WebhookSettings {
   url: string;
   /** All types if absent. */
-  types?: readonly EventType[];
+  types?: readonly EventType[] | undefined;
   enabled: boolean;
-  disabledReason?: DisabledReason;
+  disabledReason?: DisabledReason | undefined;
   /** Newest first; the two latest sign. */
   secrets: readonly WebhookSecret[];
 }

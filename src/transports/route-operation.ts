@@ -1,8 +1,7 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import { type EventTypeName, fromEventTypeName } from '../domains/event/event.ts';
+import { type EventTypeName, eventSelection } from '../domains/event/event.ts';
 import { scopesOf } from '../domains/routes.ts';
-import type { Selection } from '../events/feed.ts';
 import type { EventStreams } from '../events/streams.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';
@@ -103,7 +102,8 @@ export class RouteOperation {
     const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
     if (page?.nodes.length !== 0) return result;
     const next = { ...variables, after: page.pageInfo.endCursor };
-    const options = { session, selection: selectionOf(next), wait: wait * 1_000, signal: gone.signal };
+    const selection = eventSelection({ ...next, types: next.type });
+    const options = { session, selection, wait: wait * 1_000, signal: gone.signal };
     return (await this.#streams.waitFor(options)) ? this.read(next, contextOf()) : result;
   }
 
@@ -144,12 +144,6 @@ export interface EventVariables {
   after?: string | undefined;
   type?: readonly EventTypeName[];
 }
-
-/** The events that variables are about. */
-export const selectionOf = ({ after, type }: EventVariables): Selection => ({
-  ...(after !== undefined && { after }),
-  ...(type && { types: type.map(fromEventTypeName) }),
-});
 
 /** A page of a list, or all of it. */
 type ResultList = ResultPage | object[];

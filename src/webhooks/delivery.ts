@@ -7,7 +7,7 @@ import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Store } from '../store/store.ts';
-import { type DisabledReason, latestAttempts, type Webhook, type WebhookAttempt } from '../store/webhooks.ts';
+import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import type { Outcome } from './request.ts';
 import type { Targets } from './targets.ts';
 
@@ -174,7 +174,7 @@ export class Delivery {
     session.countRequest();
     const [attempt, outcome] = await this.#task.attempt(this.#webhook, { id: event.id, body: json });
     const { attempted, attempts } = this.#webhook.progress;
-    this.#advance({ attempted: attempted + 1, attempts: latestAttempts([attempt, ...attempts]) });
+    this.#advance({ attempted: attempted + 1, attempts: [attempt, ...attempts] });
     const { status = 0 } = outcome;
     if (status >= 200 && status < 300) return this.#acknowledge(event.id);
     return status === 410 ? this.#save('gone') : this.#fail(event.id, attempt.time, outcome);

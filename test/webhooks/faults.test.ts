@@ -189,6 +189,7 @@ it('disables a webhook whose place is no longer kept, as often as it is enabled 
   await gateway.close();
   await gateway.store.close();
   gateway = await start();
+  await expect.poll(async () => (await send(gateway, `/events?after=${after}`)).status).toBe(410);
   gateway.deliver();
   try {
     const patch = (body: object) => send(gateway, `PATCH /webhooks/${id}`, { key, body });

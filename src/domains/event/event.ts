@@ -6,7 +6,7 @@ import { oneOf, restDialect } from '../../foundation/validation.ts';
 import type { Domain } from '../../kit/domain.ts';
 import { toJson } from '../../kit/json.ts';
 import { type Shape, shownValue } from '../../rows/shape.ts';
-import type { EventType, StoredEvent } from '../../store/events.ts';
+import type { EventRequest, EventType, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 
 /** The description of each event type. */
@@ -80,6 +80,18 @@ export const readableTypes = (
   types: readonly EventType[] | undefined,
 ): readonly EventType[] | undefined =>
   caller.scopes === undefined ? types : (types ?? EVENT_TYPES).filter((type) => mayReadEvent(caller, type));
+
+/** Which events are asked for. @param types by their names in GraphQL */
+export const eventSelection = ({
+  after,
+  types,
+}: {
+  after?: string | null | undefined;
+  types?: readonly EventTypeName[] | null | undefined;
+}): Omit<EventRequest, 'limit'> => ({
+  ...(after != null && { after }),
+  ...(types && { types: types.map(fromEventTypeName) }),
+});
 
 /** The REST shape of an event's `data`. */
 export const eventShape = (type: EventType): Shape => domainOf(type).resource.shapes[0]!;

@@ -9,7 +9,7 @@ import { declaredType } from '../../kit/declared-type.ts';
 import type { Domain } from '../../kit/domain.ts';
 import type { ConnectionArguments } from '../../kit/list-arguments.ts';
 import { enumOf } from '../../kit/record-domain.ts';
-import { type EventPage, type EventRequest, NOW, type StoredEvent } from '../../store/events.ts';
+import { type EventPage, NOW, type StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 import {
   domainOf,
@@ -17,7 +17,7 @@ import {
   type EventTypeName,
   EventTypes,
   eventData,
-  fromEventTypeName,
+  eventSelection,
   readableTypes,
   toEventTypeName,
 } from './event.ts';
@@ -102,17 +102,6 @@ const directionRule = ({ first, last, after, before }: ConnectionArguments): Iss
   (last != null || before != null) && (first != null || after != null)
     ? [{ path: last == null ? 'before' : 'last', message: 'must not be combined with first or after' }]
     : [];
-
-/** Translates the arguments to a selection of events. */
-function eventSelection({
-  after,
-  types,
-}: {
-  after?: string | null | undefined;
-  types?: readonly EventTypeName[] | null | undefined;
-}): Omit<EventRequest, 'limit'> {
-  return { ...(after != null && { after }), ...(types != null && { types: types.map(fromEventTypeName) }) };
-}
 
 /** The arguments that select events. @param begin where to begin without a place */
 const selectionArgs = (begin: string) =>

@@ -178,7 +178,7 @@ export const createdWebhook = (
   apiKeyId,
   createdAt: now,
   version: 1,
-  settings: { url, ...(types && { types }), enabled: true, secrets: [newSecret()] },
+  settings: { url, types, enabled: true, secrets: [newSecret()] },
   progress: { after, moves: 0, attempted: 0, attempts: [] },
 });
 
@@ -187,19 +187,12 @@ export const patchedWebhook =
   (patch: WebhookPatch): WebhookChange =>
   ({ settings, progress }) => {
     if (Object.values(patch).every((value) => value === undefined)) return { settings };
-    const { url, types, enabled, after } = patch;
-    const { types: before, disabledReason, ...rest } = settings;
-    const kept = types === undefined ? before : types;
-    const { failing: _, ...healthy } = progress;
+    const { url = settings.url, types = settings.types, enabled = settings.enabled, after } = patch;
+    const disabledReason = patch.enabled ? undefined : settings.disabledReason;
+    const moved = after !== undefined && { after, moves: progress.moves + 1 };
     return {
-      settings: {
-        ...rest,
-        url: url ?? rest.url,
-        enabled: enabled ?? rest.enabled,
-        ...(kept && { types: kept }),
-        ...(disabledReason !== undefined && enabled !== true && { disabledReason }),
-      },
-      progress: after === undefined ? healthy : { ...healthy, after, moves: progress.moves + 1 },
+      settings: { ...settings, url, types: types ?? undefined, enabled, disabledReason },
+      progress: { ...progress, failing: undefined, ...moved },
     };
   };
 

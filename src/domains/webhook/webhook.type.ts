@@ -116,12 +116,11 @@ builder.mutationFields((t) => ({
     resolve: async (writer, args, context) => {
       const { principal, now } = context;
       const input = await checked(args.input as NewWebhook, context);
-      const create = write(async ({ webhookWrites }) => {
+      return write(async ({ webhookWrites }) => {
         const webhook = createdWebhook(input, { apiKeyId: principal.id, after: input.after, now: now() });
         await webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
         return viewOf(webhook, webhook.settings.secrets[0]);
-      });
-      return create(writer, args, context);
+      })(writer, args, context);
     },
   }),
   updateWebhook: t.field({
@@ -130,14 +129,13 @@ builder.mutationFields((t) => ({
     args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
     resolve: async (writer, args, context) => {
       const input = await checked(args.input as WebhookPatch, context);
-      const update = write(async ({ webhookWrites }) => {
+      return write(async ({ webhookWrites }) => {
         const patched = await webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
           unchangedWebhook(context)?.(webhook);
           return patchedWebhook(input)(webhook);
         });
         return viewOf(patched);
-      });
-      return update(writer, args, context);
+      })(writer, args, context);
     },
   }),
   deleteWebhook: t.id({

@@ -1,5 +1,6 @@
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
+import { eventSelection } from '../../domains/event/event.ts';
 import type { FeedEvent } from '../../events/feed.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
@@ -8,7 +9,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import type { Route } from '../../rows/route.ts';
 import { readInput } from '../input.ts';
-import { type EventVariables, ROUTE_COST, RouteOperation, selectionOf } from '../route-operation.ts';
+import { type EventVariables, ROUTE_COST, RouteOperation } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './operation.ts';
 
@@ -34,14 +35,14 @@ export class StreamOperation extends RouteOperation implements RestOperation {
   async handle(context: RequestContext, session: Session): Promise<HttpResponse> {
     this.begin(session);
     STREAM_TYPES.require(context.accept);
-    const variables: EventVariables = readInput(context, this.route, {});
+    const { type: types, ...variables }: EventVariables = readInput(context, this.route, {});
     await this.open(session);
     const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: null };
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
-    const selection = selectionOf({ ...variables, after });
+    const selection = eventSelection({ after, types });
     const { requestId } = context;
     const stream = await this.#streams
       .open({ session, selection, cost: ROUTE_COST, requestId })
