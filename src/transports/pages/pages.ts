@@ -59,7 +59,7 @@ export class Pages implements Transport {
   readonly errorResponse = errorResponse;
   readonly #entries = new Map<string, Entry>();
   /** Called on the first request for a guide. */
-  #addGuides: (() => void) | undefined;
+  readonly #addGuides: () => void;
 
   constructor({ config, store, metrics, schema, routes }: TransportServices) {
     const { REST_BASE_PATH: basePath, GRAPHIQL: graphiql, INTROSPECTION: introspection, MCP: mcp } = config;
@@ -143,10 +143,7 @@ export class Pages implements Transport {
 
   #find(context: RequestContext): Page | undefined {
     const { path } = context;
-    if (path.startsWith('/guides')) {
-      this.#addGuides?.();
-      this.#addGuides = undefined;
-    }
+    if (path.startsWith('/guides') && !this.#entries.has('/guides')) this.#addGuides();
     const entry = this.#entries.get(path) ?? (hasFile(path) ? FILE : undefined);
     return entry?.isFor?.(context) === false ? undefined : entry?.page;
   }

@@ -21,7 +21,6 @@ fixWhenAdded({
   '.scalar-app .code-input-lite__editor[role="combobox"]': (field) => {
     field.role = 'textbox';
     field.removeAttribute('aria-autocomplete');
-    field.ariaLabel ??= field.dataset.placeholder ?? 'Value';
   },
   '.scalar-app .cm-content:not([aria-label])': (editor) => {
     editor.ariaLabel = editor.contentEditable === 'true' ? 'Request body' : 'Response body';
@@ -33,9 +32,6 @@ fixWhenAdded({
   '.scalar-app [aria-controls]': (control) => {
     if (!document.getElementById(control.getAttribute('aria-controls')!))
       control.removeAttribute('aria-controls');
-  },
-  '.scalar-app pre code:not([tabindex])': (code) => {
-    if (code.scrollWidth > code.clientWidth || code.scrollHeight > code.clientHeight) code.tabIndex = 0;
   },
 });
 

@@ -3,6 +3,7 @@ import 'graphiql/style.css';
 import '@graphiql/plugin-explorer/style.css';
 import '../header.ts';
 import './graphiql.css';
+// @ts-expect-error -- It has no types.
 import { TabFocus } from 'monaco-editor/esm/vs/editor/browser/config/tabFocus.js';
 import { createRoot } from 'react-dom/client';
 import { element, fixWhenAdded } from '../browser.ts';
