@@ -1,5 +1,5 @@
 import { Observable } from './browser.ts';
-import { type Budget, budgetIn, messageOf, UNREACHABLE, type Window } from './server.ts';
+import { type Budget, budgetIn, messageOf, UNREACHABLE } from './server.ts';
 
 /** The state of the page's key. */
 export type KeyState =
@@ -17,7 +17,7 @@ export type KeyState =
 /** In session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
 const STORAGE_NAME = 'petstore.key';
 
-/** The API key shared by all pages and GraphiQL tabs. Its state is settled anew each second, as budgets depend on the time. */
+/** The API key shared by all pages and GraphiQL tabs. */
 class ApiKey extends Observable<KeyState> {
   /** The key, or an empty string. */
   get value(): string {
@@ -84,16 +84,8 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
 
 export const apiKey = new ApiKey({ kind: 'checking' });
 
-/** A window is full again after its reset. */
-const asOfNow = (window: Window): Window =>
-  Date.now() < window.resetAt ? window : { ...window, remaining: window.limit };
-
-setInterval(() => {
-  const { state } = apiKey;
-  if (state.kind !== 'accepted') return apiKey.settle(state);
-  const { plan, minute, day } = state.budget;
-  apiKey.settle({ kind: 'accepted', budget: { plan, minute: asOfNow(minute), day: asOfNow(day) } });
-}, 1_000);
+// What is left is said with the time until there is more.
+setInterval(() => apiKey.settle(apiKey.state), 1_000);
 
 // A link with a key to the page that is open, which is taken out of the address before the first paint.
 addEventListener('hashchange', () => {
