@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
-import { parseId } from '../foundation/id.ts';
+import { type Id, parseId } from '../foundation/id.ts';
 import { type AnyRecord, newRules } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { API_KEYS } from '../store/api-keys.ts';
@@ -13,7 +13,7 @@ import { NOW } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import { DOCUMENTS } from '../store/trusted-documents.ts';
-import { USAGE_HISTORY } from '../store/usage-history.ts';
+import { USAGE_HISTORY, type UsageRow } from '../store/usage-history.ts';
 import { WEBHOOKS } from '../store/webhooks.ts';
 
 /**
@@ -81,7 +81,16 @@ const PARTS: readonly Part<unknown>[] = [
     },
     add: (target, rows) => target.addUsage(rows),
   }),
-  objectPart('usageHistory', USAGE_HISTORY),
+  // A row for each operation of a day.
+  part<UsageRow>({
+    name: 'usageHistory',
+    async *read(store) {
+      yield (await store.objects(USAGE_HISTORY).all()).flatMap(({ operations, ...day }) =>
+        operations.map((operation) => ({ ...day, ...operation })),
+      );
+    },
+    add: ({ store }, rows) => store.addUsage(rows, {}),
+  }),
   objectPart('documents', DOCUMENTS),
   // Their places are not moved, because the log begins anew.
   objectPart('webhooks', WEBHOOKS, async (rows, store) => {
@@ -94,11 +103,21 @@ const PARTS: readonly Part<unknown>[] = [
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
 
+/** In exports of earlier builds, a part with the last ids. Their rows have checksums, which are not looked at. */
+const LAST_IDS = part<{ records: string; last: Id }>({
+  name: 'counters',
+  rule: z.object({ records: z.string(), last: LAST_ID }),
+  read: () => [],
+  add: (target, rows) =>
+    target.setLastIds(Object.fromEntries(rows.map(({ records, last }) => [records, last]))),
+});
+const KNOWN_PARTS = [LAST_IDS, ...PARTS];
+
 const MANIFEST_RULE = z.object({
   ...{ format: z.literal(FORMAT), version: z.literal(VERSION) },
   ...{ createdAt: z.string(), engine: z.string() },
-  lastIds: z.record(z.string(), LAST_ID),
-  parts: z.array(z.strictObject({ name: z.enum(PARTS.map(({ name }) => name)), rows: z.int().min(0) })),
+  lastIds: z.record(z.string(), LAST_ID).optional(),
+  parts: z.array(z.object({ name: z.enum(KNOWN_PARTS.map(({ name }) => name)), rows: z.int().min(0) })),
 });
 
 export type Manifest = z.infer<typeof MANIFEST_RULE>;
@@ -154,16 +173,16 @@ export async function readExport(
   target: DumpTarget,
   onProgress: OnProgress,
 ): Promise<void> {
-  await target.setLastIds(manifest.lastIds as LastIds);
+  if (manifest.lastIds) await target.setLastIds(manifest.lastIds as LastIds);
   for (const { name, rows } of manifest.parts) {
-    const { rule, add } = PARTS.find((part) => part.name === name)!;
+    const { rule, add } = KNOWN_PARTS.find((part) => part.name === name)!;
     const file = fileOf(name);
     let line = 0;
     let batch: unknown[] = [];
     for await (const text of linesOf(join(directory, file))) {
       const where = `${file}, line ${++line}`;
       if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
-      batch.push(parsed(text, where, rule));
+      batch.push(parsed(text, where, rule, manifest.lastIds === undefined));
       if (line < rows && batch.length < BATCH_SIZE) continue;
       try {
         await add(target, batch);
@@ -195,11 +214,17 @@ export async function readManifest(directory: string): Promise<Manifest> {
   return manifest;
 }
 
-/** @param where the file, and the line if it has several */
-function parsed(text: string, where: string, rule: z.ZodType = z.looseObject({})): unknown {
-  let value: unknown;
+/** @param where the file, and the line if it has several @param hasChecksum whether the value has one beside the rest */
+function parsed(
+  text: string,
+  where: string,
+  rule: z.ZodType = z.looseObject({}),
+  hasChecksum = false,
+): unknown {
+  let value: { crc32?: string } | null;
   try {
     value = JSON.parse(text);
+    if (hasChecksum) delete value?.crc32;
   } catch {
     throw new Error(`${where}: not valid JSON.`);
   }

@@ -18,6 +18,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { formatDate } from '../../src/foundation/instant.ts';
 import { hashOf } from '../../src/operations/named-documents.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
@@ -231,6 +232,26 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     const store = await open(target);
     expect(await store.table(Category).count({})).toBe(0);
     await store.close();
+  });
+
+  it('takes what an earlier build has exported, whose rows have checksums', async () => {
+    const [copy, target] = [path(), newStore()];
+    cpSync(join(import.meta.dirname, 'earlier-export'), copy, { recursive: true });
+    const history = join(copy, 'usageHistory.jsonl');
+    const today = formatDate(Date.now());
+    writeFileSync(history, readFileSync(history, 'utf8').replaceAll('2026-11-26', today));
+    await importFrom(copy, target);
+    const { ids, documents, webhook } = await seen(
+      target,
+      'petstore_FqwlMTvFX38mFpXgKgdrLIJ8LKGf6oRG4gewJx3TFEf31WIWq',
+    );
+    expect(ids).toEqual(['5', '11', '4']);
+    expect(documents).toMatchObject([{ list: 'app', id: 'a', text: '{ pets { nodes { id } } }' }]);
+    expect(webhook).toMatchObject({ id: 'whk_4wS05XNzjE9Ycr7r', settings: { types: ['pet.created'] } });
+    const exported = await exportTo(target);
+    const linesOf = (file: string) => readFileSync(join(exported, file), 'utf8');
+    expect(linesOf('pets.jsonl')).not.toContain('crc32');
+    expect(linesOf('usageHistory.jsonl')).toContain(`"date":"${today}","operation":"createWebhook"`);
   });
 
   it('is refused by a store that is not empty or in use, which stays as it is', async () => {
