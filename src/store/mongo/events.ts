@@ -106,7 +106,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         const seen = next;
         // May be beyond the last event.
         next = (stream.resumeToken as { _data: string })._data;
-        const atEnd: boolean = last ? last.clusterTime!.gt(end) : (hasReached(next, end) ?? next === seen);
+        // An empty response alone only means that the server stopped waiting.
+        const atEnd: boolean = last ? last.clusterTime!.gt(end) : (timeIn(next)?.gte(end) ?? next === seen);
         if (atEnd) end = undefined;
         yield { events, next, atEnd };
       }
@@ -208,15 +209,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   } satisfies EventStore;
 }
 
-/**
- * Whether an exhausted stream has seen everything up to `time`. An empty response alone only means that the
- * server stopped waiting. MongoDB's tokens start with their timestamp.
- *
- * @returns undefined for tokens of other servers
- */
-const hasReached = (token: string, time: Timestamp): boolean | undefined => timeIn(token)?.gte(time);
-
-/** The time in a token of MongoDB's. */
+/** The time that tokens of MongoDB's start with; undefined in those of other servers. */
 function timeIn(token: string): Timestamp | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
   return match

@@ -22,7 +22,8 @@ export async function prepareIds({ db, options }: Database, records: readonly An
 /** Ids in use that are read per query to find a free one. */
 const MAX_RUN_LENGTH = 1_000;
 
-export type Ids = ReturnType<typeof createIds>;
+/** The next id of a kind that is not in use. @throws CONFLICT at the end of the sequence */
+export type NextId = (record: AnyRecord) => Promise<Key>;
 
 /**
  * Assigns each id of a collection once. The atomic increment is never part of a transaction, so that creations do not
@@ -30,7 +31,7 @@ export type Ids = ReturnType<typeof createIds>;
  * document for each kind; to keep it from becoming a hot spot, an instance takes a block of ids for all callers
  * that are waiting.
  */
-export function createIds({ db, options, timeoutMs }: Database) {
+export function idsOf({ db, options, timeoutMs }: Database): NextId {
   const counters = countersOf(db);
 
   const assign = gather<void, Key | null>(async (_id, callers) => {
@@ -56,21 +57,14 @@ export function createIds({ db, options, timeoutMs }: Database) {
     return end === 0 ? undefined : used.at(end < 0 ? -1 : end - 1)?._id;
   }
 
-  return {
-    /**
-     * The next id that is not in use.
-     *
-     * @throws CONFLICT at the end of the sequence
-     */
-    async next({ plural: name, choosesId }: AnyRecord): Promise<Key> {
-      for (;;) {
-        const key = await assign(name);
-        if (key === null) throw idsExhausted();
-        const lastUsed = choosesId ? await endOfRun(name, key) : undefined;
-        if (lastUsed === undefined) return key;
-        // Skip all consecutive ids in use at once. $max, because another instance may be further ahead.
-        await counters.updateOne({ _id: name }, { $max: { value: lastUsed } }, options);
-      }
-    },
+  return async ({ plural: name, choosesId }) => {
+    for (;;) {
+      const key = await assign(name);
+      if (key === null) throw idsExhausted();
+      const lastUsed = choosesId ? await endOfRun(name, key) : undefined;
+      if (lastUsed === undefined) return key;
+      // Skip all consecutive ids in use at once. $max, because another instance may be further ahead.
+      await counters.updateOne({ _id: name }, { $max: { value: lastUsed } }, options);
+    }
   };
 }

@@ -5,7 +5,7 @@ import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
 import { mongoEvents } from './events.ts';
-import { countersOf, createIds, prepareIds } from './ids.ts';
+import { countersOf, idsOf, prepareIds } from './ids.ts';
 import { prepareLayout } from './layout.ts';
 import { objectsOf } from './objects.ts';
 import { readsOf } from './reads.ts';
@@ -49,12 +49,12 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { client, db, options, execute } = database;
   const { run, close } = createTransactions(database);
-  const ids = createIds(database);
+  const nextId = idsOf(database);
 
   const within = (access: Access): EngineTransaction => {
     const opened: Rows[] = [];
     return {
-      rows: (record) => (opened[record.index] ??= rowsOf(database, record, access, ids)),
+      rows: (record) => (opened[record.index] ??= rowsOf(database, record, access, nextId)),
       objects: (kind) => objectsOf(database, kind, access),
     };
   };
@@ -84,7 +84,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
         await db.command({ ping: 1 });
       }),
     async close() {
-      await close();
+      close();
       await client.close();
     },
   };

@@ -7,7 +7,7 @@ import { eventOf } from '../events.ts';
 import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
 import { isTransient, writeConflict } from './errors.ts';
-import type { Ids } from './ids.ts';
+import type { NextId } from './ids.ts';
 import { readsOf } from './reads.ts';
 import type { Access } from './transactions.ts';
 
@@ -43,7 +43,7 @@ let turn = Math.floor(Math.random() * SLOTS);
  * instance which has died. The locks of a record are made with its first child, when the parent itself is written, and
  * conflicts with its deletion.
  */
-export function rowsOf(database: Database, record: AnyRecord, access: Access, ids: Ids): Rows {
+export function rowsOf(database: Database, record: AnyRecord, access: Access, nextId: NextId): Rows {
   const { db } = database;
   const { stored, toDocument, unchanged } = codecOf(record);
   const collection = db.collection<RecordDocument>(record.plural);
@@ -79,7 +79,7 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, id
       return true;
     },
 
-    nextId: async () => toId(await ids.next(record)),
+    nextId: async () => toId(await nextId(record)),
 
     async insert(row) {
       const document = toDocument(row, eventOf(record, undefined, row).type);

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
-import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, writeConflict } from './errors.ts';
 
@@ -20,8 +19,6 @@ const SIGN_INTERVAL = 1_000;
 const DEAD_AFTER = 2_500;
 /** How long a write waits before it looks for dead instances, and between two looks, in milliseconds. */
 const LOOK_INTERVAL = 500;
-/** How long an instance that ends tries to say so, in milliseconds. */
-const CLOSE_TIMEOUT = 500;
 
 /**
  * The sessions of transactions. The server keeps a transaction of an instance that dies open, with all that it has
@@ -81,11 +78,8 @@ function createSessions({ client, db, options }: Database) {
       }
     },
 
-    async close(): Promise<void> {
-      clearInterval(timer);
-      // Others learn by its age that this instance is gone: an unreachable database must not delay the exit.
-      if (timer) await within(CLOSE_TIMEOUT, instances.deleteOne({ _id }, options)).catch(() => {});
-    },
+    /** Ends the signs of life: others end the sessions, which the client has ended, without effect. */
+    close: () => clearInterval(timer),
   };
 }
 

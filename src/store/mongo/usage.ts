@@ -25,7 +25,6 @@ interface UsageDocument extends UsageState {
 export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
   const usage = db.collection<UsageDocument>('usage');
 
-  /** Results as if charged one after the other. */
   const chargeTogether = gather<Charge, ChargeResult>(async (id, charges) => {
     // Nothing is charged once the callers have been told that it failed.
     const deadline = performance.now() + timeoutMs;
@@ -45,7 +44,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const perMinute = Math.min(...charges.map(({ limits }) => limits.perMinute));
     const perDay = Math.min(...charges.map(({ limits }) => limits.perDay));
-    const charged = await usage.findOneAndUpdate(
+    const before = await usage.findOneAndUpdate(
       {
         _id: id,
         bannedUntil: { $lte: first },
@@ -55,16 +54,9 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
         dayUsed: { $lte: perDay - cost },
       },
       { $inc: { minuteUsed: cost, dayUsed: cost } },
-      { ...options, returnDocument: 'after' },
+      options,
     );
-    if (!charged) return null;
-    const after = toUsage(charged);
-    let later = cost;
-    return charges.map(({ cost: own }) => {
-      later -= own;
-      const [minuteUsed, dayUsed] = [after.minuteUsed - later, after.dayUsed - later];
-      return { outcome: 'passed', usage: { ...after, minuteUsed, dayUsed } };
-    });
+    return before && resultsOf(toUsage(before), charges);
   }
 
   /** The general case: `chargeUsage` applied to the state, which is written if it has not changed since. */
@@ -76,12 +68,8 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     while (performance.now() < deadline) {
       const document = await usage.findOne({ _id: id }, options);
       const before = document ? toUsage(document) : initialUsage();
-      let state = before;
-      const results = charges.map((charge) => {
-        const result = chargeUsage(state, charge);
-        state = result.usage;
-        return result;
-      });
+      const results = resultsOf(before, charges);
+      const state = results.at(-1)!.usage;
       if (state === before) return results;
       const unchanged = document ? { _id: id, ...before } : { _id: id, minuteStart: null as never };
       try {
@@ -106,6 +94,16 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
       return ids.map((id) => states.get(id) ?? null);
     },
   } satisfies LimiterStore;
+}
+
+/** The results of charges that are made one after the other. */
+function resultsOf(before: UsageState, charges: readonly Charge[]): ChargeResult[] {
+  let usage = before;
+  return charges.map((charge) => {
+    const result = chargeUsage(usage, charge);
+    ({ usage } = result);
+    return result;
+  });
 }
 
 /** The state in a usage document, whose count of a day is an int64 once it is large. */
