@@ -55,12 +55,10 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
         rows.map(({ apiKeyId, ...state }) => ({ _id: apiKeyId as never, ...state })),
       ),
     async finish() {
-      await mark(false);
       isFinished = true;
-      await store.close();
     },
     async close() {
-      if (!isFinished) await clear();
+      await (isFinished ? mark(false) : clear());
       await store.close();
     },
   };

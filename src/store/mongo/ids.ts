@@ -3,7 +3,7 @@ import { MAX_INT64 } from '../../foundation/id.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import { gather } from './batching.ts';
-import { type Key } from './codec.ts';
+import type { Key } from './codec.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './errors.ts';
 
