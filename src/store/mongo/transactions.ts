@@ -69,13 +69,8 @@ function createSessions({ client, db, options }: Database) {
     async publish(session: ClientSession): Promise<void> {
       if (published.has(session)) return;
       published.add(session);
-      try {
-        await sign();
-        timer ??= setInterval(() => void sign().catch(() => {}), SIGN_INTERVAL).unref();
-      } catch (error) {
-        published.delete(session);
-        throw error;
-      }
+      timer ??= setInterval(() => void sign().catch(() => {}), SIGN_INTERVAL).unref();
+      await sign();
     },
 
     /** Ends the signs of life: others end the sessions, which the client has ended, without effect. */
