@@ -92,11 +92,8 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
  * @throws Error with one message that names every invalid variable
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  const given = Object.fromEntries(
-    VARIABLE_NAMES.filter((name) => environment[name] !== undefined && environment[name] !== '').map(
-      (name) => [name, environment[name]],
-    ),
-  );
+  const names = VARIABLE_NAMES.filter((name) => environment[name]);
+  const given = Object.fromEntries(names.map((name) => [name, environment[name]]));
   const parsed = VARIABLES.safeParse(given);
   const errors = new Map(parsed.error?.issues.map(({ path, message }) => [String(path[0]), message]));
   if (given.MONGODB_URI !== undefined && given.DATA_FILE !== undefined)
