@@ -103,6 +103,7 @@ line 9: Invalid Record Length: columns length is 5, got 3`);
     expect(await loadFrom('pets', `name,colour,name\nRex,red,Tom\n${rows}`).catch(fault)).toBe(
       `Nothing was loaded: the header is wrong.\ncolour: is not a known column (${known})\nname: is there twice`,
     );
+    expect(await loadFrom('pets', 'name,name\nRex,Rex').catch(fault)).toMatch(/\nname: is there twice$/);
     const message = await loadFrom('pets', `name,categoryId\n${rows}`).catch(fault);
     expect(message).toMatch(/^Nothing was loaded: 70 faults\.\n(line .*\n){50}… and 20 more$/);
     const unknown = await loadFrom('pets', '{"name":"Rex","categoryId":1,"colour":"red"}').catch(fault);
