@@ -28,7 +28,7 @@ const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'even
 const QUIET_INTERVAL = 30 * SECOND;
 /** How long to wait for an unreachable database, and at most for budget before looking again. */
 const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
-/** How often a webhook without events is looked after, in milliseconds. */
+/** How often the key is looked at while there is nothing to send, in milliseconds. */
 const CHECK_INTERVAL = SECOND;
 /**
  * How old the latest save may be when an attempt begins, in milliseconds. A save renews the claim, which the attempt must
@@ -116,8 +116,16 @@ export class Delivery {
 
   /** Ends early when the round is interrupted. */
   async #pause(milliseconds: number): Promise<void> {
-    if (milliseconds > 0)
-      await sleep(milliseconds, undefined, { signal: this.#round.signal }).catch(() => {});
+    await sleep(milliseconds, undefined, { signal: this.#round.signal }).catch(() => {});
+  }
+
+  /** Waits for as long as its key permits it to deliver. @returns whether it goes on from there */
+  async #wait(milliseconds: number): Promise<boolean> {
+    for (let left = milliseconds; left > 0; left -= CHECK_INTERVAL) {
+      await this.#pause(Math.min(left, CHECK_INTERVAL));
+      if (this.#isInterrupted || !(await this.#session())) return false;
+    }
+    return true;
   }
 
   /** @returns null if the log has no such place any more */
@@ -137,10 +145,10 @@ export class Delivery {
     // No longer than it can be, wherever the clock has been set since.
     if (failing) {
       const wait = failing.nextAttemptAt - this.#task.clock.now();
-      await this.#pause(Math.min(wait, WAITS.at(-1)! * (1 + JITTER)));
+      if (!(await this.#wait(Math.min(wait, WAITS.at(-1)! * (1 + JITTER))))) return;
     }
     const session = await this.#session();
-    if (!session || this.#isInterrupted) return;
+    if (!session) return;
     const types = this.#typesFor(session);
     const reader = await this.#open({ after, ...(types && { types }) });
     if (!reader) return void (await this.#save('events_expired'));
@@ -214,7 +222,7 @@ export class Delivery {
       if (!(error instanceof AppError)) throw error;
       wait = (error.retryAfter ?? 1) * SECOND;
     }
-    if (await this.#save()) await this.#pause(Math.min(Math.max(SECOND / 10, wait), MAX_BUDGET_PAUSE));
+    if (await this.#save()) await this.#wait(Math.min(Math.max(SECOND / 10, wait), MAX_BUDGET_PAUSE));
     return false;
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Order } from '../../../src/domains/order/order.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -378,6 +379,27 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
       ['category.created'],
       ['category.created'],
     ]);
+  });
+
+  it.each([
+    ['after a failure', 100],
+    ['for budget', 1],
+  ])('is disabled with its key while it waits %s', async (_for, perMinute) => {
+    const { store } = kit.gateway;
+    const receiver = await webhooks.receiver();
+    receiver.answer = (_request, response) => response.writeHead(503, { 'retry-after': '60' }).end();
+    const key = await kit.gateway.newKey('enterprise', { perMinute, perDay: 1_000 });
+    const { id } = (await webhooks.create(receiver.url, { key })).json;
+    const stored = async () => (await store.webhookById(id))!;
+    await webhooks.write('A');
+    if (perMinute > 1) await expect.poll(async () => (await stored()).progress.failing).toBeDefined();
+    // It begins within a second.
+    else await sleep(1_500);
+    await store.revokeApiKey((await stored()).apiKeyId, kit.clock.now());
+    await expect
+      .poll(async () => (await stored()).settings, { timeout: 5_000 })
+      .toMatchObject({ enabled: false, disabledReason: 'key' });
+    expect(receiver.received).toHaveLength(perMinute > 1 ? 1 : 0);
   });
 
   it.each([
