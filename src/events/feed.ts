@@ -35,17 +35,17 @@ export type Selection = Omit<EventRequest, 'limit'>;
 
 /** What a reader has come to. */
 export interface FeedPage {
-  /** None at all if there was nothing to read for a moment. */
+  /** Empty every half second while there is nothing to read. */
   events: readonly FeedEvent[];
-  /** The position after them, and after others that were left out. */
+  /** The position after them, and after those that were left out. */
   next: string;
 }
 
-/** One reader of the log. It pulls pages, and must be returned from in the end. */
+/** One reader of the log. */
 export interface EventReader {
   /** The position that it started after. */
   beginning: string;
-  /** Without an end; throws what ends it. */
+  /** Without an end; throws what ends it. Whoever pulls no more has to return from it, as `for await` does. */
   pages: AsyncGenerator<FeedPage, void>;
 }
 
@@ -64,13 +64,14 @@ export class EventFeed {
   /** The latest events, and the position that they come after. */
   #kept: FeedEvent[] = [];
   #start = '';
-  /** Changes with everything that there is to read. */
+  /** Changes whenever there is more to read. */
   #state = 0;
+  /** Resolves when there may be, and at least every half second. */
   #told = deferred();
   #answeredAt = 0;
   #delay = 0;
 
-  /** @param report receives what the log could not be followed for, unless the database is away */
+  /** @param report receives the errors of following the log, unless the database is away */
   constructor(store: EventStore, report: (error: unknown) => void) {
     this.#store = store;
     this.#report = report;
@@ -100,7 +101,7 @@ export class EventFeed {
     return this.#store.eventPage({ after, limit: CATCH_UP_PAGE_SIZE, ...(types && { types }) });
   }
 
-  /** @param seen the state in which there is no more to read, if it is known */
+  /** @param seen the state in which there is nothing after `first`, if that is known */
   async *#read(
     first: EventPage,
     seen: number | undefined,
@@ -115,8 +116,12 @@ export class EventFeed {
         yield { events, next };
         signal.throwIfAborted();
         const state = this.#state;
-        const kept = seen === state ? [] : this.#after(next);
-        if (seen === state) await this.#told.promise;
+        if (seen === state) {
+          events = [];
+          await this.#told.promise;
+          continue;
+        }
+        const kept = this.#after(next);
         if (kept) {
           seen = state;
           next = kept.at(-1)?.event.id ?? next;

@@ -58,8 +58,8 @@ interface Task extends DeliveryServices {
 }
 
 /**
- * Delivers the events of one webhook, one after the other, for as long as an instance holds it. Whatever
- * changes interrupts it; then it reads the webhook again, after the attempt under way.
+ * Delivers the events of one webhook, one after the other, for as long as an instance holds it. It does one thing at a
+ * time: attempts, saves and waits follow each other. Whatever changes begins a new round, after the attempt under way.
  */
 export class Delivery {
   readonly #task: Task;
@@ -81,7 +81,7 @@ export class Delivery {
     this.done = this.#run().catch(task.report);
   }
 
-  /** Goes on from the webhook as it is by now if its owner has changed it, after the attempt under way. */
+  /** Begins a new round if its owner has changed the webhook. @param webhook as it is stored */
   follow({ version }: Webhook): void {
     if (this.#webhook.version !== version) this.#round.abort();
   }
@@ -173,6 +173,7 @@ export class Delivery {
     if (!mayReadEvent(session.principal, event.type)) return this.#acknowledge(event.id);
     const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
+    // What its owner has changed by now holds for this attempt.
     const { id, version } = this.#webhook;
     const isUnchanged =
       this.#age > MAX_AGE
