@@ -86,6 +86,7 @@ const jsonOf = ({ name, declaration }: Column): string =>
 export const rowForm = memoized((record: AnyRecord) => {
   const columns = columnsOf(record);
   return {
+    columns: columns.map(({ name }) => name).join(', '),
     json: `json_array(${columns.map(jsonOf).join(', ')})`,
     /** A record from the columns of its row. Absent values are left out. */
     decode(row: readonly unknown[]): Stored {

@@ -21,7 +21,7 @@ const EVENT = `json_array(position, type, time, json(record))`;
 type Row = [position: number, type: EventType, time: number, record: EventRecord];
 
 /**
- * The event log, and what the engine does with it. Events are written in the transaction of the writes they describe, with positions that have no gaps,
+ * The event log. Events are written in the transaction of the writes they describe, with positions that have no gaps,
  * and become visible once it is committed.
  *
  * @param now milliseconds since 1970
@@ -140,8 +140,8 @@ export function eventLog(
       }
     },
 
-    /** Called every {@link FOLLOW_WAIT}: tells followers how it is, and removes some of what is not kept any more. */
-    look(): void {
+    /** To be called every {@link FOLLOW_WAIT}: removes some of what is kept no longer, and wakes followers. */
+    housekeep(): void {
       tell();
       const oldest = db.value('select time from events where position = ?', [removed + 1]) as
         number | undefined;

@@ -131,8 +131,8 @@ export function countMatching(
 }
 
 /**
- * Reads pages in any order: of one list, or of one for each parent. A part of all lists is one statement, each of whose
- * searches is that of an index with all conditions in this order.
+ * Reads pages in any order: of one list, or of one for each parent. A search is one statement for all lists, and reads
+ * nothing but what it finds, from the index with all conditions in this order.
  */
 export function readPages(
   db: SqliteConnection,
@@ -141,16 +141,18 @@ export function readPages(
   request: PageRequest,
 ): Page<Stored>[] {
   const { limit, backward } = request;
-  const { json, decode } = rowForm(record);
+  const { columns, json, decode } = rowForm(record);
   const conditions = conditionsOf(record, lists, request.order?.field);
   const { sort, sorted, prefix } = conditions;
   const { searches, descending } = readingOf(sort, request, prefix);
-  const order = [sorted ?? [], 'id'].flat().map((column) => `${column} ${descending ? 'desc' : 'asc'}`);
+  const selected = sorted === undefined ? columns : `${columns}, ${sorted}`;
+  const direction = descending ? 'desc' : 'asc';
+  const order = `${sorted === undefined ? '' : `${sorted} ${direction}, `}id ${direction}`;
   const found = (lists.below?.parents ?? ['']).map((): Stored[] => []);
   for (const ranges of searches) {
     if (found.every(({ length }) => length > limit)) break;
-    const { sql, params } = selectionOf(conditions, ranges, '*');
-    const rows = `select json_group_array(${json}) from (${sql} order by ${order.join(', ')} limit ?)`;
+    const { sql, params } = selectionOf(conditions, ranges, selected);
+    const rows = `select json_group_array(${json}) from (${sql} order by ${order} limit ?)`;
     const pages = valuesOf<string>(db, lists, rows, [...params, limit + 1]);
     for (const [i, page] of pages.entries())
       for (const row of JSON.parse(page) as unknown[][]) found[i]!.push(decode(row));

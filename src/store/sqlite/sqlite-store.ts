@@ -57,19 +57,15 @@ export function openSqliteStore(options: SqliteOptions): SqliteStore {
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
   const { role, records, now = Date.now, cacheSize = 10_000 } = options;
   const writer = new Writer(db);
-  const { append, look, ...events } = eventLog(
-    db,
-    writer,
-    now,
-    role === 'server' ? options.keepEvents : undefined,
-  );
+  const keepEvents = role === 'server' ? options.keepEvents : undefined;
+  const { append, housekeep, ...events } = eventLog(db, writer, now, keepEvents);
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheSize));
   const { flush, ...usage } = usageLedger(db, writer);
   const tick = () => {
     try {
-      // Every write looks too whether a tool has written.
+      // As every write does, so that what tools have written is seen without one too.
       writer.catchUp();
-      look();
+      housekeep();
       // What fails is tried again, and `writer.failure` tells of it.
       flush().catch(() => {});
     } catch {

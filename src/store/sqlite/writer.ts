@@ -40,7 +40,7 @@ export class Writer {
   readonly #db: SqliteConnection;
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
-  /** While there are any. */
+  /** Serves the queue while it has writes. */
   #running: Promise<void> | undefined;
   /** Resolves when the open transaction has ended, with what answers those who wait. */
   #open: Promise<(() => void)[]> | undefined;
