@@ -26,6 +26,7 @@ const SLOTS = 16;
 /** How long a deletion is repeated that meets creations, in milliseconds: longer than a dead instance holds it up. */
 const DELETION_PATIENCE = 4_000;
 
+/** The lock that is taken next. */
 let turn = Math.floor(Math.random() * SLOTS);
 
 /**

@@ -1,4 +1,4 @@
-import type { CommandStartedEvent } from 'mongodb';
+import type { CommandStartedEvent, CommandSucceededEvent } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
@@ -113,6 +113,32 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       found = read.map((records) => records.map((pet) => pet!.id));
     });
     expect([find, found]).toEqual([['find'], wanted]);
+  });
+
+  it('sends the commands of a transaction one after the other, as MongoDB wants it', async () => {
+    const sent = new Set<number>();
+    let most = 0;
+    const start = ({ requestId, command }: CommandStartedEvent) => {
+      if (command.autocommit === false) most = Math.max(most, sent.add(requestId).size);
+    };
+    const end = ({ requestId }: CommandSucceededEvent) => void sent.delete(requestId);
+    store.client.on('commandStarted', start).on('commandSucceeded', end);
+    await store.transaction(async ({ table }) => {
+      await Promise.all([table(Pet).byIds(['1']), table(Category).byIds(['1']), table(Pet).count({})]);
+    });
+    store.client.off('commandStarted', start).off('commandSucceeded', end);
+    expect(most).toBe(1);
+  });
+
+  it('sends nothing of a transaction that has ended, whose session another may use', async () => {
+    let left: Promise<unknown> | undefined;
+    const failing = store.transaction(async ({ table }) => {
+      left = table(Pet).byIds(['1']);
+      left.catch(() => {});
+      throw new Error('Taken back.');
+    });
+    await expect(failing).rejects.toThrow('Taken back.');
+    await expect(left).rejects.toThrow('The transaction has ended.');
   });
 
   it('reads equal pages of one turn once', async () => {
