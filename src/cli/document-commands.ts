@@ -21,7 +21,9 @@ Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids
     (text) => (isListName(text) ? text : null),
     'It must have 1 to 100 letters, digits, dots, dashes and underscores, begin with a letter or digit, and not be any.',
   );
-  pushing.addArgument(new Argument('<name>').argParser(listName)).argument('<files...>');
+  pushing
+    .addArgument(new Argument('<name>').argParser(listName))
+    .addArgument(new Argument('<files...>').argParser(readManifest));
   reportsOnStore(pushing, push, { createsStore: true });
 
   const listing = documents.command('list [name]');
@@ -53,19 +55,29 @@ function summaryOf(text: string): { operations?: string; fault?: string } {
   }
 }
 
-async function push(store: Store, list: string, files: readonly string[]): Promise<Report> {
+/** A document of a manifest, and what is wrong with it. */
+interface ManifestDocument {
+  id: string;
+  text: string;
+  operations?: string | undefined;
+  fault?: string | undefined;
+}
+
+/** @throws Error naming those of which something is wrong */
+function refuseFaulty(documents: readonly ManifestDocument[]): void {
+  const faults = documents.flatMap(({ id, fault }) => (fault === undefined ? [] : [`${id}: ${fault}`]));
+  if (faults.length > 0) throw new Error(`Nothing was stored.\n${faults.join('\n')}`);
+}
+
+async function push(store: Store, list: string, documents: readonly ManifestDocument[]): Promise<Report> {
   const texts = new Map((await store.documents(list)).map(({ id, text }) => [id, text]));
-  const rows = files.flatMap(readManifest).map(([id, text]) => {
+  const rows = documents.map(({ id, text, operations }) => {
     const added = !texts.has(id);
     if (added) texts.set(id, text);
-    const { operations, fault } = summaryOf(text);
-    const isId = typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id);
-    const known = texts.get(id) === text ? fault : 'has another text already';
-    const rule = 'the id must have 1 to 128 visible ASCII characters';
-    return { id, text, operations, added, fault: isId ? known : rule };
+    const fault = texts.get(id) === text ? undefined : 'has another text already';
+    return { id, text, operations, added, fault };
   });
-  const faults = rows.flatMap(({ id, fault }) => (fault === undefined ? [] : [`${id}: ${fault}`]));
-  if (faults.length > 0) throw new Error(`Nothing was stored.\n${faults.join('\n')}`);
+  refuseFaulty(rows);
   const addedAt = Date.now();
   const added = rows
     .filter((row) => row.added)
@@ -128,19 +140,31 @@ async function check(store: Store, name: string | undefined): Promise<Report> {
   return { value, lines: faults.map(({ list, id, fault }) => `${list} ${id}: ${fault}`) };
 }
 
-/** @throws Error naming the file if it is no manifest with documents */
-function readManifest(file: string): [id: string, text: string][] {
+/**
+ * Reads the documents of a manifest, before a store is opened.
+ *
+ * @param before those of the manifests before it
+ * @throws Error naming what is wrong with the file or its documents
+ */
+function readManifest(file: string, before: readonly ManifestDocument[] = []): ManifestDocument[] {
+  let entries: [id: unknown, text: string][];
   try {
     const content = JSON.parse(readFileSync(file, 'utf8'));
-    const entries =
+    entries =
       content.format === 'apollo-persisted-query-manifest'
         ? content.operations.map(({ id, body }: Record<string, unknown>) => [id, body])
         : Object.entries(content);
     if (entries.length === 0) throw new Error('it has no documents');
-    return entries;
   } catch (error) {
     throw new Error(
       `Nothing was stored. ${file}: ${(error as Error).message}. It must be JSON: a manifest of @apollo/generate-persisted-query-manifest, or an object of ids and documents as Relay and the client preset of GraphQL Code Generator write it.`,
     );
   }
+  const documents = entries.map(([id, text]) => {
+    const isId = typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id);
+    const fault = isId ? undefined : 'the id must have 1 to 128 visible ASCII characters';
+    return { id: String(id), text, ...(isId ? summaryOf(text) : { fault }) };
+  });
+  refuseFaulty(documents);
+  return [...before, ...documents];
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -120,6 +120,13 @@ describe('the documents command', () => {
       expect(code, call).toBe(expected);
       expect(stderr.trimEnd(), call).toMatch(message);
     }
+  });
+
+  it('creates no data file for manifests that it cannot add', async () => {
+    const DATA_FILE = join(home, 'misspelt.db');
+    for (const manifest of [join(home, 'none.json'), file('faulty.json', { a: '{ nope }' })])
+      expect((await runCommand('documents', { DATA_FILE }, 'push', 'web', manifest)).code).toBe(1);
+    expect(existsSync(DATA_FILE)).toBe(false);
   });
 
   it('keys cannot be bound to a list that does not exist', async () => {
