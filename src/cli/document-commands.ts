@@ -55,18 +55,11 @@ function summaryOf(text: string): { operations?: string; fault?: string } {
   }
 }
 
-/** A document of a manifest, and what is wrong with it. */
+/** A document of a manifest. */
 interface ManifestDocument {
   id: string;
   text: string;
   operations?: string | undefined;
-  fault?: string | undefined;
-}
-
-/** @throws Error naming those of which something is wrong */
-function refuseFaulty(documents: readonly ManifestDocument[]): void {
-  const faults = documents.flatMap(({ id, fault }) => (fault === undefined ? [] : [`${id}: ${fault}`]));
-  if (faults.length > 0) throw new Error(`Nothing was stored.\n${faults.join('\n')}`);
 }
 
 async function push(store: Store, list: string, documents: readonly ManifestDocument[]): Promise<Report> {
@@ -74,10 +67,11 @@ async function push(store: Store, list: string, documents: readonly ManifestDocu
   const rows = documents.map(({ id, text, operations }) => {
     const added = !texts.has(id);
     if (added) texts.set(id, text);
-    const fault = texts.get(id) === text ? undefined : 'has another text already';
-    return { id, text, operations, added, fault };
+    return { id, text, operations, added };
   });
-  refuseFaulty(rows);
+  const changed = rows.filter(({ id, text }) => texts.get(id) !== text).map(({ id }) => id);
+  if (changed.length > 0)
+    throw new Error(`Nothing was stored. These ids have another text: ${changed.join(', ')}.`);
   const addedAt = Date.now();
   const added = rows
     .filter((row) => row.added)
@@ -160,11 +154,12 @@ function readManifest(file: string, before: readonly ManifestDocument[] = []): M
       `Nothing was stored. ${file}: ${(error as Error).message}. It must be JSON: a manifest of @apollo/generate-persisted-query-manifest, or an object of ids and documents as Relay and the client preset of GraphQL Code Generator write it.`,
     );
   }
-  const documents = entries.map(([id, text]) => {
-    const isId = typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id);
-    const fault = isId ? undefined : 'the id must have 1 to 128 visible ASCII characters';
-    return { id: String(id), text, ...(isId ? summaryOf(text) : { fault }) };
+  const documents = entries.map(([id, text]) => ({ id: String(id), text, ...summaryOf(text) }));
+  const faults = documents.flatMap(({ id, fault }, n) => {
+    const isId = typeof entries[n]![0] === 'string' && /^[\x21-\x7e]{1,128}$/.test(id);
+    const found = isId ? fault : 'the id must have 1 to 128 visible ASCII characters';
+    return found === undefined ? [] : [`${id}: ${found}`];
   });
-  refuseFaulty(documents);
+  if (faults.length > 0) throw new Error(`Nothing was stored.\n${faults.join('\n')}`);
   return [...before, ...documents];
 }

@@ -178,7 +178,8 @@ export const snakeCase = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
- * What is wrong with a record that TypeScript cannot see: `.name: ` for a field, and what to do about it.
+ * What is wrong with a record that TypeScript cannot see, and what to do about it. What is about one field begins with
+ * its name, as `.name`.
  *
  * @param saysTogether whether the declaration says which filters go together
  */

@@ -72,7 +72,7 @@ describe('the documents command', () => {
   it.each<[unknown, RegExp]>([
     [{ a: 'query A { nope }' }, /^Nothing was stored\.\na: Cannot query field "nope"/],
     [{ b: '{' }, /^Nothing was stored\.\nb: Syntax Error/],
-    [{ pet: '{ pets { totalCount } }' }, /^Nothing was stored\.\npet: has another text already$/],
+    [{ pet: '{ pets { totalCount } }' }, /^Nothing was stored\. These ids have another text: pet\.$/],
     [{ 'a b': PET }, /a b: the id must have 1 to 128 visible ASCII characters/],
     [{ a: 7 }, /^Nothing was stored\.\na: Body must be a string\. Received: 7\.$/],
     [{}, /it has no documents/],
