@@ -106,7 +106,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     expect((await stores[0].usage(['refused']))[0]!.strikes).toHaveLength(16);
   });
 
-  it('combines concurrent charges of a key into one command', async () => {
+  it('combines concurrent charges of a key into one command, as if made one after the other', async () => {
     const store = await database.open();
     const charge = { apiKeyId: 'many', limits: { perMinute: 100, perDay: 1000 }, cost: 1, now: NOW };
     await store.charge(charge);
@@ -114,7 +114,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     store.client.on('commandStarted', ({ commandName }) => {
       if (commandName !== 'hello') names.push(commandName);
     });
-    await Promise.all(Array.from({ length: 50 }, () => store.charge(charge)));
+    const results = await Promise.all(Array.from({ length: 50 }, () => store.charge(charge)));
     expect(names).toEqual(['findAndModify']);
+    expect(results.map(({ usage }) => usage.minuteUsed)).toEqual(Array.from({ length: 50 }, (_, i) => i + 2));
+    expect(await store.usage(['many'])).toEqual([results.at(-1)!.usage]);
   });
 });
