@@ -74,7 +74,10 @@ export interface EventPage {
    * the log.
    */
   events: StoredEvent[];
-  /** The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. */
+  /**
+   * The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. That of
+   * an event if any was examined, as followers know it.
+   */
   next: string;
   /** Whether the page reached what was the end of the log when it was asked for, or its beginning if it is read backward. */
   atEnd: boolean;
