@@ -267,6 +267,13 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     expect(await after.table(Pet).count({})).toBe(0);
     await after.table(Category).remove('1');
     await after.close();
+    if (name === 'sqlite') {
+      const filling = await openDumpTarget(target, RECORDS);
+      await fill(target, 1);
+      await filling.finish();
+      await expect(filling.close()).rejects.toThrow('The store is not empty');
+      rmSync(target.DATA_FILE);
+    }
     await importFrom(directory, target);
     expect((await seen(target, key)).replies[0]!.status).toBe(200);
   });
