@@ -143,11 +143,12 @@ export function eventLog(
     /** To be called every {@link FOLLOW_WAIT}: removes some of what is kept no longer, and wakes followers. */
     housekeep(): void {
       tell();
-      const oldest = db.value('select time from events where position = ?', [removed + 1]) as
-        number | undefined;
+      // The clock may have been ahead for some of them.
+      const some = 'select min(time) from events where position <= ?';
+      const oldest = db.value(some, [removed + REMOVED_AT_ONCE]) as number | null;
       const before = now() - keepFor;
       // If the disk is full or away, other writes report it.
-      if (oldest !== undefined && oldest < before) writer.write(() => removeSome(before)).catch(() => {});
+      if (oldest !== null && oldest < before) writer.write(() => removeSome(before)).catch(() => {});
     },
   };
 }

@@ -83,6 +83,9 @@ describe('the log of events', () => {
     let now = Date.now();
     const store = folder.open({ now: () => now, keepEvents: 60_000 });
     const start = await endOfLog(store);
+    now += 86_400_000;
+    await store.table(Category).insert({ name: 'Of a clock that was ahead' });
+    now -= 86_400_000;
     await store.table(Category).insert({ name: 'Old' });
     now += 61_000;
     await store.table(Category).insert({ name: 'New' });
