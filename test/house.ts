@@ -16,12 +16,12 @@ const LIMITS: Readonly<Record<string, number>> = {
   'lines of a child type': 70,
   'files of a transport': 3,
   'imports up or sideways': 0,
-  'files of src': 236,
-  'lines of src': 25_600,
+  'files of src': 228,
+  'lines of src': 24_050,
   'lines of test': 25_900,
-  'files of GET /pets/{id}': 35,
+  'files of GET /pets/{id}': 34,
   'files of POST /pets': 51,
-  'files of a nested query': 49,
+  'files of a nested query': 48,
   'files of a page of events': 43,
 };
 

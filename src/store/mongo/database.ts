@@ -34,16 +34,13 @@ export interface Database {
   execute<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Creates whatever is missing in the database. */
-export type Prepare = (hello: Document) => Promise<void>;
-
 const DEFAULT_TIMEOUT = 10_000;
 const SERVER_SELECTION_TIMEOUT = 2_500;
 /** Shorter than server selection, so that a server that announced its shutdown is checked again within it. */
 const HEARTBEAT = 2_000;
 
-/** Sets up the connection to a database without opening it. */
-export function connectTo(settings: MongoOptions, prepare: Prepare): Database {
+/** Sets up the connection to a database without opening it. @param prepare creates whatever is missing in it */
+export function connectTo(settings: MongoOptions, prepare: (hello: Document) => Promise<void>): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
   // A retry makes the driver select a server twice. Both selections must end before the call times out, or
   // else a write reported as UNAVAILABLE could still be carried out once the database is back.
