@@ -36,6 +36,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a deployment of two instances on M
     const replies = await everywhere(120, '/pets?limit=1', { key });
     // The first refusal is no strike; 19 strikes follow, and the 20th bans at both instances.
     expect(countByStatus(replies)).toEqual({ 200: 60, 429: 20, 403: 40 });
+    const told = replies.filter(({ status }) => status === 200).map(({ headers }) => headers);
+    expect(new Set(told.map((headers) => headers['x-ratelimit-remaining'])).size).toBe(60);
     for (const instance of instances) expect((await instance.call('/pets', { key })).status).toBe(403);
   });
 

@@ -44,7 +44,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const perMinute = Math.min(...charges.map(({ limits }) => limits.perMinute));
     const perDay = Math.min(...charges.map(({ limits }) => limits.perDay));
-    const before = await usage.findOneAndUpdate(
+    const charged = await usage.findOneAndUpdate(
       {
         _id: id,
         bannedUntil: { $lte: first },
@@ -54,9 +54,13 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
         dayUsed: { $lte: perDay - cost },
       },
       { $inc: { minuteUsed: cost, dayUsed: cost } },
-      options,
+      // The state before it may be an older one on compatible servers.
+      { ...options, returnDocument: 'after' },
     );
-    return before && resultsOf(toUsage(before), charges);
+    if (!charged) return null;
+    const after = toUsage(charged);
+    const before = { minuteUsed: after.minuteUsed - cost, dayUsed: after.dayUsed - cost };
+    return resultsOf({ ...after, ...before }, charges);
   }
 
   /** The general case: `chargeUsage` applied to the state, which is written if it has not changed since. */
