@@ -32,7 +32,7 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   const { transaction } = engine;
   /** @param run runs a write in its transaction */
   const tablesOver =
-    (readsOf: (record: AnyRecord) => Reads, run: Run) =>
+    (readsOf: (record: AnyRecord) => Reads, run: Run<EngineTransaction>) =>
     (record: AnyRecord): Table<AnyRecord> =>
       tableOf(readsOf(record), (write) => run((own) => write(writesOf(record, own, records))));
   const within = (own: EngineTransaction): Transaction => ({
@@ -55,16 +55,13 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   };
 }
 
-type Run = <T>(write: (own: EngineTransaction) => Promise<T>) => Promise<T>;
+type Run<Own> = <T>(write: (own: Own) => Promise<T>) => Promise<T>;
 
 /** A record as it is handed out. */
 type Found = RecordOf<AnyRecord>;
 
 /** @param run runs a write in its transaction */
-function tableOf(
-  reads: Reads,
-  run: <T>(write: (writes: Writes) => Promise<T>) => Promise<T>,
-): Table<AnyRecord> {
+function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
   const pages = (lists: Lists, page: PageRequest) =>
     (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<Page<Found>[]>;
   const counts = (lists: Lists, meter: Meter | undefined) =>
