@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.ts';
-import { AppError } from '../foundation/errors.ts';
+import { AppError, isUnavailable } from '../foundation/errors.ts';
 import { parseInteger } from '../foundation/id.ts';
 import { formatInstant, parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
@@ -82,7 +82,7 @@ export async function using<S extends { close(): unknown }, T>(
  * @param isOpen whether only errors of the database itself are about the variable
  */
 function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, isOpen: boolean): unknown {
-  const isAway = error instanceof AppError && error.code === 'UNAVAILABLE';
+  const isAway = isUnavailable(error);
   if (!(error instanceof Error) || (isOpen && !isAway)) return error;
   const cause = isAway && error.cause instanceof Error ? error.cause : error;
   const message =

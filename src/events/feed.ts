@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventJson } from '../domains/event/event.ts';
-import { AppError } from '../foundation/errors.ts';
+import { isUnavailable } from '../foundation/errors.ts';
 import { deferred } from '../foundation/maybe-promise.ts';
 import { ownTurn } from '../foundation/turns.ts';
 import {
@@ -48,8 +48,6 @@ export interface EventReader {
   /** Without an end; throws what ends it. Whoever pulls no more has to return from it, as `for await` does. */
   pages: AsyncGenerator<FeedPage, void>;
 }
-
-const isAway = (error: unknown): boolean => error instanceof AppError && error.code === 'UNAVAILABLE';
 
 /**
  * The event log for the readers of this process. The store is followed once, however many readers there
@@ -128,7 +126,7 @@ export class EventFeed {
           events = types ? kept.filter(({ event }) => types.includes(event.type)) : kept;
         } else {
           const page = await this.#pageAfter(next, types).catch((error: unknown) => {
-            if (!isAway(error)) throw error;
+            if (!isUnavailable(error)) throw error;
           });
           if (page?.atEnd) seen = state;
           next = page?.next ?? next;
@@ -172,7 +170,7 @@ export class EventFeed {
           if (page.atEnd && page.events.length > 0) await sleep(delay);
         }
       } catch (error) {
-        if (!isAway(error)) {
+        if (!isUnavailable(error)) {
           // Readers go on from where they are, or learn that it is gone.
           position = undefined;
           this.#report(error);

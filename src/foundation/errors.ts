@@ -94,6 +94,10 @@ export class AppError extends Error {
   }
 }
 
+/** Whether an error is that the database could not be reached. */
+export const isUnavailable = (error: unknown): error is AppError =>
+  error instanceof AppError && error.code === 'UNAVAILABLE';
+
 /** Whether an error is the caller's fault rather than the server's. */
 export const isRefusal = (error: unknown): error is AppError =>
   error instanceof AppError && error.status < 500;
@@ -176,7 +180,6 @@ export const eventsGone = () =>
     'The events after this position are no longer kept. Read the current state and continue from now.',
   );
 
-/** An `after` that is not the id of any event in this log. */
-/** @param path what names the position */
+/** A position that is not the id of any event in this log. @param path what names it */
 export const unknownEvent = (path: 'after' | 'before') =>
   validationFailed([{ path, message: 'must be the id of an event of this log' }]);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from '../foundation/errors.ts';
+import { isUnavailable } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../kit/context.ts';
 import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
@@ -100,7 +100,7 @@ export class Deliveries implements Receivers {
 
   readonly #report = (error: unknown): void => {
     // An unreachable database is no fault of a webhook.
-    if (!(error instanceof AppError && error.code === 'UNAVAILABLE')) this.services.report(error);
+    if (!isUnavailable(error)) this.services.report(error);
   };
 
   async #claim(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { MongoClient } from 'mongodb';
+import { isUnavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine, EngineTransaction, Rows } from '../engine.ts';
 import { storeOver } from '../rules.ts';
@@ -37,7 +38,7 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   try {
     await database.execute(() => Promise.resolve());
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'UNAVAILABLE') {
+    if (!isUnavailable(error)) {
       await database.client.close();
       throw error;
     }
