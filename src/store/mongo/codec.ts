@@ -1,6 +1,6 @@
 import type { Document, Filter } from 'mongodb';
 import { memoized } from '../../foundation/cache.ts';
-import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
+import { type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import type { Id } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
@@ -44,22 +44,20 @@ const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
 };
 
 /** The property that a field is ordered by: for a text, the one with its folded form. */
-export const sortProperty = (field: string, declaration: Field): string =>
-  isFolded(declaration) ? `${field}_folded` : field;
+export const sortProperty = ({ fields, sorts }: AnyRecord, field: string): string =>
+  sorts.includes(field) && isFolded((fields as Fields)[field]!) ? `${field}_folded` : field;
 
 /** The key of an index. */
-export const indexKey = ({ fields, sorts }: AnyRecord, names: readonly string[]): Record<string, 1> => ({
-  ...ascending(
-    names.map((name) => (sorts.includes(name) ? sortProperty(name, (fields as Fields)[name]!) : name)),
-  ),
+export const indexKey = (record: AnyRecord, fields: readonly string[]): Record<string, 1> => ({
+  ...ascending(fields.map((field) => sortProperty(record, field))),
   _id: 1,
 });
 
 /** The fields that are ordered by their folded form, and the properties with it. */
-export const foldedFieldsOf = ({ fields, sorts }: AnyRecord): readonly (readonly [string, string])[] =>
-  Object.entries(fields as Fields).flatMap(([field, declaration]) =>
-    sorts.includes(field) && isFolded(declaration) ? [[field, sortProperty(field, declaration)]] : [],
-  );
+export const foldedFieldsOf = (record: AnyRecord): readonly (readonly [string, string])[] =>
+  Object.keys(record.fields)
+    .map((field) => [field, sortProperty(record, field)] as const)
+    .filter(([field, property]) => field !== property);
 
 /** A key of an index, or a projection. */
 export const ascending = (names: readonly string[]) =>

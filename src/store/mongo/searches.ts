@@ -34,7 +34,7 @@ export function searchesOf(record: AnyRecord, { filter, below }: Lists, request:
     }
   }
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort];
-  const property = field && sortProperty(sort!, field);
+  const property = field && sortProperty(record, sort!);
   const { searches, descending } = readingOf(field, request, prefix);
   const direction = descending ? -1 : 1;
   return {
