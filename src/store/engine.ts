@@ -66,6 +66,9 @@ export interface Rows extends Reads {
   delete(record: Stored): Promise<void>;
 }
 
+/** Runs a write in its transaction. */
+export type Run<Own = EngineTransaction> = <T>(write: (own: Own) => Promise<T>) => Promise<T>;
+
 /** What the work of a transaction uses. Of no use once the work has ended. */
 export interface EngineTransaction {
   rows(record: AnyRecord): Rows;

@@ -15,7 +15,7 @@ import {
 } from '../foundation/record.ts';
 import { API_KEYS, apiKeysOver } from './api-keys.ts';
 import { idTaken, notUnique, stillReferred } from './conflicts.ts';
-import type { Engine, EngineTransaction, Lists, Reads, Stored, Values } from './engine.ts';
+import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
@@ -30,9 +30,8 @@ import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webho
  */
 export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store {
   const { transaction } = engine;
-  /** @param run runs a write in its transaction */
   const tablesOver =
-    (readsOf: (record: AnyRecord) => Reads, run: Run<EngineTransaction>) =>
+    (readsOf: (record: AnyRecord) => Reads, run: Run) =>
     (record: AnyRecord): Table<AnyRecord> =>
       tableOf(readsOf(record), (write) => run((own) => write(writesOf(record, own, records))));
   const within = (own: EngineTransaction): Transaction => ({
@@ -55,12 +54,9 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
   };
 }
 
-type Run<Own> = <T>(write: (own: Own) => Promise<T>) => Promise<T>;
-
 /** A record as it is handed out. */
 type Found = RecordOf<AnyRecord>;
 
-/** @param run runs a write in its transaction */
 function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
   const pages = (lists: Lists, page: PageRequest) =>
     (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<Page<Found>[]>;

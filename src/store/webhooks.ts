@@ -1,5 +1,5 @@
 import { notFound, tooManyWebhooks } from '../foundation/errors.ts';
-import type { Engine, EngineTransaction } from './engine.ts';
+import type { Engine, EngineTransaction, Run } from './engine.ts';
 import type { EventType } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 
@@ -209,8 +209,8 @@ const movedBy = (owner: WebhookProgress, { moves, after, attempted }: WebhookPro
   attempted,
 });
 
-/** Writes of webhooks, which belong to the transaction of their operation. @param run runs a write in its transaction */
-export function webhookWritesOf(run: <T>(write: (own: EngineTransaction) => Promise<T>) => Promise<T>) {
+/** Writes of webhooks, which belong to the transaction of their operation. */
+export function webhookWritesOf(run: Run) {
   const existing = async (own: EngineTransaction, apiKeyId: string, id: string): Promise<ClaimedWebhook> => {
     const [webhook] = await own.objects(WEBHOOKS).get([id]);
     if (webhook?.apiKeyId !== apiKeyId) throw notFound('webhook', id);
