@@ -170,11 +170,10 @@ async function parentCalled(
   const [found, another] = items.filter((item) => (item as { name?: unknown }).name === name);
   const { name: _, ...others } = parent.fields as Fields;
   const canCreate = Object.values(others).every(({ presence }) => presence !== 'required');
-  const fault = another
-    ? `several ${parent.plural} are called ${name}; use ids`
-    : found || (canCreate && createParents)
-      ? undefined
-      : `there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`;
+  let fault: string | undefined;
+  if (another) fault = `several ${parent.plural} are called ${name}; use ids`;
+  else if (!found && !(canCreate && createParents))
+    fault = `there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`;
   return { parent, name, id: found?.id as Id | undefined, fault };
 }
 
