@@ -3,8 +3,8 @@ import './domains/event/event.type.ts';
 import './domains/rate-limit.type.ts';
 import './domains/webhook/webhook.type.ts';
 import { RESOURCES } from './domains/routes.ts';
-import { buildSchema } from './kit/builder.ts';
-import { withScopes } from './kit/scopes.ts';
+import { buildSchema } from './schema/builder.ts';
+import { withScopes } from './schema/scopes.ts';
 
 /** The executable schema, also used by REST. Creating it has no side effects and needs no environment. */
 export const schema = withScopes(buildSchema(), RESOURCES);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Argument, type Command, Option } from 'commander';
 import { Kind, parse, validate } from 'graphql';
-import { hashOf } from '../operations/named-documents.ts';
+import { hashOf } from '../graphql/named-documents.ts';
 import { schema } from '../schema.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';

@@ -1,5 +1,5 @@
 import { type AnyRecord, referencesOf } from '../foundation/record.ts';
-import type { Domain } from '../kit/domain.ts';
+import type { Domain } from '../schema/domain.ts';
 import { category } from './category/category.domain.ts';
 import { inventory } from './inventory/inventory.domain.ts';
 import { order } from './order/order.domain.ts';

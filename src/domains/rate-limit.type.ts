@@ -1,8 +1,8 @@
 import type { WindowView } from '../access/limiter.ts';
 import type { RateLimitView } from '../access/session.ts';
 import { formatInstant } from '../foundation/instant.ts';
-import { builder } from '../kit/builder.ts';
-import { enumOf } from '../kit/record-domain.ts';
+import { builder } from '../schema/builder.ts';
+import { enumOf } from '../schema/record-domain.ts';
 import { Plan } from './api-key/api-key.domain.ts';
 
 /** A window as responses have it, which resets in a whole second. */

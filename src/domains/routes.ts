@@ -1,7 +1,7 @@
 import { ALL_READS, readScope, writeScope } from '../access/scopes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import type { Resource, Route } from '../rows/route.ts';
-import { choicesSchema, type Shape } from '../rows/shape.ts';
+import type { Resource, Route } from '../rest-routes/route.ts';
+import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
 import { apiKeys } from './api-key/api-key.domain.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';

@@ -1,5 +1,5 @@
 import { type Issue, validationFailed } from '../foundation/errors.ts';
-import type { Idempotency } from '../kit/context.ts';
+import type { Idempotency } from '../schema/context.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** A quoted string of RFC 9651, in which a backslash escapes quotes and backslashes. */

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { RESOURCES, ROUTES, SCHEMAS, SHAPES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
-import type { Route } from '../rows/route.ts';
+import type { Route } from '../rest-routes/route.ts';
 import { Components } from './components.ts';
 import { describeOperation } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';

@@ -2,7 +2,7 @@ import { RECORDS } from '../domains/index.ts';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { type AnyRecord, holdersOf, referencesOf } from '../foundation/record.ts';
-import { acceptsIdempotencyKey, type Route } from '../rows/route.ts';
+import { acceptsIdempotencyKey, type Route } from '../rest-routes/route.ts';
 import { type Components, refTo } from './components.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 

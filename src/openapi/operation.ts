@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
-import { deletionDescription, uniquenessDescription } from '../kit/domain.ts';
+import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
@@ -14,8 +14,8 @@ import {
   type Route,
   repeatableFields,
   type Stability,
-} from '../rows/route.ts';
-import { schemaNameOf } from '../rows/shape.ts';
+} from '../rest-routes/route.ts';
+import { schemaNameOf } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { describeErrors, recordOfKind } from './errors.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';

@@ -1,7 +1,7 @@
 import { INT64_SCHEMA, type JsonSchema } from '../foundation/fields.ts';
-import type { QueryParameter } from '../rows/parameter.ts';
-import type { Method, Route } from '../rows/route.ts';
-import { schemaNameOf } from '../rows/shape.ts';
+import type { QueryParameter } from '../rest-routes/parameter.ts';
+import type { Method, Route } from '../rest-routes/route.ts';
+import { schemaNameOf } from '../rest-routes/shape.ts';
 import type { Components } from './components.ts';
 
 /** The path, query and header parameters of an operation. */

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { MAX_PAGE_SIZE } from '../kit/connection.ts';
-import type { Body, Method, Route } from '../rows/route.ts';
-import { idFieldOf, type Shape } from '../rows/shape.ts';
+import { MAX_PAGE_SIZE } from '../schema/connection.ts';
+import type { Body, Method, Route } from '../rest-routes/route.ts';
+import { idFieldOf, type Shape } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
 

@@ -4,10 +4,16 @@ import { readBody } from '../http/body.ts';
 import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.ts';
 import { asObject, parseJson } from '../http/json.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { parseInput } from '../kit/input-rules.ts';
-import { type GivenTexts, readTexts } from '../rows/parameter.ts';
-import { acceptsIdempotencyKey, bodyTypesOf, hasOwnVariables, inputOf, type Route } from '../rows/route.ts';
-import { idFieldOf } from '../rows/shape.ts';
+import { parseInput } from '../schema/input-rules.ts';
+import { type GivenTexts, readTexts } from '../rest-routes/parameter.ts';
+import {
+  acceptsIdempotencyKey,
+  bodyTypesOf,
+  hasOwnVariables,
+  inputOf,
+  type Route,
+} from '../rest-routes/route.ts';
+import { idFieldOf } from '../rest-routes/shape.ts';
 
 /** The variables of a document. */
 export type Variables = Record<string, unknown>;

@@ -7,10 +7,10 @@ import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import type { Context } from '../kit/context.ts';
-import type { PublicResult } from '../operations/result.ts';
-import type { Lifecycle, Route } from '../rows/route.ts';
-import type { Shape } from '../rows/shape.ts';
+import type { Context } from '../schema/context.ts';
+import type { PublicResult } from '../graphql/result.ts';
+import type { Lifecycle, Route } from '../rest-routes/route.ts';
+import type { Shape } from '../rest-routes/shape.ts';
 import type { Variables } from './input.ts';
 import type { TransportServices } from './transport-services.ts';
 

@@ -4,9 +4,9 @@ import type { OpenStreams } from '../access/open-streams.ts';
 import type { Config } from '../config.ts';
 import type { EventStreams } from '../events/streams.ts';
 import type { Cors } from '../http/cors.ts';
-import type { NamedDocuments } from '../operations/named-documents.ts';
-import type { Operations } from '../operations/operations.ts';
-import type { Route } from '../rows/route.ts';
+import type { NamedDocuments } from '../graphql/named-documents.ts';
+import type { Operations } from '../graphql/operations.ts';
+import type { Route } from '../rest-routes/route.ts';
 import type { Store } from '../store/store.ts';
 
 /** What transports are made from. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
-import type { Receivers } from '../kit/context.ts';
+import type { Receivers } from '../schema/context.ts';
 import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import { CLAIM_TIME, latestAttempts } from '../store/webhooks.ts';
 import { Delivery, type DeliveryServices } from './delivery.ts';

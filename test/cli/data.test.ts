@@ -19,7 +19,7 @@ import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { formatDate } from '../../src/foundation/instant.ts';
-import { hashOf } from '../../src/operations/named-documents.ts';
+import { hashOf } from '../../src/graphql/named-documents.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { type AnyRecord, inputFields } from '../../src/foundation/record.ts';
-import { findersOf } from '../../src/kit/list-arguments.ts';
-import type { QueryParameter } from '../../src/rows/parameter.ts';
-import type { Route } from '../../src/rows/route.ts';
+import { findersOf } from '../../src/schema/list-arguments.ts';
+import type { QueryParameter } from '../../src/rest-routes/parameter.ts';
+import type { Route } from '../../src/rest-routes/route.ts';
 import { cases } from '../kit/cases.ts';
 import {
   exactly,

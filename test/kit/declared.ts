@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
 import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
-import type { Domain } from '../../src/kit/domain.ts';
-import { findersOf } from '../../src/kit/list-arguments.ts';
-import { recordDomain } from '../../src/kit/record-domain.ts';
+import type { Domain } from '../../src/schema/domain.ts';
+import { findersOf } from '../../src/schema/list-arguments.ts';
+import { recordDomain } from '../../src/schema/record-domain.ts';
 
 /** When something is declared: never, from the start, or from the restart on. */
 export type Since = 'never' | 'start' | 'restart';

@@ -9,7 +9,7 @@ import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
 import { openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
-import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/rows/route.ts';
+import { acceptsIdempotencyKey, type Route, repeatableFields } from '../../src/rest-routes/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
 import { Description } from '../kit/openapi.ts';

@@ -2,10 +2,10 @@ import { MAX_NETWORKS } from '../../access/networks.ts';
 import { PLANS } from '../../access/plans.ts';
 import { notFound } from '../../foundation/errors.ts';
 import { choice, choices, instant, list, opaqueId, optional, text } from '../../foundation/fields.ts';
-import { builder } from '../../kit/builder.ts';
-import { declaredType } from '../../kit/declared-type.ts';
-import type { Resource } from '../../rows/route.ts';
-import { declaredShape, selectionOf } from '../../rows/shape.ts';
+import { builder } from '../../schema/builder.ts';
+import { declaredType } from '../../schema/declared-type.ts';
+import type { Resource } from '../../rest-routes/route.ts';
+import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
 import { type ApiKey, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
 
 function describePlan(plan: PlanName): string {

@@ -1,7 +1,7 @@
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
-import { fieldParameter, integerParameter, limit, type QueryParameter } from '../../rows/parameter.ts';
-import type { Resource } from '../../rows/route.ts';
-import { declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rows/shape.ts';
+import { fieldParameter, integerParameter, limit, type QueryParameter } from '../../rest-routes/parameter.ts';
+import type { Resource } from '../../rest-routes/route.ts';
+import { declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rest-routes/shape.ts';
 import { EVENT_TYPES, EventDeclaration, type EventTypeName, eventShape, fromEventTypeName } from './event.ts';
 
 const declared = declaredShape(EventDeclaration);

@@ -3,9 +3,9 @@ import { type Choices, choice, choices, type Field, instant, opaqueId } from '..
 import { integerOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { oneOf, restDialect } from '../../foundation/validation.ts';
-import type { Domain } from '../../kit/domain.ts';
-import { toJson } from '../../kit/json.ts';
-import { type Shape, shownValue } from '../../rows/shape.ts';
+import type { Domain } from '../../schema/domain.ts';
+import { toJson } from '../../schema/json.ts';
+import { type Shape, shownValue } from '../../rest-routes/shape.ts';
 import type { EventRequest, EventType, StoredEvent } from '../../store/events.ts';
 import { DOMAINS } from '../index.ts';
 

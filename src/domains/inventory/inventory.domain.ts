@@ -1,16 +1,16 @@
 import { ownId } from '../../foundation/fields.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
-import { builder } from '../../kit/builder.ts';
-import type { Context } from '../../kit/context.ts';
-import type { Domain } from '../../kit/domain.ts';
-import { checkedBy } from '../../kit/input-rules.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../kit/node.ts';
-import { addLists, enumOf, exposed } from '../../kit/record-domain.ts';
-import { unchanged, write } from '../../kit/write.ts';
-import { filterParameter, listParameters } from '../../rows/parameter.ts';
-import { listSelection } from '../../rows/record-routes.ts';
-import { selectionOf, shapeOf } from '../../rows/shape.ts';
+import { builder } from '../../schema/builder.ts';
+import type { Context } from '../../schema/context.ts';
+import type { Domain } from '../../schema/domain.ts';
+import { checkedBy } from '../../schema/input-rules.ts';
+import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
+import { addLists, enumOf, exposed } from '../../schema/record-domain.ts';
+import { unchanged, write } from '../../schema/write.ts';
+import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
+import { listSelection } from '../../rest-routes/record-routes.ts';
+import { selectionOf, shapeOf } from '../../rest-routes/shape.ts';
 import { pet } from '../pet/pet.domain.ts';
 import { Pet, PetStatus } from '../pet/pet.ts';
 

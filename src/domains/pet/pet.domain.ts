@@ -1,6 +1,6 @@
-import { recordDomain } from '../../kit/record-domain.ts';
-import { filterParameter, listParameters } from '../../rows/parameter.ts';
-import { listSelection } from '../../rows/record-routes.ts';
+import { recordDomain } from '../../schema/record-domain.ts';
+import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
+import { listSelection } from '../../rest-routes/record-routes.ts';
 import { Pet } from './pet.ts';
 
 const OF_STATUS = 'Only pets with this status.';

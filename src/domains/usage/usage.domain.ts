@@ -3,11 +3,11 @@ import { validationFailed } from '../../foundation/errors.ts';
 import { choice, choices, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { formatDate } from '../../foundation/instant.ts';
-import { builder } from '../../kit/builder.ts';
-import { declaredType } from '../../kit/declared-type.ts';
-import { fieldParameter } from '../../rows/parameter.ts';
-import type { Resource } from '../../rows/route.ts';
-import { declaredShape, selectionOf } from '../../rows/shape.ts';
+import { builder } from '../../schema/builder.ts';
+import { declaredType } from '../../schema/declared-type.ts';
+import { fieldParameter } from '../../rest-routes/parameter.ts';
+import type { Resource } from '../../rest-routes/route.ts';
+import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
 import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
 import type { UsageDay, UsageOperation } from '../../store/usage-history.ts';
 

@@ -1,7 +1,7 @@
 import { restDialect } from '../../foundation/validation.ts';
-import { resourceRoutes } from '../../rows/record-routes.ts';
-import type { Resource } from '../../rows/route.ts';
-import { declaredShape, type Shape, selectionOf } from '../../rows/shape.ts';
+import { resourceRoutes } from '../../rest-routes/record-routes.ts';
+import type { Resource } from '../../rest-routes/route.ts';
+import { declaredShape, type Shape, selectionOf } from '../../rest-routes/shape.ts';
 import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
 import {
   GRACE,

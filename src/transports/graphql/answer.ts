@@ -6,11 +6,11 @@ import { MAX_TURN, ownTurn } from '../../foundation/turns.ts';
 import { idempotencyOf } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { etagOf, type HttpResponse, type StreamedBody } from '../../http/response.ts';
-import { newContext } from '../../kit/context.ts';
-import { jsonPieces } from '../../kit/json.ts';
-import type { PreparedOperation } from '../../operations/operations.ts';
-import type { PreparedEntry, PreparedRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused, type PublicResult } from '../../operations/result.ts';
+import { newContext } from '../../schema/context.ts';
+import { jsonPieces } from '../../schema/json.ts';
+import type { PreparedOperation } from '../../graphql/operations.ts';
+import type { PreparedEntry, PreparedRequest } from '../../graphql/prepared-request.ts';
+import { OperationRefused, type PublicResult } from '../../graphql/result.ts';
 import { noteErrors } from './over-http.ts';
 
 /** Answers up to this cost are held as text, about ten megabytes at most. */

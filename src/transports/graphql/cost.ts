@@ -3,8 +3,8 @@ import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
-import { type DocumentServices, prepareRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused } from '../../operations/result.ts';
+import { type DocumentServices, prepareRequest } from '../../graphql/prepared-request.ts';
+import { OperationRefused } from '../../graphql/result.ts';
 import { contentTypeFor, describe, noteErrors, RESPONSES, readParameters } from './over-http.ts';
 
 const METHODS = 'POST, OPTIONS';

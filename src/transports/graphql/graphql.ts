@@ -6,13 +6,9 @@ import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { COST_PATH, GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
-import type { PreparedOperation } from '../../operations/operations.ts';
-import {
-  type PreparedEntry,
-  type PreparedRequest,
-  prepareRequest,
-} from '../../operations/prepared-request.ts';
-import { OperationRefused } from '../../operations/result.ts';
+import type { PreparedOperation } from '../../graphql/operations.ts';
+import { type PreparedEntry, type PreparedRequest, prepareRequest } from '../../graphql/prepared-request.ts';
+import { OperationRefused } from '../../graphql/result.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { answer, isLarge, run } from './answer.ts';
 import { handleCost } from './cost.ts';

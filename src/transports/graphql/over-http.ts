@@ -5,8 +5,8 @@ import { parseJson } from '../../http/json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';
-import type { PreparedRequest } from '../../operations/prepared-request.ts';
-import { OperationRefused, publicError } from '../../operations/result.ts';
+import type { PreparedRequest } from '../../graphql/prepared-request.ts';
+import { OperationRefused, publicError } from '../../graphql/result.ts';
 import { textsIn } from '../input.ts';
 
 /** The methods of /graphql. */

@@ -4,10 +4,10 @@ import type { EventStream, EventStreams, StreamOptions } from '../../events/stre
 import { asAppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { StreamedBody } from '../../http/response.ts';
-import { newContext } from '../../kit/context.ts';
-import { toJson } from '../../kit/json.ts';
-import type { PreparedOperation } from '../../operations/operations.ts';
-import { type PublicResult, publicError } from '../../operations/result.ts';
+import { newContext } from '../../schema/context.ts';
+import { toJson } from '../../schema/json.ts';
+import type { PreparedOperation } from '../../graphql/operations.ts';
+import { type PublicResult, publicError } from '../../graphql/result.ts';
 import type { StoredEvent } from '../../store/events.ts';
 import { encodeEvents } from './yoga.ts';
 

@@ -1,6 +1,6 @@
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
-import type { PreparedOperation } from '../../operations/operations.ts';
-import type { PublicResult } from '../../operations/result.ts';
+import type { PreparedOperation } from '../../graphql/operations.ts';
+import type { PublicResult } from '../../graphql/result.ts';
 import { STREAM_TYPE } from './over-http.ts';
 
 /** Yoga's own default. */

@@ -10,7 +10,7 @@ import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { MCP_PATH, type Transport } from '../../http/transport.ts';
-import { toJson } from '../../kit/json.ts';
+import { toJson } from '../../schema/json.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { type Arguments, type Tool, toolsOf } from './tools.ts';
 

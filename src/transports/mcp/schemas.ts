@@ -3,8 +3,8 @@ import { SCHEMAS } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
-import type { Route } from '../../rows/route.ts';
-import type { Shape } from '../../rows/shape.ts';
+import type { Route } from '../../rest-routes/route.ts';
+import type { Shape } from '../../rest-routes/shape.ts';
 
 type ObjectSchema = Tool['inputSchema'];
 

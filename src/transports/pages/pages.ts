@@ -6,7 +6,7 @@ import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from
 import { GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import { openApiJson } from '../../openapi/document.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
-import type { Route } from '../../rows/route.ts';
+import type { Route } from '../../rest-routes/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
 import { textPage } from './text-page.ts';

@@ -3,10 +3,10 @@ import { idempotencyOf } from '../../http/idempotency.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { etagOf, type Headers, type HttpResponse } from '../../http/response.ts';
-import { type Context, newContext } from '../../kit/context.ts';
-import type { PublicResult } from '../../operations/result.ts';
-import { limit } from '../../rows/parameter.ts';
-import { type RecordWriter, recordWriter } from '../../rows/representation.ts';
+import { type Context, newContext } from '../../schema/context.ts';
+import type { PublicResult } from '../../graphql/result.ts';
+import { limit } from '../../rest-routes/parameter.ts';
+import { type RecordWriter, recordWriter } from '../../rest-routes/representation.ts';
 import {
   acceptsIdempotencyKey,
   isExportable,
@@ -15,8 +15,8 @@ import {
   NDJSON,
   type Route,
   repeatableFields,
-} from '../../rows/route.ts';
-import { idFieldOf } from '../../rows/shape.ts';
+} from '../../rest-routes/route.ts';
+import { idFieldOf } from '../../rest-routes/shape.ts';
 import { readInput, readObject } from '../input.ts';
 import { endOf, idOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';

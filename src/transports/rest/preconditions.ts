@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { SHAPES } from '../../domains/routes.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, matchesStrongly, matchesWeakly } from '../../http/response.ts';
-import type { Precondition } from '../../kit/context.ts';
-import { recordWriter } from '../../rows/representation.ts';
-import { representedAs, type Shape } from '../../rows/shape.ts';
+import type { Precondition } from '../../schema/context.ts';
+import { recordWriter } from '../../rest-routes/representation.ts';
+import { representedAs, type Shape } from '../../rest-routes/shape.ts';
 
 /** By GraphQL type. */
 const BY_TYPE: Readonly<Record<string, Shape>> = Object.fromEntries(

@@ -9,7 +9,7 @@ import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, MCP_PATH, type Transport } from '../../http/transport.ts';
-import type { Method } from '../../rows/route.ts';
+import type { Method } from '../../rest-routes/route.ts';
 import { ROUTE_COST } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';

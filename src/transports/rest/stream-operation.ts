@@ -7,7 +7,7 @@ import { AppError, asAppError, validationFailed } from '../../foundation/errors.
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
-import type { Route } from '../../rows/route.ts';
+import type { Route } from '../../rest-routes/route.ts';
 import { readInput } from '../input.ts';
 import { type EventVariables, ROUTE_COST, RouteOperation } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';

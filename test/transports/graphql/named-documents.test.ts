@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unavailable } from '../../../src/foundation/errors.ts';
-import { hashOf, NamedDocuments } from '../../../src/operations/named-documents.ts';
+import { hashOf, NamedDocuments } from '../../../src/graphql/named-documents.ts';
 import { failing } from '../../kit/failing.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
-import type { Route } from '../../../src/rows/route.ts';
+import type { Route } from '../../../src/rest-routes/route.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
 

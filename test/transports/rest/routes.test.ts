@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { DOMAINS, RECORDS } from '../../../src/domains/index.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
 import { INSTANT_RULE } from '../../../src/foundation/fields.ts';
-import { idFieldOf } from '../../../src/rows/shape.ts';
+import { idFieldOf } from '../../../src/rest-routes/shape.ts';
 import { pairsOf } from '../../kit/cases.ts';
 import {
   exactly,

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import type { Context } from '../schema/context.ts';
+import type { Transaction } from '../store/store.ts';
+
+/** How long outcomes are kept, in milliseconds. */
+const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
+
+/**
+ * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
+ * first outcome.
+ *
+ * @param several whether `work` makes several writes, or reads what they left
+ * @throws what `work` throws, which is not kept
+ */
+export async function callOnce<T>(
+  { store, principal, idempotency, now }: Context,
+  operation: string,
+  input: object,
+  work: (transaction: Transaction) => Promise<T>,
+  several = false,
+): Promise<{ value: T; replayed: boolean }> {
+  const { value, replayed } = await store.once(
+    {
+      apiKeyId: principal.id,
+      idempotencyKey: idempotency!.key,
+      fingerprint: fingerprint(operation, input),
+      now: now(),
+      keepFor: IDEMPOTENCY_TTL,
+      several,
+    },
+    work,
+  );
+  if (replayed) idempotency!.request.replayed = true;
+  return { value, replayed };
+}
+
+/** Digest of an operation and its input, independent of the order of fields. */
+const fingerprint = (operation: string, input: object): string =>
+  createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
+
+/**
+ * Writes a value as JSON with its names in order, since compiled documents give arguments in another, and integers beyond
+ * 2^53 as their digits. Digests of it are kept for a day, so later versions must write the same.
+ */
+const canonicalText = (value: unknown): string =>
+  JSON.stringify(value, (_, part) => {
+    if (typeof part === 'bigint') return String(part);
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });

@@ -1,0 +1,246 @@
+import {
+  createSourceEventStream,
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  type GraphQLField,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+} from 'graphql';
+import type { CompiledQuery } from 'graphql-jit';
+import { memoized } from '../foundation/cache.ts';
+import { AppError } from '../foundation/errors.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Context, Receivers } from '../schema/context.ts';
+import { toJson } from '../schema/json.ts';
+import { jsonOf } from '../schema/json-writer.ts';
+import { scopesOf } from '../schema/scopes.ts';
+import { Documents, type Operation } from './documents.ts';
+import { introspect } from './introspection.ts';
+import { type ExecutePart, mutate } from './mutation.ts';
+import { type Plan, Plans, resultWriter } from './plan.ts';
+import { type Measures, measuresOf, type Price, priceOf } from './price.ts';
+import {
+  type ErrorReporter,
+  OperationRefused,
+  type PublicResult,
+  publicError,
+  publicResult,
+} from './result.ts';
+import type { Selection } from './selection.ts';
+import { coerceVariables, type Variables } from './variables.ts';
+
+/** GraphQL-over-HTTP parameters of one operation. */
+export interface OperationRequest {
+  query: string;
+  operationName?: string | null | undefined;
+  variables?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** An operation ready to be executed once it is paid for. */
+export interface PreparedOperation {
+  /** As the client wrote it. */
+  document: DocumentNode;
+  /** The text of the document. */
+  text: string;
+  operation: OperationDefinitionNode;
+  /** In units. */
+  cost: number;
+  /** The root fields with the units of each. */
+  charges: Price['fields'];
+  /** Number of writing fields. */
+  mutations: number;
+  /** The names of its root fields, without meta fields. */
+  rootFields: readonly string[];
+  /** The scopes that a key needs for it. */
+  scopes(): ReadonlySet<string>;
+  /** Executes with compiled code if available. Errors are already masked. */
+  execute(context: Context): MaybePromise<PublicResult>;
+  /**
+   * Runs a subscription. Yields one result per event until the events end.
+   *
+   * @param context for opening the event stream
+   * @param contextOfEvent creates the context for resolving one event
+   * @throws AppError if it cannot start, and whatever error ends the events
+   */
+  subscribe(context: Context, contextOfEvent: () => Context): Promise<AsyncGenerator<PublicResult>>;
+  /** Serialises a result, with generated code if available. */
+  stringify(result: PublicResult): string;
+}
+
+/** An operation from our own code. Its variables are valid and coerced, and it costs one unit. */
+export interface InternalOperation {
+  (variables: Record<string, unknown>, context: Context): MaybePromise<PublicResult>;
+  /** The root field that it runs. */
+  readonly field: GraphQLField<unknown, unknown>;
+}
+
+/** By text. */
+const internalPlans = memoized((_: GraphQLSchema) => new Map<string, Plan>());
+
+/** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
+function requireAlone(selection: Selection): void {
+  const field = selection.find(({ definition }) => definition.extensions.alone);
+  if (!field) return;
+  const message = `${field.definition.name} must be the only field of its operation: it cannot be undone if another one fails.`;
+  throw new AppError('BAD_REQUEST', message);
+}
+
+/**
+ * Turns the text of an operation into something executable: parsed, validated, priced and compiled at most
+ * once. REST, GraphQL and Yoga all execute through it.
+ */
+export class Operations {
+  readonly #schema: GraphQLSchema;
+  readonly #report: ErrorReporter;
+  readonly #suggest: boolean;
+  readonly #documents: Documents;
+  readonly #measures: Measures;
+  readonly #plans: Plans;
+  readonly #receivers: Receivers | undefined;
+  readonly #scopesOf = memoized(({ document, node }: Operation) =>
+    scopesOf(this.#schema, document.ast, node.name?.value ?? ''),
+  );
+
+  /**
+   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
+   * those of webhooks
+   */
+  constructor(
+    schema: GraphQLSchema,
+    report: ErrorReporter,
+    { introspection = true, receivers }: { introspection?: boolean; receivers?: Receivers } = {},
+  ) {
+    this.#receivers = receivers;
+    this.#schema = schema;
+    this.#report = report;
+    this.#suggest = introspection;
+    this.#documents = new Documents(schema, { introspection });
+    this.#measures = measuresOf(schema);
+    this.#plans = new Plans(schema, report);
+  }
+
+  /** @throws OperationRefused if it cannot be executed */
+  prepare(request: OperationRequest): PreparedOperation {
+    const operation = this.#operation(request);
+    try {
+      return this.#prepared(operation, request.variables ?? {});
+    } catch (error) {
+      if (error instanceof AppError) throw new OperationRefused([publicError(error)]);
+      throw error;
+    }
+  }
+
+  #prepared(operation: Operation, inputs: Variables): PreparedOperation {
+    const { document, node } = operation;
+    const schema = this.#schema;
+    const variables = coerceVariables(schema, node, inputs, { suggest: this.#suggest });
+    const plan = this.#plans.planOf(operation, variables);
+    const { selection, rootFields } = plan;
+    if (plan.documents.length > 1) requireAlone(selection);
+    const price = this.#priceOf(plan, variables);
+    // Most operations have no field that is answered without records.
+    const schemaData =
+      rootFields.length < selection.length || selection.length === 0
+        ? introspect(schema, selection, variables)
+        : undefined;
+    return {
+      document: document.ast,
+      text: document.text,
+      operation: node,
+      cost: price.units,
+      charges: price.fields,
+      mutations: plan.writes.length,
+      rootFields,
+      scopes: () => this.#scopesOf(operation),
+      execute: (context) =>
+        schemaData
+          ? { data: schemaData }
+          : this.#run(plan, variables, context, this.#plans.codeFor(plan, variables)),
+      subscribe: async (context, contextOfEvent) => {
+        const args = { schema, document: plan.documents[0]!, variableValues: variables };
+        const source = await createSourceEventStream({ ...args, contextValue: context });
+        if (!(Symbol.asyncIterator in source)) {
+          const error = source.errors![0]!;
+          throw error.originalError ?? error;
+        }
+        const report = this.#report;
+        return (async function* () {
+          for await (const rootValue of source) {
+            const result = await execute({ ...args, contextValue: contextOfEvent(), rootValue });
+            yield publicResult(result, report, context.requestId);
+          }
+        })();
+      },
+      stringify: (result) => {
+        if (!plan.code?.parts || result.errors || result.extensions) return toJson(result);
+        plan.write ??= resultWriter(selection);
+        return jsonOf(plan.write, result);
+      },
+    };
+  }
+
+  /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
+  prepareInternal(query: string): InternalOperation {
+    const known = internalPlans(this.#schema);
+    const plan = known.get(query) ?? this.#plans.planOf(this.#operation({ query }), {});
+    known.set(query, plan);
+    const code = this.#plans.codeOf(plan).parts;
+    if (!code) throw new Error(`Cannot compile ${query}`);
+    return Object.assign(
+      (variables: Record<string, unknown>, context: Context) => this.#run(plan, variables, context, code),
+      { field: plan.selection[0]!.definition },
+    );
+  }
+
+  #operation({ query, operationName }: OperationRequest): Operation {
+    const { operations } = this.#documents.get(query);
+    const [only, another] = operations.values();
+    if (operationName != null) {
+      const named = operations.get(operationName);
+      if (named) return named;
+    } else if (only && !another) return only;
+    const message =
+      operationName == null
+        ? 'Must provide operation name if query contains multiple operations.'
+        : `Unknown operation named "${operationName}".`;
+    throw new OperationRefused([publicError(new AppError('GRAPHQL_VALIDATION_FAILED', message))]);
+  }
+
+  #priceOf(plan: Plan, variables: Variables): Price {
+    if (plan.price) return plan.price;
+    const { operation, variableDefinitions } = plan.operation.node;
+    const price = priceOf(this.#measures, plan.selection, operation, variables);
+    if (!price.dependsOnTime && variableDefinitions!.length === 0) plan.price = price;
+    return price;
+  }
+
+  /** @param code of each part; null to interpret */
+  #run(
+    plan: Plan,
+    variables: Variables,
+    context: Context,
+    code: readonly CompiledQuery[] | null,
+  ): MaybePromise<PublicResult> {
+    context.webhooks = this.#receivers;
+    const run: ExecutePart = (part, rootValue, contextValue) =>
+      code
+        ? code[part]!.query(rootValue, contextValue, variables)
+        : execute({
+            schema: plan.schema,
+            document: plan.documents[part]!,
+            variableValues: variables,
+            rootValue,
+            contextValue,
+          });
+    const result =
+      plan.writes.length > 0 ? mutate(context, plan.writes, variables, run) : run(0, ROOT, context);
+    return andThen(result, (settled) =>
+      settled.errors
+        ? publicResult(settled, this.#report, context.requestId)
+        : (settled as Omit<ExecutionResult, 'errors'>),
+    );
+  }
+}
+
+const ROOT = Object.freeze({});

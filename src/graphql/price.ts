@@ -1,0 +1,301 @@
+import {
+  type FieldNode,
+  type GraphQLArgument,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLFormattedError,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getArgumentValues,
+  getNamedType,
+  getNullableType,
+  isLeafType,
+  isListType,
+  isObjectType,
+  isScalarType,
+  isSpecifiedScalarType,
+  TypeNameMetaFieldDef,
+} from 'graphql';
+import { memoized } from '../foundation/cache.ts';
+import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
+import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
+import { isOpaque, ruleOf, textIssues } from '../schema/arguments.ts';
+import { inputRulesOf, isParsed, parseInput } from '../schema/input-rules.ts';
+import { isSchemaField } from './introspection.ts';
+import { OperationRefused, publicError, tooComplex } from './result.ts';
+import type { SelectedField, Selection } from './selection.ts';
+import type { Variables } from './variables.ts';
+
+/** Weight up to which `rateLimit` and root `__typename` are free. */
+const FREE_WEIGHT = 100;
+/** Characters of text that weigh as much as a number or an id. */
+const CHARACTERS_PER_WEIGHT = 100;
+/** Values in the arguments of a field that weigh nothing; the rest weigh 1 each, for each row. */
+const FREE_LITERALS = 32;
+/** Events covered by the cost of a subscription. */
+const SUBSCRIPTION_ROWS = 100;
+
+/** What an operation costs. */
+export interface Price {
+  units: number;
+  /** The root fields with the units of each. */
+  fields: readonly { readonly name: string; readonly units: number }[];
+  /** Whether the same operation could cost something else later. */
+  dependsOnTime: boolean;
+}
+
+/**
+ * An upper bound on part of a response. `entries` counts list entries on all levels. `weight` counts each
+ * field of an object for each row it can appear in: 1, or 1 per 100 characters of text.
+ */
+interface Amount {
+  entries: number;
+  weight: number;
+}
+
+type Field = GraphQLField<unknown, unknown>;
+type Given = Readonly<Record<string, unknown>>;
+
+/** What the selection of a field adds to an operation. */
+interface Measure {
+  /** That of each value. */
+  weight: number;
+  /** The most entries of a list, by its arguments. */
+  size: ((given: Given) => number) | undefined;
+}
+
+/** The measures of all fields of a schema. */
+export type Measures = ReadonlyMap<Field, Measure>;
+
+/** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
+export const measuresOf = memoized((schema: GraphQLSchema): Measures => {
+  const types = Object.values(schema.getTypeMap()).filter(
+    (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
+  );
+  const fields = types.flatMap((type) => Object.values(type.getFields()).map((field) => ({ type, field })));
+  const connections = new Set(
+    fields.filter(({ field }) => isPaged(field)).map(({ field }) => getNamedType(field.type)),
+  );
+  return new Map(
+    fields.map(({ type, field }) => {
+      const size = sizeOf(field);
+      const isConnection = connections.has(type);
+      if (isList(field) && !isConnection && !size)
+        throw new Error(
+          `${type.name}.${field.name}: nothing says how many entries it can have. Declare extensions.maxItems: a number, or a function of the field's arguments.`,
+        );
+      const isWrapper = isConnection && !isLeafType(getNamedType(field.type));
+      return [field, { weight: isWrapper ? 0 : weightOf(type, field), size }];
+    }),
+  );
+});
+
+/**
+ * Prices an operation in units: the sum over all root fields of `max(1, ceil(entries / 100), ceil(weight / 2500))`,
+ * using the most each can return. Checks its arguments on the way: page sizes, cursors, sorts, inputs and ids.
+ *
+ * @param variables coerced, with defaults
+ * @throws OperationRefused listing the first faults, QUERY_TOO_COMPLEX above MAX_COST units
+ */
+export function priceOf(
+  measures: Measures,
+  selection: Selection,
+  kind: 'query' | 'mutation' | 'subscription',
+  variables: Variables,
+): Price {
+  const walk = new Walk(measures, variables);
+  const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
+  let freeWeight = 0;
+  const priced: { field: SelectedField; units: number }[] = [];
+  for (const field of selection) {
+    const { entries, weight } = walk.amountOf(field, rows);
+    const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
+    if (isSchemaField(field)) priced.push({ field, units: 1 });
+    else if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
+    else {
+      const units = Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
+      priced.push({ field, units });
+    }
+  }
+  if (walk.errors.length > 0) throw new OperationRefused(walk.errors);
+  const fields = priced.map(({ field, units }) => ({ name: field.definition.name, units }));
+  if (freeWeight > FREE_WEIGHT)
+    fields.push({ name: 'rateLimit', units: Math.ceil(freeWeight / WEIGHT_PER_UNIT) });
+  const units = fields.reduce((sum, { units }) => sum + units, 0);
+  if (units > MAX_COST) {
+    const costliest = priced.reduce((most, each) => (each.units > most.units ? each : most), {
+      field: selection[0]!,
+      units: 0,
+    });
+    const [all, own] = [units, costliest.units].map((count) => count.toLocaleString('en-US'));
+    throw tooComplex(
+      `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
+    );
+  }
+  return { units, fields, dependsOnTime: walk.dependsOnTime };
+}
+
+/** Walks the selection of an operation for one set of variables. */
+class Walk {
+  dependsOnTime = false;
+  /** One entry of `errors` for each field with faults in its arguments. */
+  readonly errors: GraphQLFormattedError[] = [];
+  readonly #measures: Measures;
+  readonly #variables: Variables;
+  /** What the arguments of nodes are, which several types may share. */
+  readonly #arguments = new Map<FieldNode, Given>();
+
+  constructor(measures: Measures, variables: Variables) {
+    this.#measures = measures;
+    this.#variables = variables;
+  }
+
+  /**
+   * An upper bound on what a field and its subselections can return, excluding the field's own weight.
+   *
+   * @param rows number of objects that the field belongs to
+   * @param page entries in the lists of the enclosing connection
+   */
+  amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
+    const given = nodes[0].arguments!.length > 0 ? this.#argumentsOf(definition, nodes[0]) : NO_ARGUMENTS;
+    if (typeof definition.extensions.maxItems === 'function') this.dependsOnTime = true;
+    const { weight: own = 1, size: sizeBy } = this.#measures.get(definition) ?? {};
+    const size = sizeBy?.(given) ?? page;
+    const more = rows * weightOfArguments(definition, given);
+    if (!isList(definition)) {
+      const { entries, weight } = this.#maximum(subselections, rows, size);
+      // The page is read even if neither nodes nor edges are selected.
+      const isOnlyRead = size !== undefined && isPaged(definition) && !hasList(subselections);
+      return { entries: entries + (isOnlyRead ? rows * size : 0), weight: weight + more };
+    }
+    const entries = rows * (size ?? 1);
+    const amount = this.#maximum(subselections, entries, undefined);
+    // The field itself counts once, as if it had one value.
+    const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
+    const weight = amount.weight + more + values * own;
+    return { entries: amount.entries + entries, weight };
+  }
+
+  /** What to ask for instead of a root field of too many units, or with others. */
+  adviceFor({ definition, nodes }: SelectedField, units: number): string {
+    if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
+    const given = this.#argumentsOf(definition, nodes[0]);
+    const page = isPaged(definition) ? pageSize(given) : 0;
+    const fitting = Math.floor((page * MAX_COST) / units);
+    return fitting > 0
+      ? `${typeof given.last === 'number' ? 'last' : 'first'}: ${fitting} fits`
+      : 'ask for less in the lists below it (first, last)';
+  }
+
+  /** A record has one type, so the most expensive one counts. */
+  #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
+    const maximum: Amount = { entries: 0, weight: 0 };
+    for (const selection of subselections.values()) {
+      let entries = 0;
+      let weight = 0;
+      for (const field of selection) {
+        const amount = this.amountOf(field, rows, page);
+        entries += amount.entries;
+        weight += amount.weight + rows * (this.#measures.get(field.definition)?.weight ?? 1);
+      }
+      maximum.entries = Math.max(maximum.entries, entries);
+      maximum.weight = Math.max(maximum.weight, weight);
+    }
+    return maximum;
+  }
+
+  /** The arguments of a field, checked the first time. */
+  #argumentsOf(definition: Field, node: FieldNode): Given {
+    let given = this.#arguments.get(node);
+    if (given) return given;
+    const issues: Issue[] = [];
+    try {
+      given = getArgumentValues(definition, node, this.#variables);
+      for (const argument of definition.args) issues.push(...issuesOf(argument, given));
+    } catch (error) {
+      if (!(error instanceof GraphQLError)) throw error;
+      // Validation permits variables that may be null but have a default.
+      const path = node.arguments!.find(({ value }) => error.nodes?.includes(value))?.name.value ?? '';
+      issues.push({ path, message: 'must not be null' });
+      given = NO_ARGUMENTS;
+    }
+    this.#arguments.set(node, given);
+    // An argument of a list is checked by the list's rule and as an id.
+    const faults = [...new Map(issues.map((issue) => [issue.path, issue])).values()];
+    if (faults.length > 0 && this.errors.length < MAX_LISTED_ISSUES) {
+      const fault = validationFailed(faults);
+      const error = new GraphQLError(fault.message, { nodes: node, originalError: fault });
+      this.errors.push(publicError(error));
+    }
+    return given;
+  }
+}
+
+const NO_ARGUMENTS: Given = Object.freeze({});
+
+/** What is wrong with an argument, whatever the data is. */
+function issuesOf(argument: GraphQLArgument, given: Given): readonly Issue[] {
+  const issues = ruleOf(argument)?.(given as never) ?? [];
+  const value = given[argument.name];
+  if (value == null) return issues;
+  const rules = inputRulesOf(argument.type);
+  if (!rules)
+    return isOpaque(argument) ? issues : [...issues, ...textIssues(argument.type, value, argument.name)];
+  if (isParsed(value as object)) return issues;
+  const found: Issue[] = [...issues];
+  parseInput(rules, value, found, argument.name);
+  return found;
+}
+
+/** Resolvers may look at every value of an argument for every row. */
+function weightOfArguments({ args }: Field, given: Given): number {
+  if (given === NO_ARGUMENTS) return 0;
+  let count = 0;
+  for (const { name, type } of args) if (!isLeafType(getNullableType(type))) count += valuesIn(given[name]);
+  return Math.max(0, count - FREE_LITERALS);
+}
+
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1;
+  let count = 0;
+  for (const part of Object.values(value)) count += valuesIn(part);
+  return count;
+}
+
+/** Whether a field is paginated by its arguments. */
+const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
+
+const isList = ({ type }: Field): boolean => isListType(getNullableType(type));
+
+/** The entries of a page, which is asked for by at most one of these. */
+const pageSize = ({ first, last }: Given): number => Number(first ?? last ?? DEFAULT_PAGE_SIZE);
+
+/** What tells the most entries of a list; undefined if it is none, or nothing does. */
+function sizeOf(field: Field): Measure['size'] {
+  if (isPaged(field)) return pageSize;
+  if (!isList(field)) return undefined;
+  const { maxItems } = field.extensions;
+  if (typeof maxItems === 'number') return () => maxItems;
+  if (typeof maxItems === 'function') return maxItems as Measure['size'];
+  // One that names the entries one by one.
+  const named = field.args.find(({ type }) => isListType(getNullableType(type)));
+  return named && ((given) => (Array.isArray(given[named.name]) ? (given[named.name] as []).length : 1));
+}
+
+const hasList = (subselections: SelectedField['subselections']): boolean =>
+  [...subselections.values()].some((selection) => selection.some(({ definition }) => isList(definition)));
+
+/**
+ * The weight of a field's value. `extensions.maxLength` of the field or its scalar gives the maximum number
+ * of characters.
+ */
+function weightOf(owner: GraphQLObjectType, { name, type, extensions }: Field): number {
+  const named = getNamedType(type);
+  const maxLength = extensions.maxLength ?? named.extensions.maxLength;
+  if (typeof maxLength === 'number') return Math.max(1, Math.ceil(maxLength / CHARACTERS_PER_WEIGHT));
+  if (isScalarType(named) && (named.name === 'String' || !isSpecifiedScalarType(named)))
+    throw new Error(
+      `${owner.name}.${name}: nothing says how long this text can be. Declare extensions.maxLength.`,
+    );
+  return 1;
+}

@@ -1,0 +1,190 @@
+import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
+import { type Issue, unknownNames } from '../foundation/errors.ts';
+import {
+  DATE_RULE,
+  type Field,
+  type FieldKind,
+  INSTANT_RULE,
+  type JsonSchema,
+} from '../foundation/fields.ts';
+import { ID_RULE, parseId } from '../foundation/id.ts';
+import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { restDialect } from '../foundation/validation.ts';
+import { capitalised } from '../foundation/words.ts';
+import { MAX_PAGE_SIZE } from '../schema/connection.ts';
+import { DEFAULT_SORT, findersOf, readList, sortsOf } from '../schema/list-arguments.ts';
+
+/** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
+export interface QueryParameter {
+  name: string;
+  /** The GraphQL type of its variable, where the document is derived from the parameters. */
+  type?: string;
+  /** Whether it is the same for every kind of record. */
+  shared?: true;
+  description: string;
+  /** Whether it may be given several times, perhaps only with distinct values. */
+  repeatable?: true | 'distinct';
+  schema: JsonSchema;
+  /** The rule it must satisfy, for messages. */
+  rule: string;
+  /** Parses the value; undefined if it breaks the rule. */
+  read: (text: string) => unknown;
+  /** The rules for several parameters together, of which those that break their own are left out. */
+  check?: (variables: Readonly<Record<string, unknown>>, given: GivenTexts) => readonly Issue[];
+}
+
+/** Query parameters as given, by name. */
+export type GivenTexts = ReadonlyMap<string, readonly string[]>;
+
+/** An integer within these bounds, in canonical digits. */
+export const integerParameter = (minimum: number, maximum: number) => ({
+  type: 'Int',
+  schema: { type: 'integer', format: 'int32', minimum, maximum },
+  rule: `must be an integer from ${minimum} to ${maximum}`,
+  read: (text: string) =>
+    /^(0|-?[1-9]\d{0,9})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum
+      ? Number(text)
+      : undefined,
+});
+
+/** What a parameter takes: the GraphQL type, the rule for messages, and how a text is read. */
+type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
+
+/** Reads what is text in a body too, by the rule for it. */
+function asInBody(field: Field): Values['read'] {
+  const rule = field.rule(restDialect);
+  return (text) => (rule.safeParse(text).success ? text : undefined);
+}
+
+const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
+  id: () => ({ type: 'ID', rule: ID_RULE, read: (text) => parseId(text) ?? undefined }),
+  integer: ({ range }) => integerParameter(...range!),
+  boolean: () => ({
+    type: 'Boolean',
+    rule: 'must be true or false',
+    read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  }),
+  text: (field) => ({ type: 'String', rule: `must have ${field.limits}`, read: asInBody(field) }),
+  instant: (field) => ({ type: 'DateTime', rule: INSTANT_RULE, read: asInBody(field) }),
+  date: (field) => ({ type: 'Date', rule: DATE_RULE, read: asInBody(field) }),
+};
+
+/** What a field declares, as a parameter, which may have any of several values of a closed set. */
+export function fieldParameter(name: string, description: string, field: Field): QueryParameter {
+  const { choices, kind, schema } = field;
+  if (!choices) return { name, description, schema, ...VALUES[kind](field) };
+  const { values, restValue = (value) => value } = choices;
+  return {
+    name,
+    type: `[${choices.name}!]`,
+    description: `${description} May be repeated.`,
+    repeatable: true,
+    schema,
+    rule: `must be one of ${values.map(restValue).join(', ')}`,
+    read: (text) => values.find((value) => restValue(value) === text),
+  };
+}
+
+/** Filters a list of records by a field. */
+export const filterParameter = (
+  record: AnyRecord,
+  name: string,
+  description = `Only ${record.plural} whose \`${name}\` is this.`,
+): QueryParameter => fieldParameter(name, description, (record.fields as Fields)[name]!);
+
+const pageSize = integerParameter(1, MAX_PAGE_SIZE);
+
+export const limit: QueryParameter = {
+  ...pageSize,
+  name: 'limit',
+  shared: true,
+  description: 'Maximum number of items.',
+  schema: { ...pageSize.schema, default: DEFAULT_PAGE_SIZE },
+};
+
+/**
+ * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
+ *
+ * @param options.view the domain whose view of the record the list has, if it is not the record's own
+ * @param options.below the field that refers to the record in the path, if the list is below one
+ */
+export function listParameters(
+  record: AnyRecord,
+  { view, below }: { view?: string; below?: string } = {},
+): readonly QueryParameter[] {
+  const sorts = sortsOf(record, view).map(({ name }) => name);
+  const sort: QueryParameter = {
+    name: 'sort',
+    type: `${view === undefined ? record.type : capitalised(view)}Sort`,
+    description:
+      'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
+    schema: { type: 'string', enum: sorts, default: DEFAULT_SORT.name },
+    rule: `must be one of ${sorts.join(', ')}`,
+    read: (text) => (sorts.includes(text) ? text : undefined),
+    check({ limit: _, ...variables }, given) {
+      const all = Object.entries(variables);
+      if (all.length === 0 || (given.has('sort') && variables.sort === undefined)) return [];
+      const filter = all.filter(([name]) => Object.hasOwn(record.fields, name));
+      return readList(record, variables, Object.fromEntries(filter), below).issues;
+    },
+  };
+  const after: QueryParameter = {
+    name: 'after',
+    type: 'String',
+    shared: true,
+    description:
+      'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
+    // Not int64 or text: generated clients in Go cannot send a value of either type.
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+    rule: '',
+    read: (text) => text,
+  };
+  const byText = findersOf(record, view).map(([name, field]): QueryParameter => ({
+    name,
+    type: 'String',
+    description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
+    schema: field.inputSchema ?? field.schema,
+    rule: '',
+    read: (text) => text,
+  }));
+  return [...byText, sort, limit, after];
+}
+
+/**
+ * Reads parameters, given as texts, into variables.
+ *
+ * @param issues collects unknown, invalid and repeated parameters
+ * @param what what they are called in the message about an unknown one
+ */
+export function readTexts(
+  given: GivenTexts,
+  parameters: readonly QueryParameter[],
+  issues: Issue[],
+  what = 'query parameter',
+): Record<string, unknown> {
+  const variables: Record<string, unknown> = {};
+  const known = parameters.map(({ name }) => name);
+  const unknown = [...given.keys()].filter((name) => !known.includes(name));
+  const found = unknownNames(unknown, what, known);
+  for (const [name, texts] of given) {
+    const parameter = parameters.find((known) => known.name === name);
+    if (!parameter) continue;
+    if (texts.length > 1 && !parameter.repeatable) {
+      found.push({ path: name, message: 'must not be repeated' });
+      continue;
+    }
+    if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
+      found.push({ path: name, message: 'must not have a value twice' });
+      continue;
+    }
+    const values = texts.map(parameter.read);
+    if (values.includes(undefined)) found.push({ path: name, message: parameter.rule });
+    else variables[name] = parameter.repeatable ? values : values[0];
+  }
+  for (const { check } of parameters) found.push(...(check?.(variables, given) ?? []));
+  if (found.length === 0) return variables;
+  const names = [...given.keys()];
+  issues.push(...found.toSorted((a, b) => names.indexOf(a.path) - names.indexOf(b.path)));
+  return variables;
+}

@@ -1,0 +1,80 @@
+import { memoized } from '../foundation/cache.ts';
+import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import { formatInstant } from '../foundation/instant.ts';
+import {
+  jsonOf,
+  listOf,
+  objectOf,
+  type WriteJson,
+  writeAny,
+  writeInteger,
+  writeQuotedInteger,
+  writeString,
+} from '../schema/json-writer.ts';
+import type { Shape, ShapeField } from './shape.ts';
+
+/**
+ * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
+ * 754 doubles.
+ */
+export type Int64Format = 'integer' | 'string';
+
+/**
+ * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
+ * passing through a double.
+ */
+function valueWriter({ kind, choices, shapeOf }: ShapeField, format: Int64Format): WriteJson {
+  if (kind === 'record')
+    return (value, outer) => WRITERS[format](shapeOf!(outer as Record<string, unknown>)).one(value, outer);
+  if (kind === 'int64') return format === 'integer' ? writeInteger : writeQuotedInteger;
+  if (kind === 'instant') return writeInstant;
+  const { restValue } = choices ?? {};
+  const write = restValue ? (value: string) => writeString(restValue(value)) : writeAny;
+  return kind === 'strings' ? listOf(write) : write;
+}
+
+const writeInstant = (value: string | number): void =>
+  writeString(typeof value === 'number' ? formatInstant(value) : value);
+
+function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
+  // What is absent is omitted instead of written as null. The first field is the id.
+  const one = objectOf(
+    Object.entries(fields).map(([name, field], n) => ({
+      name,
+      write: valueWriter(field, format),
+      optional: n > 0,
+    })),
+  );
+  return { one, list: listOf(one) };
+}
+
+const WRITERS = {
+  integer: memoized((shape: Shape) => writersOf(shape, 'integer')),
+  string: memoized((shape: Shape) => writersOf(shape, 'string')),
+};
+
+/** Writes records as JSON: one of them, or a list as a bare array. */
+export interface RecordWriter {
+  one(record: object): string;
+  list(records: readonly object[]): string;
+}
+
+/** What writes the records of a shape. */
+export function recordWriter(shape: Shape, format: Int64Format): RecordWriter {
+  const { one, list } = WRITERS[format](shape);
+  return { one: (record) => jsonOf(one, record), list: (records) => jsonOf(list, records) };
+}
+
+/** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
+export function withIntegerIds(
+  { fields }: Shape,
+  body: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const ids = Object.keys(fields).filter(
+    (name) => fields[name]!.kind === 'int64' && Object.hasOwn(body, name) && isDigits(body[name]),
+  );
+  if (ids.length === 0) return body;
+  return { ...body, ...Object.fromEntries(ids.map((name) => [name, integerOf(body[name] as Id)])) };
+}
+
+const isDigits = (value: unknown): boolean => typeof value === 'string' && parseId(value) !== null;

@@ -1,0 +1,146 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../foundation/errors.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
+import { rememberParsed } from '../schema/input-rules.ts';
+import type { QueryParameter } from './parameter.ts';
+import { idFieldOf, type Shape, type ShapeField } from './shape.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Stability = 'stable' | 'beta' | 'experimental';
+
+/** A request body: the name of its schema and its rules. */
+export interface Body {
+  name: string;
+  rules: z.ZodObject;
+  /** By default derived from the method. */
+  description?: string;
+  /** By default the fields of the shape's example that the rules accept. */
+  example?: JsonSchema;
+  /** Its fields that the records do not have. */
+  fields?: Readonly<Record<string, ShapeField>>;
+}
+
+/** A path parameter that is not an id. */
+export interface PathValue extends Pick<QueryParameter, 'description' | 'schema'> {
+  /** The rule it must satisfy, for messages. */
+  rule: string;
+  /** Parses the value; undefined if it breaks the rule. */
+  read: (text: string) => unknown;
+  example: string;
+  /** Whether it names a record, which may not exist. */
+  namesRecord: boolean;
+}
+
+/** What callers of a deprecated operation need to know. The dates come from the configuration. */
+interface Deprecation {
+  /** The replacement, as Markdown that completes "Use … instead". */
+  replacement: string;
+  /** The target of `rel="successor-version"`. */
+  successor: `/${string}`;
+}
+
+/** One REST operation. Router, handler, OpenAPI description and tests are all driven by these rows. */
+export interface Route {
+  operationId: string;
+  method: Method;
+  /** As OpenAPI writes it, relative to the base path. */
+  path: `/${string}`;
+  /** The group that documentation shows it in, described by a {@link Resource}. */
+  tag: string;
+  stability: Stability;
+  summary: string;
+  /** Anything that method, list and stability do not say. */
+  description?: string;
+  /**
+   * The GraphQL operation to run. Its variables are the path and query parameters, and `input`. It returns a
+   * record as `result` or a list as `page`, which may be inside `parent` or its first entry.
+   */
+  document: string;
+  /** Makes the document's variables of the parameters, where they differ. */
+  variables?: (parameters: Readonly<Record<string, unknown>>) => Record<string, unknown>;
+  /** The kind of record that a NOT_FOUND names. */
+  kind: string;
+  status: 200 | 201 | 204;
+  /** Absent if the response has no body. */
+  shape?: Shape;
+  /**
+   * `pages` link to the next; a `log` has no end, so each of its pages does; a `whole` list has no pages; a `stream` sends
+   * server-sent events instead of running its document.
+   */
+  list?: 'pages' | 'log' | 'whole' | 'stream';
+  pathParameter?: string;
+  /** What the path parameter is, if it is not an id. */
+  pathValue?: PathValue;
+  query?: readonly QueryParameter[];
+  body?: Body;
+  /** Errors raised by the domain's rules, in addition to those of HTTP and the gateway. */
+  errors?: readonly ErrorCode[];
+  /** Set for deprecated operations, which have a sunset date. */
+  deprecation?: Deprecation;
+  /** What else OpenAPI says about it: its callbacks, and extensions. */
+  described?: JsonSchema;
+}
+
+/** A domain's contribution to REST. */
+export interface Resource {
+  /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
+  scope: string | null;
+  /** What it shows; first what it is about. */
+  shapes: readonly Shape[];
+  routes: readonly Route[];
+  /** Descriptions of the tags that it introduces. */
+  tags?: Readonly<Record<string, string>>;
+  /** Schemas that fields refer to, besides those of shapes and closed sets. */
+  schemas?: Readonly<Record<string, JsonSchema>>;
+}
+
+/**
+ * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id in the
+ * path and what the operation does not change.
+ */
+export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
+  (method === 'PUT' || method === 'PATCH') && body && shape?.fields[idFieldOf(shape)]?.kind === 'int64'
+    ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
+    : [];
+
+/** The input of a mutation for the body of a PUT that satisfies its rules, which removes what it leaves out. */
+export function inputOf({ shape, body }: Route, content: object): object {
+  const removed = Object.entries(shape!.fields).filter(
+    ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),
+  );
+  if (removed.length === 0) return content;
+  return rememberParsed({ ...Object.fromEntries(removed.map(([name]) => [name, null])), ...content });
+}
+
+/**
+ * Whether the fields of a body are variables of the document themselves instead of one `input`. Without any, the body
+ * may be empty.
+ */
+export const hasOwnVariables = ({ document }: Route): boolean => !document.includes('$input');
+
+/** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
+export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
+
+/** Whether a list can be exported as a whole. A list without an end has its own stream. */
+export const isExportable = ({ list }: Pick<Route, 'list'>): boolean => list === 'pages';
+
+/** The media type of a list with one record per line (https://github.com/ndjson/ndjson-spec). */
+export const NDJSON = 'application/x-ndjson';
+
+/** Records in one export. */
+export const MAX_EXPORT_SIZE = 1_000_000;
+
+const JSON_TYPES = ['application/json'];
+const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
+
+/** The media types accepted for the body of a method. The first is that of a body which names none. */
+export const bodyTypesOf = (method: Method) => (method === 'PATCH' ? PATCH_TYPES : JSON_TYPES);
+
+/** When deprecated operations end, as configured. */
+export interface Lifecycle {
+  /** Milliseconds since 1970. */
+  DEPRECATION_DATE: number;
+  SUNSET_DATE: number;
+  /** Whether deprecated operations stop working at the sunset date. */
+  SUNSET_ENFORCED: boolean;
+}

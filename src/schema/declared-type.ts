@@ -1,0 +1,32 @@
+import type { ObjectFieldsShape } from '@pothos/core';
+import { formatInstant } from '../foundation/instant.ts';
+import type { Declaration } from '../rest-routes/shape.ts';
+import { builder } from './builder.ts';
+import { exposed, typeOf } from './record-domain.ts';
+
+type Types = typeof builder.$inferSchemaTypes;
+
+/**
+ * Makes the GraphQL type of what is declared and no record of a store. Its instants are milliseconds since 1970.
+ *
+ * @param more fields that the declaration does not have
+ */
+export const declaredType = <T extends object>(
+  { type, description, fields }: Declaration,
+  more?: ObjectFieldsShape<Types, T>,
+) =>
+  builder.objectRef<T>(type).implement({
+    description,
+    fields: (t) => ({
+      ...Object.fromEntries(
+        Object.entries(fields).map(([name, field]) => {
+          const resolve = (from: T) => {
+            const value = from[name as keyof T] ?? null;
+            return field.kind === 'instant' && value !== null ? formatInstant(value as number) : value;
+          };
+          return [name, t.field({ type: typeOf(field), ...exposed(field), resolve } as never)];
+        }),
+      ),
+      ...more?.(t),
+    }),
+  });

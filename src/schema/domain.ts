@@ -1,0 +1,39 @@
+import type { ObjectRef } from '@pothos/core';
+import { type AnyRecord, holdersName, holdersOf, type NewOf } from '../foundation/record.ts';
+import { listed } from '../foundation/words.ts';
+import type { Resource } from '../rest-routes/route.ts';
+import type { EventType } from '../store/events.ts';
+import type { builder } from './builder.ts';
+
+/**
+ * What a domain provides to the rest of the program. Importing it also adds its types, fields and operations
+ * to the GraphQL schema.
+ */
+export interface Domain {
+  /** Its records; a view shares those of another domain. */
+  record: AnyRecord;
+  resource: Resource;
+  /** The GraphQL type of its records. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever its records are
+  type: ObjectRef<typeof builder.$inferSchemaTypes, any>;
+  /** Its event types, with descriptions. */
+  events: Readonly<Record<EventType, string>>;
+  /** The field of an event that holds the current record. */
+  eventField: { name: string; description: string };
+  sample?: SampleOf<AnyRecord>;
+}
+
+/** Sample data for a new store. References are positions in the sample of the records that they refer to. */
+export type SampleOf<R extends AnyRecord> = readonly {
+  [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
+}[];
+
+/** What holds off the deletion of a record, for descriptions; empty if nothing does. */
+export const deletionDescription = (record: AnyRecord): string => {
+  const names = [...new Set(holdersOf(record).map(holdersName))];
+  return names.length > 0 ? `Refused while the ${record.kind} has ${listed(names, 'or')}.` : '';
+};
+
+/** What no two of a kind of record have in common, for descriptions; empty if there is nothing. */
+export const uniquenessDescription = ({ kind, unique }: AnyRecord): string =>
+  unique.map((fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`).join(' ');

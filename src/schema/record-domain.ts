@@ -1,0 +1,368 @@
+import type { EnumRef, ObjectFieldsShape, ObjectRef } from '@pothos/core';
+import { memoized } from '../foundation/cache.ts';
+import { notFound } from '../foundation/errors.ts';
+import type { Choices, Computed, Field } from '../foundation/fields.ts';
+import type { Id } from '../foundation/id.ts';
+import {
+  type AnyRecord,
+  type Fields,
+  type Inputs,
+  inputFields,
+  newRules,
+  type PatchOf,
+  parentField,
+  patchRules,
+  RESERVED,
+  type RecordOf,
+  referencesOf,
+} from '../foundation/record.ts';
+import { graphqlDialect } from '../foundation/validation.ts';
+import { capitalised, indefinite } from '../foundation/words.ts';
+import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rest-routes/record-routes.ts';
+import type { Resource, Route } from '../rest-routes/route.ts';
+import { type Shape, shapeOf } from '../rest-routes/shape.ts';
+import { eventTypesOf } from '../store/events.ts';
+import { builder } from './builder.ts';
+import { childConnection, recordConnection } from './connection.ts';
+import type { Context } from './context.ts';
+import { type Domain, deletionDescription, type SampleOf, uniquenessDescription } from './domain.ts';
+import { checkedBy } from './input-rules.ts';
+import { type ConnectionArguments, finder, findersOf, sortArgument, sortEnum } from './list-arguments.ts';
+import { NODE_ID, NodeInterface, nodeType } from './node.ts';
+import { unchanged, write } from './write.ts';
+
+type Types = typeof builder.$inferSchemaTypes;
+/** A record of which no more is known. */
+type Row = { id: Id };
+
+const SCALARS = {
+  ...{ id: 'ID', integer: 'Int', boolean: 'Boolean' },
+  ...{ text: 'String', instant: 'DateTime', date: 'Date' },
+} as const;
+
+const enumTypeOf = memoized(({ name, description, descriptions, values }: Choices) => {
+  const entries = values.map((value) => [value, { value, description: descriptions[value] }]);
+  return builder.enumType(name, { description, values: Object.fromEntries(entries) });
+});
+
+/** The GraphQL enum of a closed set of values. */
+export const enumOf = <T extends string>(choices: Choices<T>) => enumTypeOf(choices) as EnumRef<never, T>;
+
+/** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
+export function typeOf({ choices, kind, opaque, maxItems }: Field) {
+  const type = choices ? enumOf(choices) : SCALARS[opaque ? 'id' : kind];
+  return (maxItems === undefined ? type : [type]) as 'String';
+}
+
+/** Options of an output field: what its declaration says. An opaque id weighs what any id does. */
+export const exposed = <F extends Field>({ description, presence, opaque, maxLength, maxItems }: F) => ({
+  description: `${description}.`,
+  nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
+  extensions: { ...(!opaque && { maxLength }), maxItems },
+});
+
+/** Makes an object of each of these, by its name. */
+const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
+
+/** The GraphQL type of a record. Others may refer to it before its domain implements it. */
+const typeOfRecord = memoized((record: AnyRecord) => builder.objectRef<Row>(record.type));
+
+function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsShape<Types, Row>): void {
+  typeOfRecord(record).implement({
+    interfaces: [NodeInterface],
+    description: record.description,
+    fields: (t) => ({
+      nodeId: t.id({ description: NODE_ID, resolve: nodeType(record) }),
+      id: t.exposeID('id', exposed(record.id)),
+      ...mapped(inputFields(record), (field, name) =>
+        t.expose(name as never, { type: typeOf(field), ...exposed(field) } as never),
+      ),
+      ...mapped(record.computed as Readonly<Record<string, Computed>>, (field) =>
+        t.field({
+          ...{ type: typeOf(field), ...exposed(field) },
+          resolve: (from) => (field.compute(from as never) ?? null) as string,
+        }),
+      ),
+      ...Object.fromEntries(
+        referencesOf(record).map(({ field }) => {
+          const name = parentField(field);
+          return [name, t.field(parent(record, field, said[`${record.type}.${name}`]))];
+        }),
+      ),
+      ...fields?.(t),
+    }),
+  });
+}
+
+/**
+ * Options of the field with the record that another refers to. It is nullable where the reference may be absent or
+ * outlive what it refers to. Elsewhere it is NOT_FOUND if the child comes from an earlier read or a replayed call.
+ */
+function parent(child: AnyRecord, field: string, said?: string) {
+  const { presence, reference } = (child.fields as Fields)[field]!;
+  const record = reference!.parent as AnyRecord;
+  const nullable = presence === 'optional' || reference!.where !== undefined;
+  return {
+    type: typeOfRecord(record),
+    description:
+      said ?? `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
+    // For the resolver's type, which is the same for both.
+    nullable: nullable as true,
+    resolve(from: object, _args: object, { loaders }: Context) {
+      const id = (from as Readonly<Record<string, Id | undefined>>)[field];
+      if (id === undefined) return null;
+      const found = loaders.record(record, id);
+      if (nullable) return found;
+      // Runs for each row: no function is made if the record is at hand.
+      if (found instanceof Promise) return found.then((row) => row ?? gone(record, id));
+      return found ?? gone(record, id);
+    },
+  };
+}
+
+const gone = ({ kind }: AnyRecord, id: Id): never => {
+  throw notFound(kind, id);
+};
+
+/** What differs in the lists of a view of a record. */
+interface View {
+  /** The domain that has it. */
+  view?: string;
+  filters?: readonly string[];
+  /** What the items of its lists are called. */
+  items?: string;
+}
+
+/**
+ * Adds the lists of a record, or of a view of it, with their conditions and orders: that of all, and those below each
+ * record that it refers to.
+ */
+export function addLists(
+  record: AnyRecord,
+  type: ObjectRef<Types, Row>,
+  said: Descriptions = {},
+  { view, filters = record.filters, items = record.plural }: View = {},
+): void {
+  const prefix = view === undefined ? record.type : capitalised(view);
+  const fields = record.fields as Fields;
+  const connection = builder.connectionObject(
+    {
+      type,
+      name: `${type.name}Connection`,
+      description: `A page of a list with items of type ${type.name} (Relay cursor connections).`,
+    },
+    {
+      name: `${type.name}Edge`,
+      description: `An item of type ${type.name} with its position in the list.`,
+    },
+  );
+  const finders = findersOf(record, view);
+  // An input type has at least one field.
+  const filter =
+    filters.length + finders.length > 0 &&
+    builder.inputType(`${prefix}Filter`, {
+      description: said[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
+      fields: (t) => ({
+        ...Object.fromEntries(
+          filters.map((name) => {
+            const field = fields[name]!;
+            const type = (field.choices ? [typeOf(field)] : typeOf(field)) as 'String';
+            const which = field.choices ? 'one of these' : 'this';
+            const description = said[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
+            return [name, t.field({ type, description })];
+          }),
+        ),
+        ...mapped(Object.fromEntries(finders), (_, name) => t.string(finder(record, name))),
+      }),
+    });
+  const sort = builder.enumType(`${prefix}Sort`, sortEnum(record, view));
+  const listArguments = (below?: string) =>
+    builder.args((t) => ({
+      ...(filter && { filter: t.field({ type: filter, description: `Which ${items} to return.` }) }),
+      sort: t.field({ type: sort, ...sortArgument(record, view, below) }),
+    }));
+  const all = {
+    type,
+    description: said[`Query.${view ?? record.plural}`] ?? `All ${items}, by default ordered by id.`,
+    args: listArguments(),
+    resolve: (_root: unknown, args: object, context: Context) =>
+      recordConnection(record, args as ConnectionArguments, context),
+  };
+  builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
+  if (view !== undefined) return;
+  for (const { field, parent, list } of referencesOf(record)) {
+    const above = typeOfRecord(parent);
+    const below = {
+      type,
+      description:
+        said[`${above.name}.${list}`] ?? `The ${items} of this ${parent.kind}, by default ordered by id.`,
+      args: listArguments(field),
+      resolve: ({ id }: Row, args: object, context: Context) =>
+        childConnection(record, field, id, args as ConnectionArguments, context),
+    };
+    builder.objectField(above, list, (t) => t.connection(below as never, connection as never));
+  }
+}
+
+/** Options of an input field. @param more what its description adds */
+const accepted = (field: Field, more = '') => ({
+  type: typeOf(field),
+  description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
+});
+
+/** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
+export function inputsOf({ kind, type, choosesId, fields, changeable = fields }: Inputs) {
+  const presences = Object.values(fields).map(({ presence }) => presence);
+  const created = builder.inputType(`New${type}`, {
+    description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
+    ...checkedBy(newRules(fields, graphqlDialect, choosesId)),
+    fields: (t) => ({
+      ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
+      ...mapped(fields, (field) =>
+        t.field({
+          ...accepted(field, field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''),
+          required: field.presence === 'required',
+        }),
+      ),
+    }),
+  });
+  const changes = builder.inputType(`${type}Patch`, {
+    description: `Changes to ${indefinite(kind)}. Omitted fields stay as they are${presences.includes('optional') ? '; null removes a value' : ''}.`,
+    ...checkedBy(patchRules(changeable, graphqlDialect)),
+    fields: (t) =>
+      mapped(changeable, (field) =>
+        t.field(accepted(field, field.presence === 'optional' ? '; null removes it' : '')),
+      ),
+  });
+  return { created, changes };
+}
+
+/** Adds the fields that look up, create, change and delete a record. */
+function addOperations(record: AnyRecord, said: Descriptions): void {
+  const { kind } = record;
+  const type = typeOfRecord(record);
+  const inputs = inputsOf({ ...record, fields: inputFields(record) });
+  const [create, update, remove] = [`create${record.type}`, `update${record.type}`, `delete${record.type}`];
+  const describe = (name: string, otherwise: string, more: string) =>
+    `${said[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();
+  const id = builder.args((t) => ({ id: t.id({ required: true, description: `The id of the ${kind}.` }) }));
+  builder.queryField(kind, (t) =>
+    t.field({
+      type,
+      nullable: true,
+      description: `Looks up ${indefinite(kind)} by id; null if there is none.`,
+      args: id,
+      resolve: (_root, { id }, { loaders }) => loaders.record(record, id),
+    }),
+  );
+  builder.mutationFields((t) => ({
+    [create]: t.field({
+      type,
+      description: describe(create, `Creates ${indefinite(kind)}.`, uniquenessDescription(record)),
+      args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
+      resolve: write((tables, { input }: { input: object }) => tables.table(record).insert(input as never)),
+    }),
+    [update]: t.field({
+      type,
+      description: describe(update, `Updates ${indefinite(kind)}.`, uniquenessDescription(record)),
+      args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
+      resolve: write((tables, { id, input }: { id: Id; input: object }, context) =>
+        tables.table(record).update(id, input as never, unchanged(record.type, context)),
+      ),
+    }),
+    [remove]: t.id({
+      description: describe(
+        remove,
+        `Deletes ${indefinite(kind)} and returns its id.`,
+        deletionDescription(record),
+      ),
+      args: id,
+      resolve: write((tables, { id }: Row, context) =>
+        tables.table(record).remove(id, unchanged(record.type, context)),
+      ),
+    }),
+  }));
+}
+
+/** Descriptions better than those from the declaration, by GraphQL's schema coordinates or the type of an event: `Pet.category`. */
+type Descriptions = Readonly<Record<string, string>>;
+
+interface Options<R extends AnyRecord> extends RouteOptions {
+  /** A merge patch as REST takes it: ids are numbers. */
+  example: { readonly [K in keyof PatchOf<R>]: PatchOf<R>[K] | (K extends `${string}Id` ? number : never) };
+  descriptions?: Descriptions;
+  /** Fields of its GraphQL type, added to those that its declaration gives or in place of them. */
+  fields?: ObjectFieldsShape<Types, RecordOf<R>>;
+  /** The scope that keys need, by default that of its plural; null for none. */
+  scope?: string | null;
+  /** Descriptions of the tags that it introduces. */
+  tags?: Resource['tags'];
+  /** What its REST form is called, and said to be, if not what its GraphQL type is. */
+  form?: Pick<Shape, 'name' | 'description'>;
+  /** The rows, where they are not those that its declaration gives. */
+  routes?: (rows: RecordRoutes, shape: Shape) => readonly Route[];
+  sample?: SampleOf<R>;
+}
+
+/** @throws Error if something is described that the domain of a record does not have, or its path leads elsewhere */
+function checkOptions(
+  record: AnyRecord,
+  { descriptions = {}, path }: Pick<Options<AnyRecord>, 'descriptions' | 'path'>,
+): void {
+  const { type, plural } = record;
+  if (path !== undefined && (!/^(\/[A-Za-z0-9_-]+)+$/.test(path) || RESERVED.has(path.split('/')[1]!)))
+    throw new Error(`${type}: the path ${path} is taken, or not written like /store/${plural}.`);
+  const known = [
+    ...[`${type}Filter`, `Query.${plural}`],
+    ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
+    ...Object.values(eventTypesOf(record)),
+    ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
+    ...referencesOf(record).flatMap(({ field, parent, list }) => [
+      ...[`${type}.${parentField(field)}`, `${parent.type}.${list}`],
+    ]),
+  ];
+  const unknown = Object.keys(descriptions).filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw new Error(
+      `${type}: the domain describes ${unknown.join(', ')}, but can describe only ${known.join(', ')}.`,
+    );
+}
+
+/**
+ * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema, its
+ * list to each record that it refers to, and makes its rows and events.
+ *
+ * @throws Error if `descriptions` names something else, or `path` leads elsewhere
+ */
+export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>) {
+  const { kind } = record;
+  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, sample } = options;
+  const { routes = Object.values<Route> } = options;
+  checkOptions(record, options);
+  addType(record, descriptions, fields as ObjectFieldsShape<Types, Row>);
+  addLists(record, typeOfRecord(record), descriptions);
+  addOperations(record, descriptions);
+  const shape = shapeOf(record, form);
+  return {
+    record,
+    type: typeOfRecord(record) as unknown as ObjectRef<Types, RecordOf<R>>,
+    resource: {
+      scope,
+      shapes: [shape],
+      tags,
+      routes: routes(recordRoutes(record, shape, options), shape),
+    },
+    events: Object.fromEntries(
+      Object.entries(eventTypesOf(record)).map(([change, type]) => [
+        type,
+        descriptions[type] ?? capitalised(`${indefinite(kind)} was ${change}.`),
+      ]),
+    ),
+    eventField: {
+      name: kind,
+      description: `For \`${kind}_…\` events: the ${kind} in its current state; null if it has been deleted.`,
+    },
+    ...(sample && { sample }),
+  } satisfies Domain;
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { Documents } from '../../src/graphql/documents.ts';
+import { Operations } from '../../src/graphql/operations.ts';
+import { OperationRefused } from '../../src/graphql/result.ts';
+import { schema } from '../../src/schema.ts';
+
+describe('documents', () => {
+  const refusalOf = (text: string, variables = {}) => {
+    try {
+      new Operations(schema, () => {}).prepare({ query: text, variables });
+    } catch (error) {
+      if (error instanceof OperationRefused) return error.errors;
+      throw error;
+    }
+    return [];
+  };
+
+  it('are kept, up to 1,000 and 100,000 characters of them', () => {
+    const isKept = (others: number, length: number) => {
+      const documents = new Documents(schema, { introspection: true });
+      const first = documents.get('{ __typename }');
+      for (let n = 0; n < others; n++) documents.get(`{ a${n}: __typename }`.padEnd(length, ' '));
+      return documents.get('{ __typename }') === first;
+    };
+    expect([isKept(999, 20), isKept(1_000, 20)]).toEqual([true, false]);
+    expect([isKept(9, 10_000), isKept(10, 10_000)]).toEqual([true, false]);
+  });
+
+  it('cut what errors repeat', () => {
+    for (const text of [
+      `{ __typename } ${'n'.repeat(90_000)}`,
+      `{ pets(first: "${'n'.repeat(90_000)}") { totalCount } }`,
+      `{ pets(first: [${'1 '.repeat(1_900)}]) { totalCount } }`,
+    ])
+      expect(JSON.stringify(refusalOf(text)).length, text.slice(0, 50)).toBeLessThan(700);
+  });
+
+  it('list 20 errors of up to 100, and are too complex with more', () => {
+    const wrong = (count: number) => `{ ${Array.from({ length: count }, (_, i) => `a${i}`).join(' ')} }`;
+    for (const [count, named] of [
+      [1, 1],
+      [20, 20],
+      [100, 20],
+    ] as const) {
+      expect(refusalOf(wrong(count))).toHaveLength(named);
+      expect(refusalOf(wrong(count)).at(-1)).toMatchObject({
+        message: `Cannot query field "a${named - 1}" on type "Query".`,
+        extensions: { code: 'GRAPHQL_VALIDATION_FAILED', status: 400 },
+      });
+    }
+    expect(refusalOf(wrong(101))).toEqual([
+      {
+        message: 'Too many validation errors, error limit reached. Validation aborted.',
+        extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
+      },
+    ]);
+  });
+
+  it('refuses documents of more than 2,000 tokens as QUERY_TOO_COMPLEX', () => {
+    const tokens = (count: number) => refusalOf(`${'a '.repeat(count)}{`)[0]!;
+    expect(tokens(1_999).extensions).toEqual({ code: 'GRAPHQL_PARSE_FAILED', status: 400 });
+    const many = `{ ${'a '.repeat(2_000)} }`;
+    expect(refusalOf(many)).toMatchObject([
+      {
+        message: 'Syntax Error: Document contains more that 2000 tokens. Parsing aborted.',
+        extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
+      },
+    ]);
+  });
+
+  it('names the argument or field whose value breaks the rule of its scalar', () => {
+    const rule = 'must be an integer from 1 to 9223372036854775807';
+    for (const [text, path] of [
+      ['{ pet(id: "x") { id } }', 'id'],
+      ['{ pet(id: 1) { orders(filter: {petId: "x"}) { totalCount } } }', 'petId'],
+      ['query ($p: ID! = "x") { pet(id: $p) { id } }', 'id'],
+      [
+        'query ($n: Int = 1, $p: ID = "0") { orders(first: $n, filter: {petId: $p}) { totalCount } }',
+        'petId',
+      ],
+      ['{ a: pet(id: 1) { id } b: category(id: 0) { id } }', 'id'],
+    ] as const)
+      expect(refusalOf(text), text).toMatchObject([
+        {
+          message: `${path}: ${rule}.`,
+          extensions: { code: 'VALIDATION_FAILED', status: 400, fields: [{ path, message: rule }] },
+        },
+      ]);
+  });
+
+  it('rethrows unexpected errors', () => {
+    const broken = new Documents({} as never, { introspection: true });
+    expect(() => broken.get('{ __typename }')).toThrow(/schema/i);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Session } from '../../src/access/session.ts';
+import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import { newContext } from '../../src/schema/context.ts';
+import { withCalls } from '../../src/observability/instrumented-store.ts';
+import { sqlite, useGateway } from '../kit/petstore.ts';
+
+const kit = useGateway(sqlite);
+
+/** Whether other callbacks run before an operation of this cost reads a record. */
+async function yields(call: { cost: number; client?: { destroyed: boolean } }): Promise<boolean> {
+  const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
+  const { loaders } = newContext(session, call as never);
+  let hasRun = false;
+  const other = new Promise<void>((resolve) =>
+    setImmediate(() => {
+      hasRun = true;
+      resolve();
+    }),
+  );
+  expect(await loaders.record(Category, '1')).toBeNull();
+  const hasYielded = hasRun;
+  await other;
+  return hasYielded;
+}
+
+it('yields before reading if an operation costs more than 10 units', async () => {
+  const client = { destroyed: false };
+  expect(await yields({ cost: 10, client })).toBe(false);
+  expect(await yields({ cost: 11, client })).toBe(true);
+  expect(await yields({ cost: 11 })).toBe(true);
+});
+
+it('stops reading once the client has disconnected', async () => {
+  const client = { destroyed: false };
+  const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
+  const { loaders } = newContext(session, { cost: 1, client } as never);
+  expect(await loaders.record(Category, '1')).toBeNull();
+  client.destroyed = true;
+  expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client disconnected.');
+  await expect(loaders.record(Category, '2')).rejects.toThrow('The client disconnected.');
+});
+
+describe('reading', () => {
+  const contextOf = (cost: number) =>
+    newContext({ store: kit.gateway.store, now: kit.clock.now } as Session, { cost } as never);
+
+  it('hands out the entries of lists of large operations in turns', async () => {
+    expect(contextOf(10).loaders.entries([1, 2])).toEqual([1, 2]);
+    let hasRun = false;
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+    const [first, second] = contextOf(11).loaders.entries([1, 2]);
+    setImmediate(() => {
+      hasRun = true;
+    });
+    expect([await first, await second, hasRun]).toEqual([1, 2, false]);
+    clock.mockRestore();
+    const paced = await Promise.all(contextOf(11).loaders.entries([1, 2]));
+    expect(paced).toEqual([1, 2]);
+  });
+
+  it('reads each level of a transaction with one command too, and what the transaction wrote', async () => {
+    const { store } = kit.gateway;
+    const { id } = await store.table(Category).insert({ name: 'C' });
+    const reads: number[] = [];
+    await store.transaction(async (transaction) => {
+      const pets: string[] = [];
+      for (let n = 0; n < 20; n++) {
+        const pet = await transaction.table(Pet).insert({ name: `${n}`, categoryId: id, status: 'sold' });
+        await transaction.table(Order).insert({ petId: pet.id, complete: true });
+        pets.push(pet.id);
+      }
+      const counting = withCalls(transaction, (name, call) => (...args) => {
+        if (name.endsWith('.pagesByParent')) reads.push((args[1] as unknown[]).length);
+        return call(...args);
+      });
+      const { loaders, meter } = contextOf(1);
+      const own = loaders.within(counting);
+      const { items } = await own.pagesByParent(Pet, 'categoryId', {}, { limit: 20 })(id);
+      expect(items.map((pet) => pet.id)).toEqual(pets);
+      const pages = await Promise.all(
+        pets.map((pet) => own.pagesByParent(Order, 'petId', {}, { limit: 5 })(pet)),
+      );
+      expect(pages.map((page) => page.items[0]!.petId)).toEqual(pets);
+      expect(meter.left('entries')).toBe(100 - 20 - 20);
+    });
+    expect(reads).toEqual([1, 20]);
+  });
+});

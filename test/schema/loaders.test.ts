@@ -1,0 +1,171 @@
+import type { CommandStartedEvent } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import { withCalls } from '../../src/observability/instrumented-store.ts';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { pairsOf } from '../kit/cases.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import { dropDatabase, monitoredUri } from '../kit/mongo.ts';
+import { dataOf, query } from '../kit/petstore.ts';
+import { type Engine, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
+
+const WRITES = new Set(['insert', 'update', 'remove']);
+
+/** The store, recording each of its reads of records. A read is one command to the database. */
+function counting(store: Store, calls: string[]): Store {
+  const counted = withCalls(store, (name, call) => (...args) => {
+    const [, method] = name.split('.');
+    if (method !== undefined && !WRITES.has(method)) calls.push(name);
+    return call(...args);
+  });
+  // Records cached by the embedded engine would hide reads.
+  const table: Store['table'] = (record) => ({ ...counted.table(record), cached: () => undefined });
+  return { ...counted, table };
+}
+
+async function fillStore(store: Store) {
+  const ids = { categories: [] as string[], pets: [] as string[], orders: [] as string[] };
+  for (let c = 0; c < 5; c++) {
+    const { id: categoryId } = await store.table(Category).insert({ name: `C${c}` });
+    ids.categories.push(categoryId);
+    for (let p = 0; p < 4; p++) {
+      const { id: petId } = await store
+        .table(Pet)
+        .insert({ name: `P${c}.${p}`, categoryId, status: 'available' });
+      ids.pets.push(petId);
+      if (p < 2)
+        ids.orders.push((await store.table(Order).insert({ petId, quantity: p + 1, complete: false })).id);
+    }
+  }
+  return ids;
+}
+
+const DEEP = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { category { name } } } } } }';
+
+const aliases = (field: string) =>
+  Array.from({ length: 30 }, (_, i) => `a${i}: ${field.replace('$', `${i + 2}`)}`).join(' ');
+
+/**
+ * Operations, each above its reads, which do not depend on how wide its levels are. A filter that contradicts its parent
+ * needs no read, and equal filters are read once.
+ */
+const COUNTS = pairsOf(`
+${DEEP}
+  categories.page pets.pagesByParent
+{ pets { nodes { category { name pets(first: 2) { nodes { orders(first: 1) { nodes { pet { category { name } } } } } } } } } }
+  pets.page categories.byIds pets.pagesByParent orders.pagesByParent
+{ orders { nodes { pet { inventory { quantity pet { name } } category { name } } } } }
+  orders.page pets.byIds categories.byIds
+{ categories { nodes { pets(first: 50) { nodes { orders(first: 1) { nodes { pet { category { name } } } } } } } } }
+  categories.page pets.pagesByParent orders.pagesByParent
+{ inventory { nodes { pet { category { name } } } } }
+  pets.page categories.byIds
+{ pets { nodes { orders { totalCount } } } }
+  pets.page orders.pagesByParent orders.countsByParent
+{ categories { nodes { pets { totalCount } } } }
+  categories.page pets.pagesByParent pets.countsByParent
+{ pets { totalCount } }
+  pets.page pets.count
+{ categories { totalCount } orders { totalCount } inventory { totalCount } }
+  categories.page orders.page pets.page categories.count orders.count pets.count
+{ pets(first: 2) { nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }
+  pets.page
+{ pets(first: 2, after: "3") { pageInfo { hasPreviousPage } } }
+  pets.page pets.page
+{ pets(first: 2, after: "3") { pageInfo { hasNextPage } } }
+  pets.page
+{ a: pet(id: 1) { name } b: pet(id: 2) { name } c: pet(id: 1) { status } d: inventoryItem(petId: 3) { quantity } }
+  pets.byIds
+{ a: category(id: 1) { pets { nodes { id } } } b: category(id: 2) { pets { nodes { id } } } }
+  categories.byIds pets.pagesByParent
+{ category(id: 1) { ${aliases('pets(filter: {categoryId: $}) { totalCount }')} } }
+  categories.byIds
+{ category(id: 1) { a: pets(filter: {status: [sold, pending]}) { totalCount } b: pets(filter: {status: [pending, sold, sold], categoryId: 1}) { totalCount } } }
+  categories.byIds pets.pagesByParent pets.countsByParent
+{ pet(id: 1) { ${aliases('orders(filter: {petId: $}) { totalCount }')} } }
+  pets.byIds
+`);
+
+describe.each(enginesAtLength)('reads ($name)', (engine: Engine) => {
+  const calls: string[] = [];
+  let opened: OpenedStore;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    opened = await engine.open();
+    await fillStore(opened.store);
+    gateway = await TestGateway.start(counting(opened.store, calls));
+  });
+  afterAll(async () => {
+    await gateway?.close();
+    await opened?.close();
+  });
+
+  it.each([...COUNTS, ['{ rateLimit { plan } __typename }', '']])(
+    'batches the reads of %s',
+    async (operation, reads) => {
+      for (let time = 0; time < 2; time++) {
+        calls.length = 0;
+        const sent = await query(gateway, operation);
+        dataOf(sent);
+        // The engine decides the order within a level.
+        expect([...calls].sort(), sent.about).toEqual(reads.split(' ').filter(Boolean).sort());
+      }
+    },
+  );
+});
+
+describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
+  const database = `loaders-${process.pid}-${Date.now()}`;
+  let store: Awaited<ReturnType<typeof openMongoStore>>;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    store = await openMongoStore({ records: RECORDS, uri: monitoredUri(database) });
+    await fillStore(store);
+    gateway = await TestGateway.start(store);
+  });
+  afterAll(async () => {
+    await gateway?.close();
+    await store?.close();
+    await dropDatabase(database);
+  });
+
+  it.each([
+    [DEEP, ['aggregate categories', 'aggregate categories']],
+    [
+      '{ orders { nodes { pet { category { name } } } } }',
+      ['aggregate orders', 'find pets', 'find categories'],
+    ],
+  ])('sends at most one read command per level for %s', async (operation, expected) => {
+    // The first charge of a key creates its usage document.
+    await query(gateway, '{ pet(id: 1) { id } }');
+    const commands: CommandStartedEvent[] = [];
+    const listen = (event: CommandStartedEvent) => commands.push(event);
+    store.client.on('commandStarted', listen);
+    const sent = await query(gateway, operation);
+    store.client.off('commandStarted', listen);
+    dataOf(sent);
+    const reads = commands
+      .filter(({ commandName }) =>
+        ['find', 'aggregate', 'getMore', 'count', 'distinct'].includes(commandName),
+      )
+      .map(({ commandName, command }) => `${commandName} ${command[commandName]}`);
+    expect(reads, sent.about).toEqual(expected);
+    // What an instance does at any time: reads the server's clock, saves usage with each key's last use, renews leases.
+    const background = ['usageHistory', 'apiKeys', 'sessions', 'webhooks'];
+    const others = commands.filter(
+      ({ commandName, command }) =>
+        !['find', 'aggregate', 'hello'].includes(commandName) && !background.includes(command[commandName]),
+    );
+    // The only other command charges the key.
+    expect(
+      others.map(({ commandName }) => commandName),
+      sent.about,
+    ).toEqual(['findAndModify']);
+  });
+});
