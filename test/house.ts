@@ -1,11 +1,12 @@
 /**
  * Measures how the sources are laid out, and fails if a figure is worse than its limit: `npm run house` prints what a
- * domain and a transport take, lines, imports that run up a floor or sideways, and how many files a call runs.
+ * domain and a transport take, lines and statements, imports that run up a floor or sideways, and how many files a call runs.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseSync } from 'rolldown/utils';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = new URL('../src/', import.meta.url).href;
@@ -17,8 +18,8 @@ const LIMITS: Readonly<Record<string, number>> = {
   'files of a transport': 3,
   'imports up or sideways': 0,
   'files of src': 228,
-  'lines of src': 24_050,
-  'lines of test': 25_900,
+  'statements of src': 12_600,
+  'statements of test': 16_000,
   'files of GET /pets/{id}': 34,
   'files of POST /pets': 51,
   'files of a nested query': 48,
@@ -46,6 +47,22 @@ const filesBelow = (folder: string, ending: RegExp): string[] =>
 
 const linesOf = (files: readonly string[]): number =>
   files.reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
+
+/** Syntax that is a statement or a declaration on its own, or a member of a class or an interface. */
+const STATEMENT =
+  /^(?!Block|Empty|Export).*(Statement|Declaration)$|^(Method|Property)Definition$|^TS(Property|Method)Signature$/;
+
+/** Statements, because lines can be saved by the way that code is written, and Prettier adds others. */
+const statementsOf = (files: readonly string[]): number =>
+  files
+    .filter((file) => !file.endsWith('.css'))
+    .reduce((sum, file) => sum + statementsBelow(parseSync(file, readFileSync(file, 'utf8')).program), 0);
+
+function statementsBelow(node: unknown): number {
+  if (typeof node !== 'object' || node === null) return 0;
+  const own = 'type' in node && STATEMENT.test(String(node.type)) ? 1 : 0;
+  return Object.values(node).reduce((sum: number, child: unknown) => sum + statementsBelow(child), own);
+}
 
 /** Whether nothing above the store knows a database, and no transport knows another. */
 function isMisplaced(file: string, target: string): boolean {
@@ -119,11 +136,13 @@ const figures: Record<string, number> = {
   'imports up or sideways': misplaced.length,
   'files of src': sources.length,
   'lines of src': linesOf(sources),
+  'statements of src': statementsOf(sources),
   'lines of test': linesOf(filesBelow('test', /\.tsx?$/)),
+  'statements of test': statementsOf(filesBelow('test', /\.tsx?$/)),
   ...(await filesOfCalls()),
 };
 for (const [name, figure] of Object.entries(figures)) {
-  const isOver = figure > LIMITS[name]!;
+  const isOver = figure > (LIMITS[name] ?? Number.POSITIVE_INFINITY);
   if (isOver) process.exitCode = 1;
   console.log(`${String(figure).padStart(7)}  ${name}${isOver ? `: more than ${LIMITS[name]}` : ''}`);
 }
