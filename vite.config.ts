@@ -16,6 +16,8 @@ const PAGES = ['graphiql', 'docs', 'console', 'guides', 'landing'];
 /** The browser code: GraphiQL, the REST docs, the console, the guides and the landing page. */
 export default defineConfig({
   root: SOURCES,
+  // Scripts find each other by their own address, wherever the gateway is mounted.
+  base: './',
   // Libraries have directives for frameworks of which a bundler warns.
   logLevel: 'error',
   worker: { format: 'es' },
@@ -61,12 +63,15 @@ function layout(): Plugin[] {
       name: 'names of files',
       transformIndexHtml: {
         order: 'post',
+        // Pages are at several depths, so their links begin at the root, to which the server adds where it is mounted.
         handler: (html, { bundle = {} }) =>
-          html.replace(/(?<=")built:([\w.-]+)/g, (_, name: string) => {
-            const named = (file: (typeof bundle)[string]) =>
-              file.type === 'asset' ? file.names.includes(name) : file.name === name;
-            return `/${Object.values(bundle).find(named)!.fileName}`;
-          }),
+          html
+            .replaceAll(/(?<=(?:src|href)=")\.\//g, '/')
+            .replace(/(?<=")built:([\w.-]+)/g, (_, name: string) => {
+              const named = (file: (typeof bundle)[string]) =>
+                file.type === 'asset' ? file.names.includes(name) : file.name === name;
+              return `/${Object.values(bundle).find(named)!.fileName}`;
+            }),
       },
     },
   ];

@@ -16,6 +16,12 @@ const onOff = (fallback: boolean) =>
     .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
     .default(fallback);
 
+/** A path before other paths. */
+const prefix = z
+  .string()
+  .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
+  .default('');
+
 const integer = (min: number, max: number) =>
   parsedText(`must be an integer from ${min} to ${max}`, (text) => parseInteger(text, min, max));
 
@@ -31,6 +37,9 @@ const otlpProtocol = oneOf(['http/protobuf', 'http/json']);
 const day = parsedText('must be a date such as 2027-06-30', parseDate).transform(Date.parse);
 
 const list = z.string().transform((value) => value.split(',').map((part) => part.trim()));
+
+const isPlain = ({ username, password, search, hash }: URL): boolean =>
+  `${username}${password}${search}${hash}` === '';
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
@@ -50,10 +59,15 @@ const VARIABLES = z.object({
   DURABILITY: oneOf(['process', 'full']).default('process'),
   EVENTS_KEEP: retention.default(7 * 86_400_000),
   SAMPLE_DATA: oneOf(['on', 'off']).optional(),
-  REST_BASE_PATH: z
-    .string()
-    .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
-    .default(''),
+  BASE_PATH: prefix,
+  REST_BASE_PATH: prefix,
+  PUBLIC_URL: url
+    .refine(
+      (text) => !URL.canParse(text) || isPlain(new URL(text)),
+      'must not have credentials, a query or a fragment',
+    )
+    .transform((text) => text.replace(/\/+$/, ''))
+    .optional(),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   GRAPHIQL: onOff(true),
   INTROSPECTION: onOff(true),
@@ -87,7 +101,7 @@ export type Config = z.output<typeof VARIABLES>;
 export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
 
 /**
- * Reads the configuration. An empty variable counts as unset; for REST_BASE_PATH the two mean the same.
+ * Reads the configuration. An empty variable counts as unset; for the paths the two mean the same.
  *
  * @throws Error with one message that names every invalid variable
  */
@@ -102,6 +116,18 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);
   throw new Error(`Invalid configuration:\n${lines.join('\n')}`);
 }
+
+/**
+ * Where clients reach the gateway: an absolute URL if PUBLIC_URL is set, else the path that it is below. Paths are
+ * appended to it. A path in PUBLIC_URL is where a proxy serves the gateway, and may include BASE_PATH.
+ */
+export function publicBase({ PUBLIC_URL, BASE_PATH }: Config): string {
+  if (PUBLIC_URL === undefined) return BASE_PATH;
+  return new URL(PUBLIC_URL).pathname.endsWith(BASE_PATH) ? PUBLIC_URL : PUBLIC_URL + BASE_PATH;
+}
+
+/** The path of {@link publicBase}, by which pages reach the gateway at the origin that they were loaded from. */
+export const publicPath = (config: Config): string => publicBase(config).replace(/^https?:\/\/[^/]*/, '');
 
 /** Whether an exporter is configured, by the rules of the OpenTelemetry specification. */
 export const isTracingConfigured = (config: Config): boolean =>

@@ -3,14 +3,14 @@ import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
 import { UsageHistory } from './access/usage-history.ts';
-import { type Config, isLocalDevelopment } from './config.ts';
+import { type Config, isLocalDevelopment, publicBase } from './config.ts';
 import { ROUTES } from './domains/routes.ts';
 import { EventStreams } from './events/streams.ts';
 import { AppError, asAppError, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
 import { Cors } from './http/cors.ts';
-import { clientAddress, RequestContext, requestIdOf } from './http/request-context.ts';
+import { clientAddress, RequestContext, requestIdOf, unmount } from './http/request-context.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
 import { addRateLimitHeaders, ResponseWriter } from './http/response-writer.ts';
 import type { Transport } from './http/transport.ts';
@@ -111,6 +111,7 @@ export class Gateway implements RequestHandler {
     );
     this.#writer = new ResponseWriter({
       cors,
+      base: publicBase(options.config),
       now: clock.now,
       onStreamEnd: (context, fields) => this.#logStream(context, fields),
       onStreamError: ({ requestId }, error) => report(error, requestId),
@@ -130,16 +131,19 @@ export class Gateway implements RequestHandler {
   /** The phases of a request: match, admit, handle, respond. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { config, tracing, report } = this.services;
+    const { BASE_PATH } = config;
+    const isBelow = BASE_PATH === '' || unmount(request, BASE_PATH);
     const address = clientAddress(request, config.TRUST_PROXY);
     const context = new RequestContext(request, response, requestIdOf(request), address);
     try {
       tracing?.begin(context);
-      const transport = this.#match(context);
+      const transport = isBelow ? this.#match(context) : this.#transports.at(-1)!;
       context.transport = transport;
       let isAdmitted = false;
       let answer: MaybePromise<HttpResponse>;
       try {
         this.#refuseMalformed(context);
+        if (!isBelow) throw this.#outside(context);
         const admission = transport.admit(context);
         if (admission instanceof Promise) await admission;
         isAdmitted = true;
@@ -167,6 +171,12 @@ export class Gateway implements RequestHandler {
     if (fault === undefined) return;
     context.guardWindow = this.services.access.addressWindow(context.address);
     throw new AppError('BAD_REQUEST', fault);
+  }
+
+  /** Refuses what is not below BASE_PATH: there is nothing of the gateway, whoever asks. */
+  #outside(context: RequestContext): AppError {
+    context.guardWindow = this.services.access.addressWindow(context.address);
+    return new AppError('NOT_FOUND', `Everything here is below ${this.services.config.BASE_PATH}/.`);
   }
 
   /** The response to a request that failed, which ends its session if it was admitted. */

@@ -8,6 +8,7 @@ const DEFAULTS = {
   DATA_FILE: 'data/petstore.db',
   DURABILITY: 'process',
   EVENTS_KEEP: 7 * 86_400_000,
+  BASE_PATH: '',
   REST_BASE_PATH: '',
   LOG_LEVEL: 'info',
   GRAPHIQL: true,
@@ -28,6 +29,10 @@ const DEFAULTS = {
 type Valid = Record<string, unknown>;
 const ON_OFF: Valid = { on: true, off: false };
 const unchanged = (...texts: string[]): Valid => Object.fromEntries(texts.map((text) => [text, text]));
+const PREFIXES: [Valid, ...string[]] = [
+  unchanged('/api', '/api/v1.0_x~-'),
+  ...['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example'],
+];
 
 /**
  * For each variable its valid and invalid texts. Only the operating system knows whether a HOST or a DATA_FILE can be
@@ -53,9 +58,16 @@ const VARIABLES: Record<string, [valid: Valid, ...invalid: string[]]> = {
     ...['0', '0d', '7', 'd', '-1d', '1.5d', '7 d', '1y', 'forever'],
   ],
   SAMPLE_DATA: [unchanged('on', 'off'), 'yes', 'ON', 'true', '1'],
-  REST_BASE_PATH: [
-    unchanged('/api', '/api/v1.0_x~-'),
-    ...['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example'],
+  BASE_PATH: PREFIXES,
+  REST_BASE_PATH: PREFIXES,
+  PUBLIC_URL: [
+    {
+      'https://api.example': 'https://api.example',
+      'https://api.example/': 'https://api.example',
+      'http://[::1]:8080/shop/': 'http://[::1]:8080/shop',
+    },
+    ...['api.example', 'ftp://api.example', 'https://', 'https://u@api.example', 'https://u:p@api.example'],
+    ...['https://api.example/?a=1', 'https://api.example/#a'],
   ],
   LOG_LEVEL: [
     unchanged('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

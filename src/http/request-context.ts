@@ -103,6 +103,19 @@ export function rootOf(path: string): string {
   return end < 0 ? path : path.slice(0, end);
 }
 
+/**
+ * Takes the prefix that the gateway is served below out of the target of a request, as routers do where they are mounted.
+ *
+ * @returns whether the request is below it
+ */
+export function unmount(request: IncomingMessage, prefix: string): boolean {
+  const target = originForm(request.url ?? '/');
+  const rest = target.slice(prefix.length);
+  if (!target.startsWith(prefix) || !/^(?:[/?]|$)/.test(rest)) return false;
+  request.url = rest.startsWith('/') ? rest : `/${rest}`;
+  return true;
+}
+
 /** Proxies may send the absolute form of the target, which a server must accept (RFC 9112 section 3.2.2). */
 const originForm = (target: string): string =>
   target.startsWith('/')

@@ -11,6 +11,8 @@ import { type Headers, type HttpResponse, matchesWeakly, type StreamedBody } fro
 
 export interface ResponseWriterOptions {
   cors: Cors;
+  /** Put before the paths in Location and Link: where clients reach the gateway. */
+  base: string;
   /** Milliseconds since 1970. */
   now: () => number;
   /** Receives what a streamed body reports at its end. */
@@ -45,7 +47,7 @@ export class ResponseWriter {
       answer.pass(request, response);
       return true;
     }
-    const { cors, now } = this.#options;
+    const { base, cors, now } = this.#options;
     const all: Headers = ['X-Request-Id', context.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {
       all.push('Content-Type', contentType ?? 'application/json');
@@ -61,6 +63,7 @@ export class ResponseWriter {
     if (context.deprecation && session?.decision?.outcome === 'passed') all.push(...context.deprecation);
     if (context.replayed) all.push('Idempotency-Replayed', 'true');
     if (headers.length > 0) all.push(...headers);
+    if (base !== '') addBase(all, base);
     const content = method === 'HEAD' || body.length === 0 ? undefined : body;
     // The rest of a body that was not read to its end is thrown away.
     if (!request.complete) request.resume();
@@ -97,6 +100,14 @@ export class ResponseWriter {
       this.#options.onStreamError(context, error);
       response.destroy();
     }
+  }
+}
+
+/** Puts the base before the paths of the gateway in Location and Link. */
+function addBase(headers: Headers, base: string): void {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i] === 'Location') headers[i + 1] = base + headers[i + 1];
+    else if (headers[i] === 'Link') headers[i + 1] = String(headers[i + 1]).replaceAll('</', `<${base}/`);
   }
 }
 

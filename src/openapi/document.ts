@@ -1,5 +1,5 @@
 import { stringify } from 'lossless-json';
-import type { Config } from '../config.ts';
+import { type Config, publicBase } from '../config.ts';
 import { RESOURCES, ROUTES, SCHEMAS, SHAPES, STREAMS } from '../domains/routes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
@@ -11,8 +11,6 @@ import { addShape, errorSchema } from './schemas.ts';
 interface Options {
   /** Spaces per level. */
   indent?: number;
-  /** Where clients reach the gateway, such as `https://example.org`; by default wherever they read this. */
-  origin?: string;
   /** Replaced in tests. */
   routes?: readonly Route[];
 }
@@ -21,11 +19,11 @@ interface Options {
  * The OpenAPI 3.0.3 description of the REST interface as JSON text. It is derived from the domains, their
  * rules and the error table, so it cannot diverge from the code.
  */
-export function openApiJson(config: Config, { indent, origin = '', routes = ROUTES }: Options = {}): string {
-  return stringify(describe(config, origin, routes), undefined, indent)!;
+export function openApiJson(config: Config, { indent, routes = ROUTES }: Options = {}): string {
+  return stringify(describe(config, routes), undefined, indent)!;
 }
 
-function describe(config: Config, origin: string, routes: readonly Route[]): JsonSchema {
+function describe(config: Config, routes: readonly Route[]): JsonSchema {
   const components = new Components();
   components.add('schemas', 'Error', errorSchema(routes));
   for (const shape of SHAPES) addShape(components, shape);
@@ -44,7 +42,8 @@ function describe(config: Config, origin: string, routes: readonly Route[]): Jso
       contact: { name: 'The operator of this gateway' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    servers: [{ url: origin + config.REST_BASE_PATH || '/', description: 'This gateway' }],
+    // Relative to where the description is read, unless PUBLIC_URL is set (OpenAPI 3.0, Server Object).
+    servers: [{ url: publicBase(config) + config.REST_BASE_PATH || '/', description: 'This gateway' }],
     tags: RESOURCES.flatMap(({ tags = {} }) =>
       Object.entries(tags).map(([name, description]) => ({ name, description })),
     ).toSorted((a, b) => (a.name < b.name ? -1 : 1)),

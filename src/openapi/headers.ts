@@ -46,8 +46,8 @@ const HEADERS = {
     schema: { type: 'string', pattern: '^<[^>]*>; rel="[a-z-]+"(, <[^>]*>; rel="[a-z-]+")*$' },
   },
   Location: {
-    description: 'The path of the new record.',
-    schema: { type: 'string', pattern: '^/' },
+    description: 'Where the new record is: its path, or its URL if the gateway is configured with one.',
+    schema: { type: 'string', pattern: '^(https?:/)?/' },
   },
   'Retry-After': {
     description: 'Whole seconds until a retry can succeed.',

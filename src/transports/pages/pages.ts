@@ -1,5 +1,6 @@
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
 import { STREAMS } from '../../domains/routes.ts';
+import { publicBase, publicPath } from '../../config.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -36,9 +37,6 @@ const HTML_HEADERS: Headers = Object.entries({
   'Cross-Origin-Resource-Policy': 'same-origin',
 }).flat();
 
-/** Stands for the address of the gateway. */
-const PLACEHOLDER = 'http://origin.invalid';
-
 const METHODS = 'GET, HEAD, OPTIONS';
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
@@ -63,7 +61,10 @@ export class Pages implements Transport {
 
   constructor({ config, store, metrics, schema, routes }: TransportServices) {
     const { REST_BASE_PATH: basePath, GRAPHIQL: graphiql, INTROSPECTION: introspection, MCP: mcp } = config;
-    const keyOf = (context: RequestContext) => originOf(context, config.TRUST_PROXY);
+    const { PUBLIC_URL } = config;
+    const mount = publicPath(config);
+    const keyOf = (context: RequestContext) =>
+      PUBLIC_URL === undefined ? originOf(context, config.TRUST_PROXY) + mount : publicBase(config);
     const add = (path: string, page: Page, isFor?: Entry['isFor']) =>
       this.#entries.set(path, { page, isFor });
     add('/health/live', () => json({ status: 'live' }));
@@ -75,13 +76,8 @@ export class Pages implements Transport {
       const { contentType } = metrics;
       add('/metrics', async () => ({ status: 200, headers: [], body: await metrics.text(), contentType }));
     }
-    // With the address that it was requested at: tools that import it from a URL need an absolute one.
-    let description: string | undefined;
-    const openApi = (origin: string) => {
-      description ??= openApiJson(config, { origin: PLACEHOLDER, routes });
-      return description.replace(PLACEHOLDER, origin);
-    };
-    add('/openapi.json', textPage({ contentType: 'application/json', text: openApi, keyOf }));
+    const openApi = () => openApiJson(config, { routes });
+    add('/openapi.json', textPage({ contentType: 'application/json', text: openApi }));
     // Asked for by browsers on pages without an icon link.
     add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {
@@ -91,12 +87,15 @@ export class Pages implements Transport {
     const addPage = (
       path: string,
       template: string,
-      data: (origin: string) => object = () => ({}),
+      data: (address: string) => object = () => ({}),
       isFor?: Entry['isFor'],
     ) => {
       const page = textPage({
         contentType: 'text/html; charset=utf-8',
-        text: (origin) => render(template, { path, basePath, graphiql, introspection, mcp, ...data(origin) }),
+        text: (address) => {
+          const shared = { mount, path, basePath, graphiql, introspection, mcp };
+          return mounted(render(template, { ...shared, ...data(address) }), mount);
+        },
         headers: HTML_HEADERS,
         ...(path === '/' && { keyOf }),
       });
@@ -104,7 +103,7 @@ export class Pages implements Transport {
       add(path, async (context) => ({ ...(await page(context)), sameOriginOnly: true }), isFor);
       if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
-    const landing = (origin: string) => ({ origin, guides: guides(), metrics: metrics && config.METRICS });
+    const landing = (address: string) => ({ address, guides: guides(), metrics: metrics && config.METRICS });
     addPage('/', 'landing', landing, isNavigation);
     addPage('/docs', 'docs', () => ({
       tags: operationsByTag([...routes, ...STREAMS], graphiql && introspection),
@@ -154,6 +153,10 @@ const json = (value: unknown): HttpResponse => ({
   headers: ['Cache-Control', 'no-store'],
   body: JSON.stringify(value),
 });
+
+/** A page whose links and scripts are below a path. */
+const mounted = (html: string, path: string): string =>
+  path === '' ? html : html.replaceAll(/(?<=\s(?:href|src)=")(?=\/(?!\/))/g, path);
 
 /** What links to the schema is text where there is none. */
 const withoutSchema = (html: string): string =>

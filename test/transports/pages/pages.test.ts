@@ -93,7 +93,7 @@ describe('pages', () => {
       const again = await send(kit.gateway, path, known);
       expect([again.status, again.text, again.headers.vary]).toEqual([304, '', headers.vary]);
 
-      expect(text).toMatch(/^<!doctype html>\n<html lang="en">/);
+      expect(text).toMatch(/^<!doctype html>\n<html lang="en" /);
       expect(text).toContain(`<title>${title}</title>`);
       expect(text).toMatch(/<meta name="description" content="[^"]{40,160}">/);
       expect(text).toContain('<link rel="icon" href="/favicon.svg">');
@@ -289,9 +289,6 @@ describe('pages with non-default settings', () => {
     const { text } = await at('/', proxied);
     expect(text).toContain('https://pets.example/api/v1/pets?limit=2');
     expect(endpointsOf(text)).toContain('/api/v1/pets');
-    // Tools that import the description from a URL need an absolute one. More addresses than are kept.
-    const serverAt = async (headers: Record<string, string>) =>
-      (await at('/openapi.json', headers)).json.servers[0].url;
     for (const [sent, protocol] of [
       [' https ,http', 'https'],
       ['http, https', 'http'],
@@ -300,8 +297,7 @@ describe('pages with non-default settings', () => {
       const headers = { host: 'pets.example', 'x-forwarded-proto': sent };
       expect((await at('/', headers)).text, sent).toContain(`${protocol}://pets.example/api/v1/pets?limit=2`);
     }
-    for (let n = 0; n < 6; n++) expect(await serverAt({ host: `h${n}` })).toBe(`http://h${n}/api/v1`);
-    expect(await serverAt(proxied)).toBe('https://pets.example/api/v1');
-    expect(await serverAt({})).toBe(`${kit.gateway.url}/api/v1`);
+    // Reached at whatever origin it is read from, and so with the right protocol behind any proxy.
+    expect((await at('/openapi.json', proxied)).json.servers[0].url).toBe('/api/v1');
   });
 });

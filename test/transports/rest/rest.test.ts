@@ -106,6 +106,49 @@ describe('REST_BASE_PATH', () => {
   });
 });
 
+describe('BASE_PATH and PUBLIC_URL', () => {
+  const below = useGateway(sqlite, { BASE_PATH: '/shop', REST_BASE_PATH: '/v1' });
+  const PUBLIC_URL = 'https://pets.example/api/';
+  const stripped = useGateway(sqlite, { PUBLIC_URL });
+  const both = useGateway(sqlite, { BASE_PATH: '/shop', PUBLIC_URL: 'https://shop' });
+
+  it.each([
+    ['a prefix', below, '/shop', '/v1', '/shop/v1'],
+    ['a proxy that takes the prefix away', stripped, '', '', 'https://pets.example/api'],
+    ['both', both, '/shop', '', 'https://shop/shop'],
+  ])('with %s: everything is served below it, and addresses have it', async (_, kit, at, rest, base) => {
+    const post = (path: string, body: unknown) => send(kit.gateway, `POST ${at}${rest}${path}`, { body });
+    const category = await post('/categories', { name: 'Dogs' });
+    const { id } = category.json;
+    expect(category.headers.location).toBe(`${base}/categories/${id}`);
+    for (const name of ['Rex', 'Bella']) await post('/pets', { name, categoryId: id });
+    const page = await send(kit.gateway, `${at}${rest}/pets?limit=1`);
+    const [pet] = page.json;
+    expect(page.headers.link).toBe(`<${base}/pets?limit=1&after=${pet.id}>; rel="next"`);
+    const deprecated = await send(kit.gateway, `${at}${rest}/pets/${pet.id}`);
+    const root = base.slice(0, base.length - rest.length);
+    expect(deprecated.headers.link).toContain(
+      `<${root}/docs#tag/Pets/getPet>; rel="deprecation", <${root}/graphql>`,
+    );
+    expect((await send(kit.gateway, `${at}/openapi.json`)).json.servers[0].url).toBe(base);
+    expect((await send(kit.gateway, `${at}/graphql?query={__typename}`)).status).toBe(200);
+    expect((await send(kit.gateway, `${at}/health/live`, { key: null })).status).toBe(200);
+    expect((await send(kit.gateway, `${at}/docs/`, { key: null })).headers.location).toBe(`${root}/docs`);
+  });
+
+  it('has nothing outside of the prefix, with or without a key', async () => {
+    for (const key of [null, undefined])
+      for (const path of ['/', '/v1/pets', '/shopping', '/graphql', '/health/live', '/.well-known/oauth-x']) {
+        const refused = await send(below.gateway, path, { ...(key === null && { key }) });
+        expectRefusal(refused, 'NOT_FOUND', /below \/shop\//);
+      }
+    const page = await send(below.gateway, '/shop', { key: null, headers: { accept: 'text/html' } });
+    expect(page.text).not.toMatch(/(?:src|href)="\/(?!shop\/)/);
+    const [, script] = /src="(\/shop\/explorer\/[^"]+)"/.exec(page.text) ?? [];
+    expect((await send(below.gateway, script!, { key: null })).status).toBe(200);
+  });
+});
+
 describe('REST requests', () => {
   const kit = useGateway(sqlite);
 

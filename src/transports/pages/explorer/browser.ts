@@ -1,3 +1,6 @@
+/** The path that the gateway is below, at this origin. */
+export const MOUNT = document.documentElement.dataset.mount!;
+
 /** The element with an id, which the page has. */
 export const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 

@@ -1,4 +1,4 @@
-import { Observable } from './browser.ts';
+import { MOUNT, Observable } from './browser.ts';
 import { type Budget, budgetIn, messageOf, UNREACHABLE } from './server.ts';
 
 /** The state of the page's key. */
@@ -63,7 +63,7 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   if (key === '') return { kind: 'missing' };
   if (!/^[!-~]+$/.test(key))
     return { kind: 'refused', message: 'This is not an API key: keys are ASCII without spaces.' };
-  const response = await fetch('/graphql/cost', {
+  const response = await fetch(`${MOUNT}/graphql/cost`, {
     method: 'POST',
     headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
     body: '{"query":"{__typename}"}',

@@ -1,4 +1,4 @@
-import { element } from '../browser.ts';
+import { element, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, secondsUntilLeft } from '../server.ts';
 import { number } from '../words.ts';
@@ -24,7 +24,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
   const wait = secondsUntilBudget();
   if (wait > 0) throw new Error(`Nothing is left of the budget for ${number(wait)} s.`);
-  const response = await apiKey.fetch(element('main').dataset.base + path, { ...init, method });
+  const response = await apiKey.fetch(MOUNT + element('main').dataset.base + path, { ...init, method });
   if (response.ok) return response;
   throw new Error(messageOf(await response.text(), response));
 }

@@ -1,6 +1,6 @@
 import '../header.ts';
 import './docs.css';
-import { element, fixWhenAdded } from '../browser.ts';
+import { element, fixWhenAdded, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
@@ -37,7 +37,7 @@ fixWhenAdded({
 
 /** Shows the reference in place of the plain one that the server has rendered. */
 async function show(root: HTMLElement): Promise<void> {
-  const [response] = await Promise.all([fetch('/openapi.json'), scalar]);
+  const [response] = await Promise.all([fetch(`${MOUNT}/openapi.json`), scalar]);
   if (!response.ok) throw new Error(messageOf(await response.text(), response));
   const { content, untried } = referenceOf(
     await response.text(),

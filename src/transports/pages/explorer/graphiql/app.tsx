@@ -3,6 +3,7 @@ import { type GraphiQLPlugin, StarIcon, useGraphiQL, useGraphiQLActions } from '
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useState, useSyncExternalStore } from 'react';
+import { MOUNT } from '../browser.ts';
 import { messageOf, UNREACHABLE } from '../server.ts';
 import { theme } from '../theme.ts';
 import { EXAMPLES, type Example } from './examples.ts';
@@ -77,7 +78,7 @@ export function App() {
 
 /** The schema, which is as public as the documentation and so needs no key, or why there is none. */
 async function loadSchema(): Promise<{ schema?: GraphQLSchema; problem?: string }> {
-  const response = await fetch('/schema.graphql').catch(() => undefined);
+  const response = await fetch(`${MOUNT}/schema.graphql`).catch(() => undefined);
   if (!response) return { problem: UNREACHABLE };
   const text = await response.text();
   if (response.ok) return { schema: buildSchema(text, { assumeValid: true }) };

@@ -1,6 +1,7 @@
 import { tryParseJSONC } from '@graphiql/react';
 import { GraphQLError, type GraphQLSchema, Kind, parse, print, separateOperations, validate } from 'graphql';
 import { useEffect, useState, useSyncExternalStore } from 'react';
+import { MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted } from '../words.ts';
@@ -50,7 +51,7 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
 async function quoteOf(body: string): Promise<Quote> {
   try {
     const headers = { 'Content-Type': 'application/json' };
-    const response = await apiKey.fetch('/graphql/cost', { method: 'POST', headers, body });
+    const response = await apiKey.fetch(`${MOUNT}/graphql/cost`, { method: 'POST', headers, body });
     const answer = await response.text();
     if (!response.ok) {
       const kind = answer.includes('"QUERY_TOO_COMPLEX"') ? 'refused' : 'none';

@@ -1,6 +1,6 @@
 import type { Fetcher, FetcherParams } from '@graphiql/toolkit';
 import { parse } from 'lossless-json';
-import { Observable } from '../browser.ts';
+import { MOUNT, Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, messagesOf } from '../server.ts';
 import { counted, number } from '../words.ts';
@@ -57,7 +57,7 @@ async function* resultsOf(
   let isStream = false;
   try {
     const began = performance.now();
-    const response = await apiKey.fetch('/graphql', { method: 'POST', headers, body, signal });
+    const response = await apiKey.fetch(`${MOUNT}/graphql`, { method: 'POST', headers, body, signal });
     isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
     if (!isStream) {
       const text = await response.text();

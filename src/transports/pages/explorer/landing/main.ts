@@ -2,7 +2,7 @@ import '../header.ts';
 import '../widgets.css';
 import './landing.css';
 import indented from 'json-stringify-pretty-compact';
-import { copyBy, element } from '../browser.ts';
+import { copyBy, element, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted, number } from '../words.ts';
@@ -78,7 +78,7 @@ element('run').addEventListener('click', async () => {
   said.textContent = 'Running …';
   const began = performance.now();
   try {
-    const response = await apiKey.fetch('/graphql', {
+    const response = await apiKey.fetch(`${MOUNT}/graphql`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ query: element('query').textContent }),
