@@ -248,7 +248,7 @@ describe('the added domain', () => {
       /Refused while the pet has .*booked appointments/,
     );
     expect(components.schemas.EventType.enum).toContain('appointment.updated');
-    const { oneOf } = components.schemas.Event.properties.data;
-    expect(oneOf).toContainEqual({ $ref: '#/components/schemas/Appointment' });
+    const { oneOf } = components.schemas.Event;
+    expect(oneOf).toContainEqual({ $ref: '#/components/schemas/AppointmentUpdatedEvent' });
   });
 });

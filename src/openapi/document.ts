@@ -47,13 +47,14 @@ function describe(config: Config, routes: readonly Route[]): JsonSchema {
     tags: RESOURCES.flatMap(({ tags = {} }) =>
       Object.entries(tags).map(([name, description]) => ({ name, description })),
     ).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    security: [{ ApiKey: [] }, { BearerKey: [] }],
+    security: [{ KeyHeader: [] }, { BearerToken: [] }],
     paths,
     components: {
       ...components.toJson(),
       securitySchemes: {
-        ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key as it is.' },
-        BearerKey: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token.' },
+        // Not called like a schema: generators give both the same name.
+        KeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key as it is.' },
+        BearerToken: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token.' },
       },
     },
   };

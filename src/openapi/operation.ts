@@ -4,7 +4,6 @@ import { listed } from '../foundation/words.ts';
 import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
 import {
   acceptsIdempotencyKey,
-  bodyTypesOf,
   hasOwnVariables,
   isExportable,
   type Lifecycle,
@@ -24,7 +23,7 @@ import { bodyExample, bodySchema } from './schemas.ts';
 
 /** Describes an operation of a row. */
 export function describeOperation(route: Route, lifecycle: Lifecycle, components: Components): JsonSchema {
-  const { operationId, method, tag, summary, stability, body, shape, deprecation, described } = route;
+  const { operationId, tag, summary, stability, body, shape, deprecation, described } = route;
   return {
     operationId,
     tags: [tag],
@@ -36,15 +35,13 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
     ...(body && {
       requestBody: {
         required: !hasOwnVariables(route),
-        content: Object.fromEntries(
-          bodyTypesOf(method).map((type) => [
-            type,
-            {
-              schema: components.add('schemas', body.name, () => bodySchema(route, body)),
-              example: bodyExample(shape!, body),
-            },
-          ]),
-        ),
+        // One media type, although PATCH takes two: some generators stop at a second one.
+        content: {
+          'application/json': {
+            schema: components.add('schemas', body.name, () => bodySchema(route, body)),
+            example: bodyExample(shape!, body),
+          },
+        },
       },
     }),
     ...described,
@@ -71,7 +68,7 @@ const BY_METHOD: Record<Method, readonly string[]> = {
   POST: [IDEMPOTENT],
   PUT: [CONDITIONAL],
   PATCH: [
-    'A JSON merge patch (RFC 7396): omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing.',
+    'A JSON merge patch (RFC 7396), also as `application/merge-patch+json`: omitted fields stay as they are, `null` removes an optional field, and `{}` changes nothing.',
     CONDITIONAL,
     IDEMPOTENT,
   ],
@@ -158,7 +155,6 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
         schema: refTo('schemas', list ? shape.listName! : name),
         example: list ? [shape.example] : shape.example,
       },
-      ...(isExported && { [NDJSON]: text(`Lines that each are a \`${name}\` as JSON.`, `${json}\n`) }),
     },
   };
 }

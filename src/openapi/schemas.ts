@@ -9,20 +9,24 @@ import { errorsOf } from './errors.ts';
 
 /** Adds the schemas for a record and for a page of records. */
 export function addShape(components: Components, shape: Shape): void {
-  const { type, name = type, listName, listDescription, description, fields, example } = shape;
-  components.add('schemas', name, {
-    type: 'object',
-    description,
-    required: Object.keys(fields).filter((field) => fields[field]!.required),
-    additionalProperties: false,
-    properties: Object.fromEntries(
-      Object.entries(fields).map(([field, { schema, description, compute }]) => [
-        field,
-        { ...describedAs(schema, description), ...(compute && { readOnly: true }) },
-      ]),
-    ),
-    example,
-  });
+  const { type, name = type, listName, listDescription, description, fields, example, schema } = shape;
+  components.add(
+    'schemas',
+    name,
+    schema ?? {
+      type: 'object',
+      description,
+      required: Object.keys(fields).filter((field) => fields[field]!.required),
+      additionalProperties: false,
+      properties: Object.fromEntries(
+        Object.entries(fields).map(([field, { schema, description, compute }]) => [
+          field,
+          { ...describedAs(schema, description), ...(compute && { readOnly: true }) },
+        ]),
+      ),
+      example,
+    },
+  );
   if (listName === undefined) return;
   components.add('schemas', listName, {
     type: 'array',

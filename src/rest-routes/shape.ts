@@ -47,6 +47,8 @@ export interface Shape {
   /** By default that it is a page of records. */
   listDescription?: string;
   description: string;
+  /** Its schema, if one of an object with these fields says too little. */
+  schema?: JsonSchema;
   /** The first one is its id, which lists are ordered by and paths refer to. */
   fields: Readonly<Record<string, ShapeField>>;
   example: JsonSchema;

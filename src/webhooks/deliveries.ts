@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TEST_TYPE } from '../domains/webhook/webhook.ts';
 import { isUnavailable } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../schema/context.ts';
@@ -87,7 +88,7 @@ export class Deliveries implements Receivers {
 
   /** @see Receivers.test */
   async test(webhook: Webhook, { id, time }: { id: string; time: number }): Promise<WebhookAttempt> {
-    const body = JSON.stringify({ id, type: 'webhook.test', time: formatInstant(time), data: {} });
+    const body = JSON.stringify({ id, type: TEST_TYPE, time: formatInstant(time), data: {} });
     const [sent] = await this.#attempt(webhook, { id, body });
     const attempt = { ...sent, time };
     const { webhookWrites } = this.services.store;

@@ -1,12 +1,59 @@
+import type { JsonSchema } from '../../foundation/fields.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
+import { capitalised } from '../../foundation/words.ts';
 import { fieldParameter, integerParameter, limit, type QueryParameter } from '../../rest-routes/parameter.ts';
 import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rest-routes/shape.ts';
 import { EVENT_TYPES, EventDeclaration, type EventTypeName, eventShape, fromEventTypeName } from './event.ts';
 
 const declared = declaredShape(EventDeclaration);
+
+/** The OpenAPI schema of the events of one type: `PetUpdatedEvent`. */
+const schemaNameOfEvent = (type: string): string =>
+  `${type
+    .split('.')
+    .map((word) => capitalised(word))
+    .join('')}Event`;
+
+const refOf = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+/** The schema of an event of any of these types, which clients tell apart by `type`. */
+export const eventSchema = (types: readonly string[], description: string): JsonSchema => ({
+  description,
+  oneOf: types.map((type) => refOf(schemaNameOfEvent(type))),
+  discriminator: {
+    propertyName: 'type',
+    mapping: Object.fromEntries(types.map((type) => [type, refOf(schemaNameOfEvent(type)).$ref])),
+  },
+});
+
+/** The schema of the events of one type. @param example of its `data` */
+export function schemaOfEvent(
+  type: string,
+  data: JsonSchema,
+  example: JsonSchema,
+): Readonly<Record<string, JsonSchema>> {
+  const { id, time } = declared.fields;
+  return {
+    [schemaNameOfEvent(type)]: {
+      type: 'object',
+      description: `An event of the type \`${type}\`.`,
+      required: ['id', 'type', 'time', 'data'],
+      additionalProperties: false,
+      properties: {
+        id: { ...id!.schema, description: id!.description },
+        type: { type: 'string', enum: [type], description: 'What happened' },
+        time: { ...time!.schema, description: time!.description },
+        data,
+      },
+      example: { ...declared.example, type, data: example },
+    },
+  };
+}
+
 const Event: Shape = {
   ...declared,
+  schema: eventSchema(EVENT_TYPES, declared.description),
   fields: {
     ...declared.fields,
     data: {
@@ -14,9 +61,7 @@ const Event: Shape = {
       required: true,
       description: 'The record after the write; for a deletion only its id',
       schema: {
-        oneOf: [...new Set(EVENT_TYPES.map((type) => schemaNameOf(eventShape(type)))), 'Deleted'].map(
-          (name) => ({ $ref: `#/components/schemas/${name}` }),
-        ),
+        oneOf: [...new Set(EVENT_TYPES.map((type) => schemaNameOf(eventShape(type)))), 'Deleted'].map(refOf),
       },
       shapeOf: ({ type }) => eventShape(fromEventTypeName(type as EventTypeName)),
     },
@@ -65,6 +110,18 @@ export const events: Resource = {
   scope: 'events',
   shapes: [Event],
   schemas: {
+    ...Object.assign(
+      {},
+      ...EVENT_TYPES.map((type) => {
+        const isDeletion = type.endsWith('.deleted');
+        const { example } = eventShape(type);
+        return schemaOfEvent(
+          type,
+          refOf(isDeletion ? 'Deleted' : schemaNameOf(eventShape(type))),
+          isDeletion ? { id: 1 } : example,
+        );
+      }),
+    ),
     Deleted: {
       type: 'object',
       description: 'A deleted record.',

@@ -3,12 +3,15 @@ import { resourceRoutes } from '../../rest-routes/record-routes.ts';
 import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, type Shape, selectionOf } from '../../rest-routes/shape.ts';
 import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
+import { EVENT_TYPES } from '../event/event.ts';
+import { eventSchema, schemaOfEvent } from '../event/event.routes.ts';
 import {
   GRACE,
   grace,
   inputs,
   rotationRules,
   WebhookAttemptDeclaration,
+  TEST_TYPE,
   WebhookDeclaration,
   WebhookFailureDeclaration,
 } from './webhook.ts';
@@ -58,7 +61,7 @@ const callbacks = {
         ],
         requestBody: {
           required: true,
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Event' } } },
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/DeliveredEvent' } } },
         },
         responses: {
           '2XX': { description: 'Acknowledged.' },
@@ -89,6 +92,10 @@ const routes = resourceRoutes(inputs, WebhookShape, {
 export const webhooks: Resource = {
   scope: 'webhooks',
   shapes: [WebhookShape, AttemptShape, FailureShape],
+  schemas: {
+    DeliveredEvent: eventSchema([...EVENT_TYPES, TEST_TYPE], 'An event, or the test of a webhook.'),
+    ...schemaOfEvent(TEST_TYPE, { type: 'object', description: 'Nothing.', maxProperties: 0 }, {}),
+  },
   routes: [
     {
       ...routes.list,

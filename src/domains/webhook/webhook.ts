@@ -29,6 +29,8 @@ import { EVENT_TYPES, eventType, place, toEventTypeName } from '../event/event.t
 
 /** In characters. */
 const MAX_URL_LENGTH = 2_048;
+/** The type of the event that a test sends, which is in no log. */
+export const TEST_TYPE = 'webhook.test';
 /** How long the old secret signs too, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 

@@ -34,6 +34,13 @@ export async function roundTrip(baseUrl: string, key: string) {
   await client.DELETE('/store/orders/{orderId}', { params: { path } });
   const gone = await client.GET('/store/orders/{orderId}', { params: { path } });
 
+  const [created] = given(
+    await client.GET('/events', { params: { query: { sort: '-id', type: ['pet.created'] } } }),
+  );
+  // The type of an event says what its data is.
+  const categoryId = created?.type === 'pet.created' ? created.data.categoryId : undefined;
+  if (categoryId !== category.id) throw new Error(`The latest event is ${JSON.stringify(created)}`);
+
   // @ts-expect-error A pet has a name.
   const nameless = await client.POST('/pets', { body: { categoryId: category.id } });
   return {
