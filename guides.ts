@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import GithubSlugger from 'github-slugger';
-import MarkdownIt from 'markdown-it';
+import hljs from 'highlight.js';
+import MarkdownIt, { type Token } from 'markdown-it';
 import type { Guide } from './src/transports/pages/templates.ts';
 
 /** The order of the guides: for clients, for operators, for those who change the gateway. Others follow. */
@@ -29,7 +30,10 @@ export function renderGuides(folder: string): Guide[] {
 }
 
 function render(slug: string, text: string): Guide {
-  const markdown = new MarkdownIt();
+  const markdown = new MarkdownIt({
+    highlight: (code, language) =>
+      hljs.getLanguage(language) ? hljs.highlight(code, { language }).value : '',
+  });
   // A comment with the name of a file stands above its text.
   const tokens = markdown.parse(text.replaceAll(/^<!-- (?:\S*\/)?([\w.-]+) -->$/gm, '**`$1`**'), {});
   const slugger = new GithubSlugger();
@@ -40,7 +44,11 @@ function render(slug: string, text: string): Guide {
       const title = inline.children!.map(({ content }) => content).join('');
       const id = slugger.slug(title);
       token.attrSet('id', id);
-      headings.push({ level: Number(token.tag.slice(1)), id, title });
+      headings.push({ level: Number(token.tag.slice(1)), id, title, text: '' });
+    } else if (token.content !== '' && tokens[i - 1]?.type !== 'heading_open') {
+      // What is before the first heading of a section belongs to the guide.
+      const section = headings.findLast(({ level }) => level <= 3);
+      if (section) section.text += `${textOf(token)} `;
     }
     let isDead = false;
     for (const child of token.children ?? []) {
@@ -66,10 +74,15 @@ function render(slug: string, text: string): Guide {
     slug,
     title: headings[0]?.title ?? slug,
     about: /^.*?\.(?= |$)/.exec(firstText)?.[0] ?? firstText,
+    text: headings[0]?.text ?? '',
     headings: headings.filter(({ level }) => level === 2 || level === 3),
     html: markdown.renderer.render(tokens, markdown.options, {}),
   };
 }
+
+/** What a reader sees of inline Markdown or a block of code. */
+const textOf = ({ children, content }: Token): string =>
+  children ? children.map((child) => child.content || ' ').join('') : content;
 
 /** @returns where a link of a guide leads; undefined if nowhere that is served */
 function linkTo(href: string): string | undefined {

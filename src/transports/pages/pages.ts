@@ -112,6 +112,7 @@ export class Pages implements Transport {
     if (graphiql) addPage(GRAPHQL_PATH, 'graphiql', undefined, isNavigation);
     this.#addGuides = () => {
       addPage('/guides', 'guides', () => ({ guides: guides() }));
+      add('/guides/search.json', textPage({ contentType: 'application/json', text: searchIndex }));
       for (const shown of guides()) {
         const html = introspection ? shown.html : withoutSchema(shown.html);
         addPage(`/guides/${shown.slug}`, 'guides', () => ({ guides: guides(), shown, html }));
@@ -147,6 +148,17 @@ export class Pages implements Transport {
     return entry?.isFor?.(context) === false ? undefined : entry?.page;
   }
 }
+
+/** The texts of all guides and their sections, by their paths. */
+const searchIndex = (): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      guides().flatMap(({ slug, text, headings }) => [
+        [`/guides/${slug}`, text],
+        ...headings.map((heading) => [`/guides/${slug}#${heading.id}`, heading.text]),
+      ]),
+    ),
+  );
 
 const json = (value: unknown): HttpResponse => ({
   status: 200,

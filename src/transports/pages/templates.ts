@@ -25,7 +25,9 @@ export interface Guide {
   /** Its first sentence as text. */
   about: string;
   /** Of levels 2 and 3, in order, with the ids that GitHub gives them. */
-  headings: { level: number; id: string; title: string }[];
+  headings: { level: number; id: string; title: string; text: string }[];
+  /** The text before its first heading, as the text of a heading is what follows it: for the search. */
+  text: string;
   html: string;
 }
 

@@ -78,19 +78,33 @@ withBrowser('the header', (kit) => {
 });
 
 withBrowser('the guides', (kit) => {
-  it('are accessible, and their headings are found by any of their words', async () => {
+  it('are accessible, are found by any of their words, and their samples can be copied', async () => {
     const tab = await kit.open('/guides/interface');
     const { page } = tab;
     await expectSkipLink(tab);
     const shown = () => page.locator('.contents li li:visible').count();
     const own = await shown();
     expect(own).toBeGreaterThan(3);
-    await page.getByLabel('Search headings').fill('webhooks receiver');
-    await tab.see('What a receiver does', '.contents a');
-    expect(await shown()).toBeLessThan(own);
-    await tab.see(/headings? found/, '#found');
-    await page.getByLabel('Search headings').fill('');
+    const field = page.getByLabel('Search the guides');
+    for (const [words, heading] of [
+      ['webhooks receiver', 'What a receiver does'],
+      ['if-match 412', 'Safe retries and caching'],
+      ['CSV', 'Bring your data in'],
+      ['caddyfile', 'Growing'],
+    ] as const) {
+      await field.fill(words);
+      await tab.see(heading, '.contents a');
+      await tab.see(new RegExp(words.split(' ')[0]!, 'i'), '.contents small');
+    }
+    await tab.see(/sections? found/, '#found');
+    await expectAccessible(tab, 'guides-found');
+    await field.fill('');
     await expect.poll(shown).toBe(own);
+    await page.goto(`${kit.gateway.url}/guides/tasks`);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy the sample' }).first().click();
+    await tab.see('Copied', '.code button');
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('fetch(');
     await expectAccessible(tab, 'guides');
     await tab.leave('guides');
   }, 60_000);

@@ -1,27 +1,69 @@
 import '../header.ts';
 import './guides.css';
-import { element } from '../browser.ts';
+import { copyBy, element, MOUNT } from '../browser.ts';
 import { counted } from '../words.ts';
 
-/** Shows the headings that contain all words of the search, of all guides; without one, those of the open guide. */
-function search(): void {
-  const words = element<HTMLInputElement>('search').value.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
+/** The texts of all guides and their sections, by their paths; loaded when somebody searches. */
+let texts: Promise<Record<string, string>> | undefined;
+const loadTexts = () =>
+  (texts ??= fetch(`${MOUNT}/guides/search.json`).then(
+    (response) => response.json(),
+    () => ({}),
+  ));
+
+/** How much of a text is shown before and after the first word that was found, in characters. */
+const AROUND = 40;
+
+/** Shows the sections of all guides that contain all words of the search; without one, the headings of the open guide. */
+async function search(): Promise<void> {
+  const field = element<HTMLInputElement>('search');
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const index = words.length > 0 ? await loadTexts() : {};
+  // Unless more was typed meanwhile.
+  if (field.value.toLowerCase().split(/\s+/).filter(Boolean).join(' ') !== words.join(' ')) return;
+  let count = 0;
   for (const guide of document.querySelectorAll<HTMLElement>('.contents > ul > li')) {
-    const [link, list] = guide.children as unknown as [HTMLElement, HTMLElement];
-    let isFound = false;
-    for (const heading of list.children as HTMLCollectionOf<HTMLElement>) {
-      const text = `${link.textContent} ${heading.textContent}`.toLowerCase();
-      heading.hidden = !words.every((word) => text.includes(word));
-      if (heading.hidden) continue;
-      isFound = true;
-      found++;
+    const link = guide.querySelector('a')!;
+    const list = guide.querySelector('ul')!;
+    let isMatch = matches(link, words, index);
+    if (isMatch) count++;
+    for (const item of list.children as HTMLCollectionOf<HTMLElement>) {
+      item.hidden = !matches(item.querySelector('a')!, words, index);
+      if (item.hidden) continue;
+      isMatch = true;
+      count++;
     }
-    guide.hidden = words.length > 0 && !isFound;
+    guide.hidden = words.length > 0 && !isMatch;
     list.hidden = words.length === 0 && !link.ariaCurrent;
   }
-  element('found').textContent = words.length > 0 ? `${counted(found, 'heading')} found` : '';
+  element('found').textContent = words.length > 0 ? `${counted(count, 'section')} found` : '';
 }
 
-element('search').addEventListener('input', search);
-search();
+/** Whether what a link leads to contains all words; shows where beside it. */
+function matches(link: HTMLAnchorElement, words: readonly string[], index: Record<string, string>): boolean {
+  const path = link.getAttribute('href')!.slice(MOUNT.length);
+  const text = index[path] ?? '';
+  const [title, lower] = [link.textContent!.toLowerCase(), text.toLowerCase()];
+  const isMatch = words.every((word) => title.includes(word) || lower.includes(word));
+  link.parentElement!.querySelector(':scope > small')?.remove();
+  const at = isMatch ? Math.max(...words.map((word) => lower.indexOf(word))) : -1;
+  if (at >= 0) {
+    const snippet = document.createElement('small');
+    snippet.textContent = `… ${text.slice(Math.max(0, at - AROUND), at + AROUND).trim()} …`;
+    link.after(snippet);
+  }
+  return isMatch;
+}
+
+element('search').addEventListener('input', () => void search());
+void search();
+
+for (const block of document.querySelectorAll<HTMLElement>('.guide pre')) {
+  const button = document.createElement('button');
+  Object.assign(button, { type: 'button', textContent: 'Copy', ariaLabel: 'Copy the sample' });
+  button.addEventListener('click', () => void copyBy(button, block.innerText));
+  const frame = document.createElement('div');
+  frame.className = 'code';
+  block.replaceWith(frame);
+  frame.append(block, button);
+}
