@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { argv } from 'node:process';
@@ -14,8 +22,8 @@ const ROOT = fileURLToPath(new URL('.', import.meta.url));
 const PROGRAMS = ['petstore', 'main', 'cli/keys', 'program'];
 
 /**
- * Bundles the server and the commands with their libraries, which takes a third off the time of a start and a tenth off
- * its memory: otherwise each loads a thousand modules. Types are not checked.
+ * Bundles the server and the commands with their libraries, which takes a third off the time of a start and a seventh
+ * off its memory: otherwise each loads a thousand modules. Types are not checked.
  *
  * @param root the folder with `src`, in which `dist` is written
  */
@@ -27,6 +35,9 @@ export async function bundlePrograms(root = ROOT): Promise<void> {
     platform: 'node',
     // It loads a native module.
     external: ['libsql'],
+    // Nothing is removed: rolldown takes calls for free of effects that only throw, as `decodeURIComponent` may. Its
+    // minifier has a removal of its own.
+    treeshake: false,
     // One copy of each library: some are imported both as CommonJS and as modules.
     resolve: { mainFields: ['main', 'module'] },
     transform: {
@@ -35,12 +46,14 @@ export async function bundlePrograms(root = ROOT): Promise<void> {
       define: { 'process.env.NODE_ENV': '"production"' },
     },
     // Source maps are for `node --enable-source-maps`, with which stacks name the sources.
-    output: { dir: dist, sourcemap: true, sourcemapExcludeSources: true },
+    output: { dir: dist, minify: false, sourcemap: true, sourcemapExcludeSources: true },
   });
   // Parts of earlier builds.
   const written = new Set<string>(output.map(({ fileName }) => fileName));
   for (const name of readdirSync(dist))
     if (/\.js(\.map)?$/.test(name) && !written.has(name)) rmSync(join(dist, name));
+  // The command is run by its path.
+  chmodSync(join(dist, 'petstore.js'), 0o755);
 }
 
 /**

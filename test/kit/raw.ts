@@ -11,7 +11,7 @@ export async function openRaw(url: string, options: { allowHalfOpen?: boolean } 
 }
 
 /** Sends bytes on a new connection. @returns everything received until the server closes it */
-export async function exchangeRaw(url: string, bytes: string): Promise<string> {
+export async function exchangeRaw(url: string, bytes: string | Buffer): Promise<string> {
   const socket = await openRaw(url);
   let answer = '';
   socket.on('data', (chunk) => {
