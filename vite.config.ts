@@ -11,7 +11,7 @@ export const SOURCES = fileURLToPath(new URL('src/transports/pages/explorer', im
 export const OUTPUT = fileURLToPath(new URL('dist/pages', import.meta.url));
 
 /** A template each, which the server fills in (src/transports/pages/pages.ts). */
-const PAGES = ['graphiql', 'docs', 'console', 'guides', 'landing'];
+const PAGES = ['graphiql', 'docs', 'console', 'guides', 'landing', 'error'];
 
 /** The browser code: GraphiQL, the REST docs, the console, the guides and the landing page. */
 export default defineConfig({

@@ -6,10 +6,13 @@ import { RestTransport } from './rest/rest.ts';
 import type { TransportServices } from './transport-services.ts';
 
 /** All transports. The first that matches a request answers it; the last matches every request. */
-export const transportsOf = (services: TransportServices): readonly Transport[] => [
-  services.cors,
-  new Pages(services),
-  ...(services.config.MCP ? [new McpTransport(services)] : []),
-  new GraphQLTransport(services),
-  new RestTransport(services),
-];
+export function transportsOf(services: TransportServices): readonly Transport[] {
+  const pages = new Pages(services);
+  return [
+    services.cors,
+    pages,
+    ...(services.config.MCP ? [new McpTransport(services)] : []),
+    new GraphQLTransport(services),
+    new RestTransport(services, (error, context) => pages.errorPage(error, context)),
+  ];
+}

@@ -1,6 +1,8 @@
+import { STATUS_CODES } from 'node:http';
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
 import { STREAMS } from '../../domains/routes.ts';
 import { publicBase, publicPath } from '../../config.ts';
+import type { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -26,16 +28,21 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Of every page. Pages are private, because the paths of some serve data to programs with a key. */
-const HTML_HEADERS: Headers = Object.entries({
-  'Cache-Control': 'private, no-cache',
-  Vary: 'Accept, Accept-Encoding, X-API-Key, Authorization',
+/** What keeps a page to itself. */
+const ISOLATION: Headers = Object.entries({
   'Content-Security-Policy': POLICY,
   'Referrer-Policy': 'no-referrer',
   'X-Frame-Options': 'DENY',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 }).flat();
+
+/** Of every page. Pages are private, because the paths of some serve data to programs with a key. */
+const HTML_HEADERS: Headers = [
+  ...['Cache-Control', 'private, no-cache'],
+  ...['Vary', 'Accept, Accept-Encoding, X-API-Key, Authorization'],
+  ...ISOLATION,
+];
 
 const METHODS = 'GET, HEAD, OPTIONS';
 
@@ -56,6 +63,7 @@ export class Pages implements Transport {
   readonly name = 'page';
   readonly errorResponse = errorResponse;
   readonly #entries = new Map<string, Entry>();
+  readonly #errorPage: (error: AppError) => string;
   /** Called on the first request for a guide. */
   readonly #addGuides: () => void;
 
@@ -103,6 +111,14 @@ export class Pages implements Transport {
       add(path, async (context) => ({ ...(await page(context)), sameOriginOnly: true }), isFor);
       if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
+    this.#errorPage = ({ status, code, message }) =>
+      mounted(
+        render('error', {
+          ...{ mount, path: '', graphiql, code, message },
+          title: `${status} ${STATUS_CODES[status]}`,
+        }),
+        mount,
+      );
     const landing = (address: string) => ({ address, guides: guides(), metrics: metrics && config.METRICS });
     addPage('/', 'landing', landing, isNavigation);
     addPage('/docs', 'docs', () => ({
@@ -118,6 +134,15 @@ export class Pages implements Transport {
         addPage(`/guides/${shown.slug}`, 'guides', () => ({ guides: guides(), shown, html }));
       }
     };
+  }
+
+  /** An error in words and with ways on, for somebody who typed or followed an address; undefined for programs. */
+  errorPage(error: AppError, { headers }: RequestContext): HttpResponse | undefined {
+    const isReader = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+    if (!isReader) return undefined;
+    const page = { body: this.#errorPage(error), contentType: 'text/html; charset=utf-8' };
+    const response = errorResponse(error);
+    return { ...response, ...page, headers: [...response.headers, ...ISOLATION], sameOriginOnly: true };
   }
 
   get roots(): readonly string[] {

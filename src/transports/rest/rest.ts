@@ -23,12 +23,23 @@ const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
 export class RestTransport implements Transport {
   readonly name = 'rest';
   readonly vary = 'Accept, X-API-Key, Authorization';
-  readonly errorResponse = errorResponse;
+  readonly errorResponse: Transport['errorResponse'];
   readonly #access: Access;
   readonly #basePath: string;
   readonly #router: Router;
 
-  constructor(services: TransportServices) {
+  /** @param errorPage what a reader in a browser gets in place of an Error, if the request is of one */
+  constructor(
+    services: TransportServices,
+    errorPage: (error: AppError, context: RequestContext) => HttpResponse | undefined,
+  ) {
+    this.errorResponse = (error, context) => {
+      const { method, path } = context;
+      // Who mistypes an address needs the right one, not a key.
+      const isMistyped = error.code === 'UNAUTHENTICATED' && this.#router.find(method, path) === null;
+      const shown = isMistyped ? pathNotFound(path, this.#router.near(path)) : error;
+      return errorPage(shown, context) ?? errorResponse(error);
+    };
     const { access, config, routes } = services;
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;

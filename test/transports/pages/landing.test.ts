@@ -52,6 +52,26 @@ withBrowser('the landing page', (kit) => {
   }, 90_000);
 });
 
+withBrowser('an address where nothing is', (kit) => {
+  it('says so to somebody who reads, with ways on, and to programs as an Error', async () => {
+    const tab = await kit.open('/petz/<b>1</b>');
+    await tab.see('404 Not Found', 'h1');
+    await expectAccessible(tab, 'error');
+    await tab.page.getByRole('link', { name: 'guides', exact: true }).click();
+    await tab.see('Tasks', 'main h2');
+    await tab.leave('error', REFUSED);
+    const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+    const page = await kit.gateway.call('/petz/<b>1</b>', { headers: navigation });
+    expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(page.text).toMatch(/There is no .petz.*Did you mean .pets/);
+    expect(page.text).not.toContain('<b>');
+    expect(page.headers['content-security-policy']).toContain("default-src 'none'");
+    expect(page.headers['x-ratelimit-limit']).toBeDefined();
+    const program = await kit.gateway.call('/petz', { headers: { accept: 'text/html, */*;q=0.1' } });
+    expect([program.status, program.json.code]).toEqual([404, 'NOT_FOUND']);
+  }, 60_000);
+});
+
 withBrowser('the header', (kit) => {
   it('checks the budget every 3 seconds, but a refused key only once', async () => {
     const tab = await kit.open('/');
