@@ -37,9 +37,9 @@ const storage = {
   clear: () => localStorage.clear(),
   length: 1,
 };
-// The answer gets the wider half, until the user drags the panes.
-localStorage['graphiql:docExplorerFlex'] ??= '0.3';
-localStorage['graphiql:editorFlex'] ??= '0.75';
+// Operations fit beside the toolbar on a laptop, until the user drags the panes.
+localStorage['graphiql:docExplorerFlex'] ??= '0.25';
+localStorage['graphiql:editorFlex'] ??= '1';
 
 export function App() {
   const [{ schema, problem }, setLoaded] = useState<Awaited<ReturnType<typeof loadSchema>>>({});

@@ -23,7 +23,10 @@ export const runs = new Observable<{ last?: string; events?: number }>({});
 const failed = (message: string) => ({ errors: [{ message }] });
 
 /** Shown if the stream ends without `complete`, because the server stopped or disconnected a slow reader. */
-const ENDED = failed('The server ended the stream. Run it again to continue.');
+const ended = (shown: readonly unknown[]) => ({
+  ...failed('The server ended the stream. Run it again to continue.'),
+  ...(shown.length > 0 && { newestFirst: shown }),
+});
 
 /** How many results of a subscription are shown. */
 const SHOWN_RESULTS = 100;
@@ -55,6 +58,7 @@ async function* resultsOf(
   const operationName = new RegExp(`\\b${chosen}\\b`).test(query) ? chosen : undefined;
   const body = JSON.stringify({ query, variables, operationName });
   let isStream = false;
+  const shown: unknown[] = [];
   try {
     const began = performance.now();
     const response = await apiKey.fetch(`${MOUNT}/graphql`, { method: 'POST', headers, body, signal });
@@ -67,7 +71,6 @@ async function* resultsOf(
       runs.settle({ last: `${cost}${response.status}, ${time}, ${size}` });
       return yield result;
     }
-    const shown: unknown[] = [];
     let received = 0;
     runs.settle({ events: 0 });
     for await (const { event, data } of messagesOf(response)) {
@@ -76,12 +79,12 @@ async function* resultsOf(
       runs.settle({ events: ++received });
       shown.unshift(parseExactly(data));
       shown.length = Math.min(shown.length, SHOWN_RESULTS);
-      yield shown.length === 1 ? shown[0] : { newestFirst: shown };
+      yield { newestFirst: shown };
     }
-    yield ENDED;
+    yield ended(shown);
   } catch (error) {
     // Stopping is not an error.
-    if (!signal.aborted) yield isStream ? ENDED : failed((error as Error).message);
+    if (!signal.aborted) yield isStream ? ended(shown) : failed((error as Error).message);
   } finally {
     if (isStream) runs.settle({});
   }

@@ -39,6 +39,9 @@ export function Footer() {
         </span>
         {events !== undefined && <span>Listening: {counted(events, 'event')} so far</span>}
         {last && <span role="status">{last}</span>}
+        {!last && events === undefined && (
+          <span>Run it with the button or Ctrl+Enter: the answer appears above.</span>
+        )}
       </section>
       <div className="actions copy-request">
         <button
