@@ -135,6 +135,8 @@ export class Gateway implements RequestHandler {
     const isBelow = BASE_PATH === '' || unmount(request, BASE_PATH);
     const address = clientAddress(request, config.TRUST_PROXY);
     const context = new RequestContext(request, response, requestIdOf(request), address);
+    // Unheard, what a stream could not write would end the process.
+    response.on('error', report);
     try {
       tracing?.begin(context);
       const transport = isBelow ? this.#match(context) : this.#transports.at(-1)!;

@@ -32,6 +32,8 @@ export type Timeouts = typeof TIMEOUTS;
 /** How often timeouts are checked, at most. */
 const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
+/** Requests of one connection that wait for their answers. */
+const MAX_WAITING = 16;
 
 /** What connection errors mean for the client. Any other is malformed HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
@@ -39,9 +41,14 @@ const MESSAGES: Partial<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
 interface Connection {
-  /** The latest response. */
-  response?: ServerResponse;
+  /** The request under way, if any, and those behind it. */
+  waiting: Exchange[];
   /** How many bytes the client has taken, and since when it has taken no more. */
   taken: number;
   since: number;
@@ -67,22 +74,36 @@ export class HttpServer extends Server {
     this.maxHeadersCount = 0;
     this.setTimeout(limits.idle);
     this.on('connection', (socket) => {
-      this.#connections.set(socket, { taken: 0, since: performance.now() });
+      this.#connections.set(socket, { waiting: [], taken: 0, since: performance.now() });
       socket.once('close', () => this.#connections.delete(socket));
     });
     this.on('request', (request, response) => {
       const connection = this.#connections.get(request.socket);
-      if (connection) connection.response = response;
-      if (this.#isDraining) response.shouldKeepAlive = false;
-      handler.serve(request, response);
+      if (!connection || request.socket.destroyed) return;
+      if (connection.waiting.length === MAX_WAITING) request.socket.destroy();
+      else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection, handler);
     });
     this.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
-      // Nothing can be said within a response.
-      if (!socket.writable || isWithin(this.#connections.get(socket)?.response)) socket.destroy();
+      // Nothing can be said within a response, nor before that to an earlier request.
+      if (!socket.writable || isWithin(this.#connections.get(socket)?.waiting[0])) socket.destroy();
       else refuse(socket, handler, MESSAGES[code]);
     });
     const timer = setInterval(() => this.#disconnectStalledReaders(limits.unread), checkInterval).unref();
     this.on('close', () => clearInterval(timer));
+  }
+
+  /**
+   * Begins the first request that waits. Node emits all requests of a piece of input at once, and would keep the answers
+   * for a client that reads none of them. So each begins when the client has taken the answer before it.
+   */
+  #begin(connection: Connection, handler: RequestHandler): void {
+    const { request, response } = connection.waiting[0]!;
+    response.once('close', () => {
+      connection.waiting.shift();
+      if (connection.waiting.length > 0 && !request.socket.destroyed) this.#begin(connection, handler);
+    });
+    if (this.#isDraining) response.shouldKeepAlive = false;
+    handler.serve(request, response);
   }
 
   /**
@@ -110,7 +131,8 @@ export class HttpServer extends Server {
     const closed = new Promise((resolve) => this.close(resolve));
     for (const socket of this.#connections.keys()) if (socket.bytesRead === 0) socket.destroy();
     setTimeout(() => {
-      for (const [socket, { response }] of this.#connections) {
+      for (const [socket, { waiting }] of this.#connections) {
+        const response = waiting[0]?.response;
         if (!response || response.writableFinished) socket.destroy();
         // Its head may have promised the client that the connection stays open.
         else response.once('close', () => socket.destroy());
@@ -121,9 +143,11 @@ export class HttpServer extends Server {
   }
 }
 
-/** Whether a response has begun and isn't sent yet, or waits behind another on its connection. */
-const isWithin = (response: ServerResponse | undefined): boolean =>
-  response !== undefined && !response.writableFinished && (response.headersSent || response.socket === null);
+/** Whether a request is complete, or its response has begun, while that isn't sent yet. */
+const isWithin = (exchange: Exchange | undefined): boolean =>
+  exchange !== undefined &&
+  !exchange.response.writableFinished &&
+  (exchange.response.headersSent || exchange.request.complete);
 
 /** Malformed HTTP gets the common error format too, and ends the connection. */
 function refuse(

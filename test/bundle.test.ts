@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -160,6 +160,11 @@ describe('the built program', () => {
       expect(bySources.status, about).toMatch(/^HTTP\/1\.1 [2-4]/);
       expect(await answerTo(server.url, printedKey(server), each), about).toEqual(bySources);
     }
+  });
+
+  it('runs libraries in production mode, whatever NODE_ENV is', () => {
+    for (const name of readdirSync('dist').filter((file) => file.endsWith('.js')))
+      expect(readFileSync(join('dist', name), 'utf8'), name).not.toContain('process.env.NODE_ENV');
   });
 
   it('refuses broken percent-encoding', async () => {

@@ -110,6 +110,66 @@ describe('slow clients', () => {
   });
 });
 
+describe('pipelined requests', () => {
+  const numbered = (count: number) =>
+    Array.from({ length: count }, (_, n) => `GET /${n} HTTP/1.1\r\nhost: x\r\n\r\n`).join('');
+  /** Answers with the path on demand. */
+  const openRecording = async () => {
+    const begun: { path: string; answer: () => void }[] = [];
+    const opened = await open(({ url }, response) => {
+      begun.push({ path: url!, answer: () => response.end(`<${url}>`) });
+    });
+    return { ...opened, begun };
+  };
+
+  it('are begun one after the other, and up to 16 answered in order', async () => {
+    const { port, begun } = await openRecording();
+    const socket = await connectAndSend(port, numbered(16));
+    let received = '';
+    socket.on('data', (bytes) => (received += bytes));
+    for (let n = 0; n < 16; n++) {
+      await expect.poll(() => begun.length).toBe(n + 1);
+      expect(received).toContain(n === 0 ? '' : `</${n - 1}>`);
+      begun[n]!.answer();
+    }
+    await expect.poll(() => received.match(/<\/\d+>/g)).toEqual(begun.map(({ path }) => `<${path}>`));
+    socket.write(numbered(1));
+    await expect.poll(() => begun.length).toBe(17);
+    socket.destroy();
+  });
+
+  it('beyond 16 close the connection, and what waits is not begun', async () => {
+    const { server, port, begun } = await openRecording();
+    expect(await text(await connectAndSend(port, numbered(17))).catch(() => '')).toBe('');
+    await expect.poll(() => connectionsTo(server)).toBe(0);
+    expect(begun.map(({ path }) => path)).toEqual(['/0']);
+  });
+
+  it('are not begun once the client has left', async () => {
+    const { server, port, begun } = await openRecording();
+    const socket = await connectAndSend(port, numbered(3));
+    await expect.poll(() => begun.length).toBe(1);
+    socket.destroy();
+    await expect.poll(() => connectionsTo(server)).toBe(0);
+    begun[0]!.answer();
+    await sleep(50);
+    expect(begun).toHaveLength(1);
+  });
+
+  it('begin no answer for a client that reads none', async () => {
+    let begun = 0;
+    const { port } = await open((_request, response) => {
+      begun++;
+      response.end(Buffer.alloc(LARGE));
+    });
+    const socket = await connectAndSend(port, numbered(16));
+    await expect.poll(() => begun).toBe(1);
+    await sleep(200);
+    expect(begun).toBe(1);
+    socket.destroy();
+  });
+});
+
 describe('listen', () => {
   it('rejects with an explanation if the machine does not have the address', async () => {
     // Reserved for documentation (RFC 5737), so no machine has it.

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
 import { DAY, MINUTE } from '../store/usage.ts';
@@ -42,11 +42,6 @@ export class ResponseWriter {
       if (stream) void this.#stream(context, stream);
       return false;
     }
-    if (answer.pass) {
-      response.setHeader('X-Request-Id', context.requestId).setHeader('X-Content-Type-Options', 'nosniff');
-      answer.pass(request, response);
-      return true;
-    }
     const { base, cors, now } = this.#options;
     const all: Headers = ['X-Request-Id', context.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {
@@ -78,7 +73,8 @@ export class ResponseWriter {
     }
     if (stream && method !== 'HEAD') void this.#stream(context, stream);
     else if (content === undefined || content.length <= PIECE) response.end(content);
-    else Readable.from(piecesOf(Buffer.from(content))).pipe(response);
+    // Ends with the client, should that leave.
+    else pipeline(Readable.from(piecesOf(content)), response, () => {});
     return true;
   }
 
@@ -114,7 +110,8 @@ function addBase(headers: Headers, base: string): void {
 /** Longer bodies are left to Node, in pieces of this many bytes, so that a slow reader is seen to read. */
 const PIECE = 65_536;
 
-function* piecesOf(body: Buffer): Generator<Buffer> {
+function* piecesOf(content: string | Buffer): Generator<Buffer> {
+  const body = typeof content === 'string' ? Buffer.from(content) : content;
   for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE);
 }
 

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AppError, cut } from '../foundation/errors.ts';
 
 /** Response headers as a flat list of names and values, the format Node writes fastest. */
@@ -17,8 +16,6 @@ export interface HttpResponse {
   etag?: string;
   /** A body of unknown length after the head; null if the request is for the head alone. */
   stream?: StreamedBody | null;
-  /** Leaves all but the common headers to another handler, such as one for static files. */
-  pass?: (request: IncomingMessage, response: ServerResponse) => void;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
 }
@@ -60,7 +57,7 @@ export function errorHeaders(error: AppError, methods?: string): Headers {
 }
 
 /** A strong entity tag (RFC 9110 section 8.8.3): the same on every instance, and collisions cannot be crafted. */
-export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
+export const etagOf = (body: string | Buffer): string => `"${hash('sha256', body, 'base64url')}"`;
 
 const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"|^\s*\*\s*$/g) ?? [];
 

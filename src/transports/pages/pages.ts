@@ -11,7 +11,8 @@ import { openApiJson } from '../../openapi/document.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
 import type { Route } from '../../rest-routes/route.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { FILE_ROOTS, guides, hasFile, render, serveFile } from './templates.ts';
+import { FILE_ROOTS, fileResponse, hasFile } from './files.ts';
+import { guides, render } from './templates.ts';
 import { textPage } from './text-page.ts';
 
 /** The only sources that a page may run or load (CSP level 3). Scripts set inline styles, and styles contain data URLs. */
@@ -55,8 +56,7 @@ interface Entry {
   isFor?: ((context: RequestContext) => boolean) | undefined;
 }
 
-/** Files. Nothing of other origins reads them, as they are served without headers of CORS. */
-const FILE: Entry = { page: () => ({ status: 200, headers: [], pass: serveFile }) };
+const FILE: Entry = { page: fileResponse };
 
 /** Everything served without a key and outside the quotas. */
 export class Pages implements Transport {

@@ -1,0 +1,72 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ServerProcess, startServer } from '../kit/process.ts';
+import { exchangeRaw, openRaw } from '../kit/raw.ts';
+
+/** The largest file of the pages. */
+const SCRIPT = readdirSync('dist/pages/explorer').find((name) => /^scalar-.*\.js$/.test(name))!;
+
+/** What clients without a key do to the connections of the built program. */
+describe.runIf(process.platform === 'linux')('connections of strangers', { timeout: 120_000 }, () => {
+  const home = mkdtempSync(join(tmpdir(), 'petstore-connections-'));
+  let server: ServerProcess;
+  beforeAll(async () => {
+    server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, { limits: '-Sn 256' });
+  });
+  afterAll(async () => {
+    server.child.kill('SIGKILL');
+    await server.exited;
+    rmSync(home, { recursive: true });
+  });
+
+  const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;
+  const megabytes = () =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, 'utf8'))![1]) / 1024;
+  const isLive = async () => {
+    const began = performance.now();
+    expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
+    return performance.now() - began;
+  };
+
+  it('leave no descriptors and no memory behind where they cut off downloads', async () => {
+    const abort = async () => {
+      const socket = await openRaw(server.url);
+      socket.write(`GET /explorer/${SCRIPT} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      await new Promise((resolve) => socket.once('data', resolve));
+      socket.resetAndDestroy();
+    };
+    const abortMany = async (count: number) => {
+      for (let n = 0; n < count; n += 20) await Promise.all(Array.from({ length: 20 }, abort));
+    };
+    await abortMany(200);
+    await isLive();
+    const before = { descriptors: descriptors(), megabytes: megabytes() };
+    await abortMany(1_000);
+    await expect.poll(descriptors).toBeLessThanOrEqual(before.descriptors + 5);
+    expect(megabytes()).toBeLessThan(before.megabytes + 40);
+    await isLive();
+  });
+
+  it('are closed where more than 16 requests wait, and hold one answer where nobody reads', async () => {
+    await isLive();
+    const before = megabytes();
+    const request = `GET /explorer/${SCRIPT} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const unread = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const socket = (await openRaw(server.url)).pause();
+        socket.write(request.repeat(16));
+        return socket;
+      }),
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => exchangeRaw(server.url, request.repeat(1_000))),
+    );
+    for (const answer of answers) expect(answer.length).toBeLessThan(4_000_000);
+    expect(await isLive()).toBeLessThan(2_000);
+    expect(megabytes()).toBeLessThan(before + 100);
+    for (const socket of unread) socket.destroy();
+    await isLive();
+  });
+});
