@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
@@ -19,9 +18,9 @@ import type { Store } from './store/store.ts';
 
 /** How long to wait before trying again to fill a database that was away, in milliseconds. */
 const RETRY_DELAY = 2_000;
-/** How long stopping may take, also if the database does not respond, and then flushing the log, in milliseconds. */
+/** How long stopping may take in all, whatever does not respond, and flushing the log, in milliseconds. */
 const STOP_TIMEOUT = 10_000;
-const LOG_FLUSH_TIMEOUT = 1_000;
+const LOG_FLUSH_TIMEOUT = 500;
 
 /** The command `petstore serve`. */
 export function define(command: Command): void {
@@ -43,15 +42,19 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
         error: (message) => log.error({ message }, 'traces'),
       });
       const open = () => openStore(config, RECORDS, 'server');
-      await using(config, open, (store) => serve(store, config, output, tracing));
+      const exit = () => output.end(LOG_FLUSH_TIMEOUT).then(() => process.exit(0));
+      await using(config, open, (store) => serve(store, config, { output, tracing, exit }));
       await tracing?.close();
-      await output.end(LOG_FLUSH_TIMEOUT);
-      process.exit(0);
+      await exit();
     });
 }
 
-/** Serves until a signal ends it. */
-async function serve(store: Store, config: Config, output: Log, tracing: Tracing | undefined): Promise<void> {
+/** Serves until a signal ends it, and calls `exit` if that takes too long. */
+async function serve(
+  store: Store,
+  config: Config,
+  { output, tracing, exit }: { output: Log; tracing: Tracing | undefined; exit: () => void },
+): Promise<void> {
   // When one entry of a list fails, graphql-js responds without waiting for the others. The response already reports the
   // error, so a later one must not end the process.
   process.on('unhandledRejection', (error) => {
@@ -74,10 +77,10 @@ async function serve(store: Store, config: Config, output: Log, tracing: Tracing
   await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
   gateway.services.openStreams.stop();
-  const stopped = Promise.all([server.drain(), gateway.services.deliveries.stop()])
+  setTimeout(exit, STOP_TIMEOUT - LOG_FLUSH_TIMEOUT);
+  await Promise.all([server.drain(), gateway.services.deliveries.stop()])
     .then(() => gateway.close())
     .catch((error: unknown) => log.error({ err: error }, 'error'));
-  await Promise.race([stopped, sleep(STOP_TIMEOUT)]);
 }
 
 /**

@@ -101,10 +101,10 @@ export async function openLog(level: string): Promise<Log> {
     async end(milliseconds) {
       handOver();
       if (isClosed) return;
-      const late = new Promise((resolve) => setTimeout(resolve, milliseconds, 'late').unref());
-      const flushed = new Promise((resolve) => destination.flush(resolve));
-      // pino would try again and again at the exit.
-      if ((await Promise.race([flushed, late])) === 'late') destination.destroy();
+      const late = new Promise((resolve) => setTimeout(resolve, milliseconds));
+      await Promise.race([new Promise((resolve) => destination.flush(resolve)), late]);
+      // With something left, be it late or refused, pino would try again and again at the exit.
+      destination.destroy();
     },
   };
 }

@@ -100,4 +100,11 @@ describe.runIf(process.platform === 'linux')('the log when it cannot be written'
     expect(torn.length).toBeLessThanOrEqual(1);
     await expectCleanExit();
   });
+
+  it('is in time for a SIGTERM on a device that is full', async () => {
+    await start({ output: { file: '/dev/full' } });
+    await produceLines(20);
+    expect((await get('/health/ready')).status).toBe(200);
+    await expectCleanExit();
+  });
 });
