@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { explained } from './cli/command.ts';
+import { printable } from './cli/table.ts';
 import { VERSION } from './config.ts';
 
 /** The exit code for a malformed command; one that can't be carried out ends with 1. */
@@ -36,9 +37,11 @@ async function programFor(args: readonly string[]): Promise<Command> {
  * @param args as after `petstore`
  */
 export async function run(...args: string[]): Promise<void> {
-  // `petstore keys list | head`
-  if (args[0] !== 'serve' && process.stdout.listenerCount('error') === 0)
-    process.stdout.on('error', () => process.exit());
+  if (process.stderr.listenerCount('error') === 0) {
+    if (args[0] !== 'serve') process.stdout.on('error', endUnwritten);
+    // Progress that nobody reads stops nothing.
+    process.stderr.on('error', () => {});
+  }
   const program = await programFor(args.slice(0, 2));
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -48,7 +51,14 @@ export async function run(...args: string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : MALFORMED;
       return;
     }
-    process.stderr.write(`${explained(error)}\n`);
+    process.stderr.write(`${printable(explained(error))}\n`);
     process.exit(1);
   }
+}
+
+/** Ends a command whose output can't be written: without a word if its reader has enough, as `petstore keys list | head`. */
+function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit();
+  process.stderr.write(`What the command did is done, but its output cannot be written: ${message}\n`);
+  process.exit(1);
 }

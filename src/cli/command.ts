@@ -7,6 +7,7 @@ import { formatInstant, parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { hostsOf, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { printable } from './table.ts';
 
 /** What a command prints: a value for programs (`--json`), and lines for people. */
 export interface Report {
@@ -19,7 +20,7 @@ export function reports(command: Command, run: (...args: never[]) => Promise<Rep
   command.option('--json', 'print JSON').action(async (...args) => {
     const { value, lines } = await run(...(args as never[]));
     const json = () => JSON.stringify(value, null, Array.isArray(value) ? 2 : undefined);
-    process.stdout.write(`${command.opts().json ? json() : lines.join('\n')}\n`);
+    process.stdout.write(`${command.opts().json ? json() : printable(lines.join('\n'))}\n`);
   });
 }
 

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
 import { type Manifest, type OnProgress, readExport, readManifest, writeExport } from './dump-files.ts';
 import { type LoadOptions, load } from './load.ts';
-import { wrap } from './table.ts';
+import { printable, wrap } from './table.ts';
 
 /** The commands below `petstore data`. */
 export function define(data: Command): void {
@@ -74,7 +74,7 @@ async function importFrom(directory: string): Promise<Report> {
 
 /** Replaces the line that shows on a terminal how far a command is. */
 function redraw(text = ''): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`);
 }
 
 const show: OnProgress = (what, rows) => redraw(`${what} ${rows.toLocaleString('en-US')}`);

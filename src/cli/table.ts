@@ -12,7 +12,9 @@ const UNBROKEN = 16;
  * @param rows one cell per column
  */
 export function formatTable(header: readonly string[], rows: readonly (string | number)[][]): string[] {
-  const table = [header, ...rows].map((cells) => cells.map((cell) => printable(String(cell))));
+  const table = [header, ...rows].map((cells) =>
+    cells.map((cell) => printable(String(cell)).replaceAll('\n', '\ufffd')),
+  );
   const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length));
   const columns = header.map((_, column) => table.map((cells) => cells[column]!));
   const widths = columns.map(widest);
@@ -51,5 +53,5 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, rest];
 }
 
-/** Replaces characters that would move the cursor or break the line. */
-const printable = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\ufffd');
+/** A text without the characters that would move the cursor or the colours of a terminal; lines stay. */
+export const printable = (text: string): string => text.replaceAll(/[\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/gu, '\ufffd');

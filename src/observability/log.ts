@@ -124,5 +124,7 @@ async function readable(output: DestinationStream): Promise<DestinationStream> {
         ? `${line.method} ${line.path} ${line.status} ${line.codes ?? line.operation ?? ''} ${line.ms} ms`
         : String(line[messageKey]),
   });
-  return { write: (line) => output.write(format(line)) };
+  // What others sent must not reach the terminal as its control sequences.
+  const plain = (line: string) => line.replaceAll(/\\u00[01][\da-f]|[\x7f-\x9f]/g, '\ufffd');
+  return { write: (line) => output.write(format(plain(line))) };
 }
