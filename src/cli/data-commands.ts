@@ -1,4 +1,4 @@
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { readConfig } from '../config.ts';
 import { RECORDS } from '../domains/index.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
@@ -14,7 +14,7 @@ export function define(data: Command): void {
   const loading = data
     .command('load')
     .description(
-      `Add records from a file, by the rules of any write and with events, also beside a running server. CSV (with a header; comma, semicolon or tab) or a JSON object a line, in UTF-8. Columns are fields of the record; a reference is an id (categoryId) or its parent's name (category.name). The whole file is checked before anything is written.`,
+      `Add records from a file, by the rules of any write and with events, also beside a running server. CSV (with a header; comma, semicolon or tab), JSON objects a line or a JSON array, in UTF-8 and of any length. Columns are fields of the record; a reference is an id (categoryId) or its parent's name (category.name). The whole file is checked before anything is written.`,
     );
   loading
     .addArgument(new Argument('<kind>', 'what to add').choices(RECORDS.map(({ plural }) => plural)))
@@ -23,10 +23,12 @@ export function define(data: Command): void {
     .option('--create-parents', 'create parents of names that no record has', false)
     .option(
       '--from <line>',
-      'begin with this line: those before are loaded already',
+      'continue with this line, which an interrupted load has printed',
       integerFrom(1, MAX_INT32),
-      1,
-    );
+    )
+    .option('--map <column=field>', 'what field a column is; may be repeated', mapped, new Map())
+    .option('--ignore-unknown', 'leave out columns that are no fields', false)
+    .option('--update', 'change the records whose ids rows have, instead of refusing them', false);
   reportsOnStore(loading, loadFrom, { createsStore: true, records: RECORDS });
 
   const exporting = data.command('export <dir>');
@@ -41,13 +43,27 @@ export function define(data: Command): void {
   reports(importing, importFrom);
 }
 
+/** Adds one `COLUMN=FIELD` to those before it. */
+function mapped(text: string, before: ReadonlyMap<string, string>): Map<string, string> {
+  const at = text.lastIndexOf('=');
+  if (at < 1) throw new InvalidArgumentError('It must be like "Category Name=category.name".');
+  return new Map(before).set(text.slice(0, at).trim(), text.slice(at + 1).trim());
+}
+
+/** Milliseconds between two reports of progress. */
+const TELL_EVERY = 1_000;
+
 async function loadFrom(
   store: Store,
   kind: string,
   file: string,
-  options: Pick<LoadOptions, 'from' | 'dryRun' | 'createParents'>,
+  options: Omit<LoadOptions, 'record' | 'file' | 'onProgress' | 'signal'>,
 ): Promise<Report> {
-  const onProgress = (next: number, loaded: number) => {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const onProgress = (next: number, loaded: number, isLast: boolean) => {
+    const now = performance.now();
+    if (!isLast && now < toldAt + TELL_EVERY) return;
+    toldAt = now;
     const text = `Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`;
     // It may be killed.
     if (process.stderr.isTTY) redraw(text);

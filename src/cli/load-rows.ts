@@ -1,93 +1,394 @@
-import { isUtf8 } from 'node:buffer';
-import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
-import { type CsvError, type Info, parse } from 'csv-parse/sync';
+import { pipeline, Readable } from 'node:stream';
+import { Tokenizer, TokenType } from '@streamparser/json';
+import { type CsvError, parse } from 'csv-parse';
+import { closest, distance } from 'fastest-levenshtein';
 import { type AppError, unknownNames } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
+import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
-import { asObject, parseJson } from '../http/json.ts';
+import { asObject, exactNumber, parseJson } from '../http/json.ts';
+import type { Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */
 export interface Row {
-  /** Where it ends in the file; the first is 1. */
+  /** Its place among all rows of the file; the first is 0. */
+  index: number;
+  /** The line on which it ends, or begins if it is an item of a JSON array; the first is 1. */
   line: number;
+  /** Which item of a JSON array it is; the first is 1. */
+  item?: number;
   values: Record<string, unknown>;
 }
 
 /** Called with what is wrong with a line. */
 export type OnFault = (line: number, message: string) => void;
 
-/**
- * Reads the rows of a file: CSV with a header, separated by commas, semicolons or tabs, or a JSON object a line.
- *
- * @param file `-` for standard input
- * @param fields of the record
- * @param columns those that a header may name
- * @throws Error if it can't be read, or is not UTF-8
- */
-export async function readRows(
-  file: string,
-  fields: Fields,
-  columns: readonly string[],
-  onFault: OnFault,
-): Promise<Row[]> {
-  const bytes = await (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: Error) => {
-    throw new Error(`${file} cannot be read: ${error.message}`);
-  });
-  if (!isUtf8(bytes)) throw new Error(`${file} is not in UTF-8. Save it as "CSV UTF-8".`);
-  // Without a byte order mark.
-  const text = new TextDecoder().decode(bytes);
-  return text.trimStart().startsWith('{') ? readJson(text, onFault) : readCsv(text, fields, columns, onFault);
+/** Which columns a file may have, and what they are in the record. */
+export interface Columns {
+  /** The fields of the record. */
+  fields: Fields;
+  /** What a column may be called. */
+  names: readonly string[];
+  /** What some are called in this file, and in the record. */
+  map: ReadonlyMap<string, string>;
+  /** Whether others are left out, instead of refused. */
+  ignoreUnknown: boolean;
 }
 
-const readCsv = (text: string, fields: Fields, columns: readonly string[], onFault: OnFault): Row[] =>
-  parse(text, {
-    columns: (names: string[]) => checkedHeader(names, columns),
-    delimiter: delimiterOf(text),
+/** Rows that are read together, at most. */
+const BATCH_SIZE = 1_000;
+/** Bytes of a row: one that is longer has a quote or bracket that is not closed. */
+const MAX_ROW_SIZE = 1_048_576;
+/** Faults of a header that are listed. */
+const MAX_FAULTS = 50;
+
+/**
+ * Reads the rows of a file: CSV with a header, JSON objects one a line, or a JSON array of them. Rows without any value
+ * are left out.
+ *
+ * @throws Error if it can't be read, or its header is wrong
+ */
+export async function* readRows(source: Source, columns: Columns, onFault: OnFault): AsyncGenerator<Row[]> {
+  const read = { csv: readCsv, lines: readLines, array: readItems, values: readItems }[source.form.kind];
+  let batch: Row[] = [];
+  let index = 0;
+  for await (const rows of read(source, columns, onFault))
+    for (const row of rows) {
+      row.index = index++;
+      if (batch.push(row) < BATCH_SIZE) continue;
+      yield batch;
+      batch = [];
+    }
+  yield batch;
+}
+
+type Reader = (source: Source, columns: Columns, onFault: OnFault) => AsyncGenerator<Row[]>;
+
+const rowOf = (line: number, values: Row['values']): Row => ({ index: 0, line, values });
+
+// ---- CSV
+
+/** A row whose quotes are wrong, and what follows, as far as it is read. */
+class Malformed {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
+
+/**
+ * csv-parse (7.0) counts a line that ends in CRLF twice within quotes, and tells where a row with an error begins, but not
+ * where the error is. So lines are counted here, by what it has read.
+ */
+const readCsv: Reader = async function* (source, columns, onFault) {
+  const { delimiter, line: firstLine } = source.form;
+  /** What was read last, as far back as a row may begin. */
+  let chunks: Buffer[] = [];
+  let [size, end] = [0, 0];
+  async function* kept() {
+    for await (const chunk of source.read()) {
+      chunks.push(chunk);
+      size += chunk.length;
+      end += chunk.length;
+      while (size - chunks[0]!.length > 2 * MAX_ROW_SIZE) size -= chunks.shift()!.length;
+      yield chunk;
+    }
+  }
+  const parser = parse({
+    delimiter,
     trim: true,
-    skip_empty_lines: true,
+    relax_column_count: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    max_record_size: MAX_ROW_SIZE,
     skip_records_with_error: true,
     on_skip: (error: CsvError | undefined) => {
-      if (error) onFault(Number(error.lines), error.message.replace(/ (on|at) line \d+/, ''));
-    },
-    on_record: (values: Record<string, unknown>, { lines: line }: Info): Row => {
-      for (const name in values) values[name] = parsedCell(values[name] as string, fields[name]);
-      return { line, values };
+      const begin = Number(error?.bytes) - (end - size);
+      if (error) parser.push(new Malformed(Buffer.concat(chunks).toString('utf8', begin)));
     },
   });
+  pipeline(Readable.from(kept()), parser, () => {
+    chunks = [];
+  });
+
+  let line = firstLine - 1;
+  let header: Header | undefined;
+  let rows: Row[] = [];
+  for await (const record of parser as AsyncIterable<string[] | Malformed>) {
+    if (record instanceof Malformed) {
+      const fault = quoteFault(record.text, delimiter, line + 1);
+      onFault(fault.line, `${fault.message}; what follows was not read`);
+      break;
+    }
+    line++;
+    let isEmpty = true;
+    for (const value of record) {
+      if (value === '') continue;
+      isEmpty = false;
+      if (value.includes('\n') || value.includes('\r')) line += breaksIn(value);
+    }
+    if (isEmpty) continue;
+    if (!header) {
+      header = headerOf(record, columns);
+      continue;
+    }
+    const values = header.valuesOf(record, line, onFault);
+    if (values && rows.push(rowOf(line, values)) === BATCH_SIZE) {
+      yield rows;
+      rows = [];
+    }
+  }
+  yield rows;
+};
+
+/** Finds the first quote that is wrong. @param begin the line on which the row begins */
+function quoteFault(text: string, delimiter: string, begin: number): { line: number; message: string } {
+  const lineAt = (at: number): number => begin + breaksIn(text.slice(0, at));
+  const isEnd = (character: string | undefined) =>
+    character === undefined || character === delimiter || /[\r\n]/.test(character);
+  for (let opening = text.indexOf('"'); opening >= 0;) {
+    const before = text
+      .slice(Math.max(0, opening - 1_000), opening)
+      .replace(/ +$/, '')
+      .at(-1);
+    const opened = lineAt(opening);
+    if (!isEnd(before)) return { line: opened, message: 'a value has a quote inside: write it as "…""…"' };
+    let closing = text.indexOf('"', opening + 1);
+    while (closing >= 0 && text[closing + 1] === '"') closing = text.indexOf('"', closing + 2);
+    if (closing < 0) return { line: opened, message: `the quote that opens on line ${opened} is not closed` };
+    const next = /[^ ]/.exec(text.slice(closing + 1, closing + 1_000))?.[0];
+    if (!isEnd(next)) {
+      const message = `text follows a closing quote; the quote opens on line ${opened}`;
+      return { line: lineAt(closing), message };
+    }
+    opening = text.indexOf('"', closing + 1);
+  }
+  return { line: begin, message: `the row is longer than ${MAX_ROW_SIZE / 1_048_576} MB` };
+}
+
+interface Header {
+  /** @returns undefined if the row does not fit */
+  valuesOf(record: readonly string[], line: number, onFault: OnFault): Row['values'] | undefined;
+}
 
 /** @throws Error once for what would be wrong with each row */
-function checkedHeader(names: string[], columns: readonly string[]): string[] {
-  const unknown = names.filter((name) => !columns.includes(name));
-  const repeated = names.filter((name, n) => names.indexOf(name) < n);
-  if (unknown.length + repeated.length === 0) return names;
-  const issues = unknownNames(unknown, 'column', columns).map(({ path, message }) => `${path}: ${message}`);
-  const twice = repeated.map((name) => `${name}: is there twice`);
-  throw new Error(['Nothing was loaded: the header is wrong.', ...issues, ...twice].join('\n'));
+function headerOf(names: readonly string[], columns: Columns): Header {
+  const length = names.findLastIndex((name) => name !== '') + 1;
+  const targets = names.slice(0, length).map((name) => targetOf(name, columns));
+  const unknown = [
+    ...new Set(names.filter((name, n) => name !== '' && name !== '_id' && targets[n] === undefined)),
+  ];
+  const faults = columns.ignoreUnknown ? [] : unknownColumns(unknown, columns);
+  const wanted = targets.filter((target) => target !== undefined);
+  for (const twice of new Set(wanted.filter((target, n) => wanted.indexOf(target) < n)))
+    faults.push(`${twice}: is there twice`);
+  for (const [name, field] of columns.map)
+    if (!names.includes(name)) faults.push(`--map ${name}=${field}: there is no column ${name}`);
+  if (faults.length > 0)
+    throw new Error(['Nothing was loaded: the header is wrong.', ...faults.slice(0, MAX_FAULTS)].join('\n'));
+  const count = `the header has ${length} ${length === 1 ? 'column' : 'columns'}`;
+
+  return {
+    valuesOf(record, line, onFault) {
+      let { length: filled } = record;
+      while (filled > length && record[filled - 1] === '') filled--;
+      if (filled !== length) {
+        onFault(line, `has ${filled} ${filled === 1 ? 'value' : 'values'}, but ${count}`);
+        return undefined;
+      }
+      const values: Row['values'] = {};
+      for (let n = 0; n < length; n++) {
+        const target = targets[n];
+        const cell = record[n]!;
+        // An ObjectId of mongoexport.
+        if (names[n] === '_id' && isObjectId(cell)) continue;
+        if (target !== undefined) values[target] = parsedCell(cell, columns.fields[target]);
+        // The first may be the index of pandas.
+        else if (cell !== '' && names[n] === '' && n > 0)
+          onFault(line, `column ${n + 1}: has no name in the header`);
+        else if (cell !== '' && names[n] === '_id' && !columns.ignoreUnknown)
+          onFault(line, '_id: is no field; --ignore-unknown leaves it out');
+      }
+      return values;
+    },
+  };
 }
 
-/** The separator that the header has most of. */
-function delimiterOf(head: string): string {
-  const header = head.slice(0, head.search(/[\r\n]|$/)).replaceAll(/"[^"]*"/g, '');
-  const count = (delimiter: string) => header.split(delimiter).length;
-  return [',', ';', '\t'].reduce((best, each) => (count(each) > count(best) ? each : best));
+/** The field that a column stands for; undefined if it is none. */
+function targetOf(column: string, { map, names }: Columns): string | undefined {
+  const name = map.get(column) ?? column;
+  if (names.includes(name)) return name;
+  return name === '_id' && names.includes('id') ? 'id' : undefined;
 }
+
+/** What is wrong with columns that are no fields. */
+function unknownColumns(unknown: readonly string[], { names }: Columns): string[] {
+  const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+  const faults = unknownNames(unknown, 'column', names).map(({ path, message }) => {
+    const near = names[names.map(plain).indexOf(closest(plain(path), names.map(plain)))];
+    const isNear = near !== undefined && distance(plain(path), plain(near)) <= near.length / 2;
+    return `${path}: ${message}${isNear ? `; did you mean ${near}?` : ''}`;
+  });
+  if (unknown.length > 0)
+    faults.push('--map COLUMN=FIELD says what a column is, --ignore-unknown leaves such columns out.');
+  return faults;
+}
+
+const isObjectId = (text: string): boolean => /^(?:ObjectId\()?"?[0-9a-f]{24}"?\)?$/i.test(text);
 
 /** What a cell says, as a value that the rule of its field can judge; undefined if it is empty. */
 function parsedCell(cell: string, field: Field | undefined): unknown {
   if (cell === '') return undefined;
-  if (field?.kind === 'integer' && /^-?\d{1,15}$/.test(cell)) return Number(cell);
-  if (field?.kind === 'boolean' && /^(true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
-  return cell;
+  switch (field?.kind ?? 'id') {
+    case 'integer':
+      // Programs write integers as 3.0 in a column that has empty cells too.
+      return /^-?\d{1,15}(?:\.0+)?$/.test(cell) ? Number(cell) : cell;
+    case 'id':
+      return /^\d+\.0+$/.test(cell) ? cell.replace(/\.0+$/, '') : cell;
+    case 'boolean':
+      return /^(?:true|false)$/i.test(cell) ? cell.toLowerCase() === 'true' : cell;
+    default:
+      return cell;
+  }
 }
 
-const readJson = (text: string, onFault: OnFault): Row[] =>
-  text.split('\n').flatMap((json, n) => {
-    if (json.trim() === '') return [];
-    try {
-      return { line: n + 1, values: asObject(parseJson(Buffer.from(json), 'The line'), 'The line') };
-    } catch (error) {
-      onFault(n + 1, (error as AppError).message);
-      return [];
+// ---- JSON
+
+const LINE_FEED = 10;
+
+const readLines: Reader = async function* (source, columns, onFault) {
+  let rest = Buffer.alloc(0);
+  let line = source.form.line - 1;
+  const parsed = (lines: Buffer[]) =>
+    lines.flatMap((bytes) => {
+      line++;
+      return isBlank(bytes) ? [] : (objectOf(bytes, 'The line', line, columns, onFault) ?? []);
+    });
+  for await (const chunk of source.read()) {
+    const bytes = Buffer.concat([rest, chunk]);
+    const lines: Buffer[] = [];
+    let at = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, at)) {
+      lines.push(bytes.subarray(at, end));
+      at = end + 1;
     }
-  });
+    rest = bytes.subarray(at);
+    yield parsed(lines);
+    if (rest.length > MAX_ROW_SIZE) {
+      onFault(line + 1, `is longer than ${MAX_ROW_SIZE / 1_048_576} MB`);
+      return;
+    }
+  }
+  yield parsed([rest]);
+};
+
+const isBlank = (bytes: Buffer): boolean => bytes.every((byte) => byte <= 32);
+
+/** Values one after the other, in an array or not, over any lines. */
+const readItems: Reader = async function* (source, columns, onFault) {
+  const tokenizer = new Tokenizer();
+  let rows: Row[] = [];
+  let item = 0;
+  let depth = 0;
+  /** What is not read to its end yet, and where it begins in the file. */
+  let [bytes, start] = [Buffer.alloc(0), 0];
+  let line = source.form.line;
+  let opened = 0;
+  let fault: string | undefined;
+  const base = source.form.kind === 'array' ? 1 : 0;
+  const moveTo = (offset: number) => {
+    for (let n = bytes.indexOf(LINE_FEED); n >= 0 && n < offset - start; n = bytes.indexOf(LINE_FEED, n + 1))
+      line++;
+    bytes = bytes.subarray(offset - start);
+    start = offset;
+  };
+  tokenizer.onToken = ({ token, offset }) => {
+    const opens = token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET;
+    const closes = token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET;
+    if (opens && depth++ === base) {
+      moveTo(offset);
+      opened = line;
+    }
+    if (closes && --depth === base) {
+      const text = bytes.subarray(0, offset + 1 - start);
+      const row = objectOf(text, `Item ${++item}`, opened, columns, onFault);
+      if (row) rows.push({ ...row, item });
+      moveTo(offset + 1);
+    } else if (depth === base && !opens && token !== TokenType.COMMA && fault === undefined) {
+      moveTo(offset);
+      fault = `item ${++item} must be a JSON object`;
+    }
+  };
+  tokenizer.onError = (error) => {
+    fault ??= `not valid JSON: ${error.message}`;
+  };
+  for await (const chunk of source.read()) {
+    bytes = Buffer.concat([bytes, chunk]);
+    tokenizer.write(chunk);
+    yield rows;
+    rows = [];
+    if (fault === undefined && bytes.length > MAX_ROW_SIZE + chunk.length)
+      fault = `an item is longer than ${MAX_ROW_SIZE / 1_048_576} MB`;
+    if (fault !== undefined) {
+      onFault(line, fault);
+      return;
+    }
+  }
+  if (depth > 0) onFault(line, `what opens here is not closed: the file ends before`);
+};
+
+/** Integers may be written as 3.0, as programs do in a column that has empty cells too. */
+const lenientNumber = (literal: string) => exactNumber(literal.replace(/\.0+$/, ''));
+
+/** @param what it is called in messages */
+function objectOf(
+  bytes: Buffer,
+  what: string,
+  line: number,
+  columns: Columns,
+  onFault: OnFault,
+): Row | undefined {
+  let object: Record<string, unknown>;
+  try {
+    object = asObject(parseJson(bytes, what, '', lenientNumber), what);
+  } catch (error) {
+    onFault(line, (error as AppError).message);
+    return undefined;
+  }
+  const values: Row['values'] = {};
+  const unknown: string[] = [];
+  for (const [name, wrapped] of Object.entries(object)) {
+    const target = targetOf(name, columns);
+    const value = unwrapped(wrapped);
+    if (name === '_id' && typeof value === 'string' && isObjectId(value)) continue;
+    if (target !== undefined) values[target] = value;
+    else if (!columns.ignoreUnknown) unknown.push(name);
+  }
+  for (const message of unknownColumns(unknown, columns).slice(0, unknown.length))
+    onFault(line, message.replace('known column', 'known field'));
+  return unknown.length > 0 ? undefined : rowOf(line, values);
+}
+
+/** A value in MongoDB's extended JSON as plain JSON has it. */
+function unwrapped(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const [[type, inner] = [undefined, undefined], ...others] = Object.entries(value);
+  if (others.length > 0) return value;
+  switch (type) {
+    case '$numberInt':
+    case '$numberLong':
+    case '$numberDouble':
+    case '$numberDecimal':
+      return lenientNumber(String(inner));
+    case '$date': {
+      const time = unwrapped(inner);
+      return typeof time === 'number' ? formatInstant(time) : time;
+    }
+    case '$oid':
+      return inner;
+    default:
+      return value;
+  }
+}

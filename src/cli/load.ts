@@ -1,237 +1,507 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
-import { type AnyRecord, type Fields, newRules, parentField, referencesOf } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, newRules, patchRules, referencesOf } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
+import type { Load } from '../store/loads.ts';
+import { canonical } from '../store/rules.ts';
+import { openSeen, type Seen } from '../store/seen.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/table.ts';
 import { explained, type Report } from './command.ts';
-import { type OnFault, type Row, readRows } from './load-rows.ts';
+import { isNameEnough, Names, namedReferencesOf, recordCalled } from './load-parents.ts';
+import { type Columns, type OnFault, type Row, readRows } from './load-rows.ts';
+import { openSource, type Source } from './load-source.ts';
 
 export interface LoadOptions {
   record: AnyRecord;
   /** `-` for standard input. */
   file: string;
   /** Only check. */
-  dryRun: boolean;
-  /** The line to begin with: those before are loaded already. */
-  from: number;
+  dryRun?: boolean;
+  /** The line to continue with: those before are loaded already. */
+  from?: number | undefined;
   /** Whether a parent is created that no record has the name of. */
-  createParents: boolean;
-  /** Called after each commit with the next line. */
-  onProgress(next: number, loaded: number): void;
+  createParents?: boolean;
+  /** What columns of the file are called, and the fields that they are. */
+  map?: ReadonlyMap<string, string>;
+  /** Whether columns that are no fields are left out. */
+  ignoreUnknown?: boolean;
+  /** Whether a row with the id of a record changes it. */
+  update?: boolean;
+  /** Called before each commit with its line, and after the last one. */
+  onProgress(next: number, loaded: number, isLast: boolean): void;
   /** Ends the loading after the current commit. */
   signal?: AbortSignal;
 }
 
-/** Records that are checked and committed together. */
-const BATCH_SIZE = 100;
-/** Milliseconds between commits, in which a server beside can write. */
-const PAUSE = 2;
 const MAX_FAULTS = 50;
+/** Parents of a file that are created, at most: their names are held in memory. */
+const MAX_NEW_PARENTS = 50_000;
+/** New parents that a dry run names. */
+const MAX_NAMED = 20;
+/** Parents created in a commit. */
+const PARENTS_AT_ONCE = 100;
 
-/** A parent that a file names: its id, once there is one. */
-interface NamedParent {
+/** A parent that no record has the name of. */
+interface NewParent {
   parent: AnyRecord;
   name: string;
-  id: Id | undefined;
-  fault?: string | undefined;
 }
 
-/** What a file is to add. Where a record has the name of a parent, the parent stands for its id. */
-interface Content {
-  records: Row[];
-  missing: NamedParent[];
+/** What the first pass over a file has found. */
+interface Checked {
+  /** Rows to be added and to be changed. */
+  added: number;
+  changed: number;
+  parents: NewParent[];
 }
 
 /**
- * Adds the records of a file by the rules of any write, with their events. The whole file is checked before anything is
- * written.
+ * Adds the records of a file by the rules of any write, with their events. It is read twice: all of it is checked before
+ * anything is written.
  *
- * @throws Error with all faults, or with the line to continue from
+ * @throws Error with the first faults, or with the line to continue from
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
-  const { record, dryRun } = options;
-  const content = await check(store, options);
-  const { length } = content.records;
-  const created = new Map<AnyRecord, number>();
-  for (const { parent } of content.missing) created.set(parent, (created.get(parent) ?? 0) + 1);
-  const what = [[record, length] as const, ...created].map(([kind, n]) => amount(n, kind)).join(' and ');
-  const parents = Object.fromEntries([...created].map(([{ plural }, n]) => [plural, n]));
-  const value = { kind: record.plural, records: length, parents, loaded: !dryRun };
-  if (dryRun) return { value, lines: [`${what} can be loaded. Nothing was written.`] };
-  await write(store, options, content);
-  return { value, lines: [`Loaded ${what}.`] };
+  const { record, dryRun = false } = options;
+  const source = await openSource(options.file);
+  try {
+    const reader = readerOf(source, options);
+    const content = `${record.plural} ${source.digest}`;
+    const { from } = options;
+    const interrupted = from === undefined ? undefined : await store.interruptedLoad(content, from);
+    const load = interrupted ?? { id: randomUUID(), owner: '', source: content, line: from ?? 1, rows: 0 };
+    const checked = await check(store, reader, options, load.rows);
+    const created = new Map<AnyRecord, string[]>();
+    for (const { parent, name } of checked.parents)
+      created.set(parent, [...(created.get(parent) ?? []), name]);
+    const kinds = [...created].map(([kind, names]) => [kind, names.length] as const);
+    const parents = Object.fromEntries(kinds.map(([{ plural }, n]) => [plural, n]));
+    const value = { kind: record.plural, records: checked.added, changed: checked.changed, parents };
+    const amounts = (added: number) =>
+      [[record, added] as const, ...kinds].map(([kind, n]) => amount(n, kind));
+    const changes = (changed: number) => (options.update ? [`${amount(changed, record)} to change`] : []);
+    if (dryRun) {
+      const names = [...created].map(([{ plural }, all]) => {
+        const more = all.length > MAX_NAMED ? `, … and ${count(all.length - MAX_NAMED)} more` : '';
+        return `New ${plural}: ${all.slice(0, MAX_NAMED).join(', ')}${more}.`;
+      });
+      const what = [...amounts(checked.added), ...changes(checked.changed)].join(' and ');
+      return {
+        value: { ...value, loaded: false },
+        lines: [`${what} can be loaded. Nothing was written.`, ...names],
+      };
+    }
+    const written = await write(store, reader, options, checked.parents, { ...load, owner: randomUUID() });
+    const what = amounts(written.added).join(' and ');
+    const changed = options.update ? `, changed ${amount(written.changed, record)}` : '';
+    const before =
+      written.before > 0
+        ? [`${amount(written.before, record)} of it had been loaded before it was interrupted.`]
+        : [];
+    return { value: { ...value, loaded: true }, lines: [...before, `Loaded ${what}${changed}.`] };
+  } finally {
+    await source.close();
+  }
 }
 
 const count = (number: number): string => number.toLocaleString('en-US');
 const amount = (number: number, { kind, plural }: AnyRecord): string =>
   `${count(number)} ${number === 1 ? kind : plural}`;
 
-function* batches<T>(items: readonly T[]): Generator<T[]> {
-  for (let n = 0; n < items.length; n += BATCH_SIZE) yield items.slice(n, n + BATCH_SIZE);
+function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let n = 0; n < items.length; n += size) yield items.slice(n, n + size);
 }
 
-/** @throws Error naming the first faults, if there are any */
-async function check(store: Store, options: LoadOptions): Promise<Content> {
-  const faults: { line: number; message: string }[] = [];
-  const content = await read(store, options, (line, message) => faults.push({ line, message }));
-  if (faults.length === 0) return content;
-  const lines = faults
-    .sort((a, b) => a.line - b.line)
-    .slice(0, MAX_FAULTS)
-    .map(({ line, message }) => `line ${line}: ${message}`);
-  if (faults.length > MAX_FAULTS) lines.push(`… and ${count(faults.length - MAX_FAULTS)} more`);
-  const what = faults.length === 1 ? 'one fault' : `${count(faults.length)} faults`;
-  throw new Error([`Nothing was loaded: ${what}.`, ...lines].join('\n'));
-}
-
-/** Reads a file by the rules that the declaration of its record has for input, and finds the parents that it refers to. */
-async function read(
-  store: Store,
-  { record, file, from, createParents }: LoadOptions,
-  onFault: OnFault,
-): Promise<Content> {
-  const references = referencesOf(record);
-  // `category.name` instead of `categoryId`.
-  const named = references
-    .filter(({ parent }) => parent.sorts.includes('name'))
-    .map((reference) => ({ ...reference, column: `${parentField(reference.field)}.name` }));
-  const rules = newRules(record.fields, graphqlDialect, record.choosesId).extend(
-    Object.fromEntries(
-      named.map(({ column, parent }) => [
-        column,
-        graphqlDialect.optional((parent.fields as Fields).name!.rule(graphqlDialect)),
-      ]),
-    ),
+/** Reads the rows of a file by the rules that the declaration of its record has for input. */
+function readerOf(
+  source: Source,
+  { record, map = new Map(), ignoreUnknown = false, update = false }: LoadOptions,
+) {
+  const named = namedReferencesOf(record);
+  const namedRules = Object.fromEntries(
+    named.map(({ column, parent }) => [
+      column,
+      graphqlDialect.optional((parent.fields as Fields).name!.rule(graphqlDialect)),
+    ]),
   );
-  const columns = Object.keys(rules.shape);
-  const rows = await readRows(file, record.fields, columns, onFault);
+  const takesId = record.choosesId || update;
+  const rules = newRules(record.fields, graphqlDialect, takesId).extend(namedRules);
+  const changeRules = patchRules({ id: record.id, ...record.fields }, graphqlDialect).extend(namedRules);
+  const names = Object.keys(rules.shape);
+  for (const [column, field] of map)
+    if (!names.includes(field))
+      throw new Error(`--map ${column}=${field}: ${field} is none of ${names.join(', ')}.`);
+  const columns: Columns = { fields: { id: record.id, ...record.fields }, names, map, ignoreUnknown };
 
-  const records = rows.filter((row) => {
-    const { line, values } = row;
-    if (line < from) return false;
-    for (const { column, field } of named) {
-      if (values[column] == null) continue;
-      if (values[field] !== undefined) onFault(line, `${column}: is given beside ${field}`);
-      // Stands for what the name leads to.
-      else values[field] = '1';
+  return {
+    named,
+    read: (onFault: OnFault) => readRows(source, columns, onFault),
+
+    /** Checks rows one by one, and leaves what their values mean. @param ids of records that rows change */
+    accepted(rows: readonly Row[], ids: ReadonlySet<Id>, onFault: OnFault): Row[] {
+      return rows.filter((row) => {
+        const { values } = row;
+        for (const { column, field } of named) {
+          if (values[column] == null) continue;
+          if (values[field] !== undefined) onFaultOf(row, onFault)(`${column}: is given beside ${field}`);
+          // Stands for what the name leads to.
+          else values[field] = '1';
+        }
+        const rule = ids.has(String(values.id)) ? changeRules : rules;
+        const { data, error } = rule.safeParse(values);
+        for (const { path, message } of issuesOf(error?.issues ?? [], names))
+          onFaultOf(row, onFault)(`${path}: ${message}`);
+        row.values = data as Row['values'];
+        return !error;
+      });
+    },
+  };
+}
+
+type Reader = ReturnType<typeof readerOf>;
+
+const onFaultOf =
+  ({ line, item }: Row, onFault: OnFault) =>
+  (message: string): void =>
+    onFault(line, item === undefined ? message : `item ${item}: ${message}`);
+
+/** The ids of rows that records of this kind have. */
+async function idsThere(tables: Tables, kind: AnyRecord, ids: Iterable<unknown>): Promise<Set<Id>> {
+  const wanted = [...new Set(ids)].filter((id) => /^[1-9]\d{0,18}$/.test(String(id))).map(String);
+  const there = new Set<Id>();
+  for (const batch of batches(wanted, PARENTS_AT_ONCE * 10))
+    for (const record of await tables.table(kind).byIds(batch)) if (record) there.add(record.id as Id);
+  return there;
+}
+
+/**
+ * The first pass.
+ *
+ * @param done rows that are loaded already
+ * @throws Error naming the first faults, if there are any
+ */
+async function check(store: Store, reader: Reader, options: LoadOptions, done: number): Promise<Checked> {
+  const faults = new Faults();
+  const onFault: OnFault = (line, message) => faults.add(line, message);
+  const names = new Names(store);
+  const parents = new Map<string, NewParent>();
+  const checked = { added: 0, changed: 0 };
+  let seen: Seen | undefined;
+  try {
+    for await (const rows of reader.read(onFault)) {
+      if (options.signal?.aborted)
+        throw new Error(`${explained(options.signal.reason)}\nNothing was loaded.`);
+      const wanted = rows.filter(({ index, line }) => index >= done && line >= (options.from ?? 1));
+      seen ??= wanted.some(hasId) ? await openSeen() : undefined;
+      const { added, changed } = await checkBatch(
+        store,
+        reader,
+        options,
+        wanted,
+        names,
+        parents,
+        seen,
+        onFault,
+      );
+      checked.added += added;
+      checked.changed += changed;
+      faults.endBatch();
+      if (parents.size > MAX_NEW_PARENTS)
+        throw new Error(
+          `Nothing was loaded: the file names more than ${count(MAX_NEW_PARENTS)} parents that there are not. Load those first.`,
+        );
     }
-    const { data, error } = rules.safeParse(values);
-    for (const { path, message } of issuesOf(error?.issues ?? [], columns))
-      onFault(line, `${path}: ${message}`);
-    row.values = data as Row['values'];
-    return !error;
-  });
+  } finally {
+    seen?.close();
+  }
+  faults.throwIfAny();
+  return { ...checked, parents: [...parents.values()] };
+}
 
-  const known = new Map<string, NamedParent>();
-  for (const { field, column, parent } of named)
-    for (const { line, values } of records) {
-      const name = values[column] as string | undefined;
+const hasId = ({ values }: Row): boolean => values.id != null;
+
+async function checkBatch(
+  store: Store,
+  reader: Reader,
+  { record, createParents = false, update = false }: LoadOptions,
+  wanted: readonly Row[],
+  names: Names,
+  parents: Map<string, NewParent>,
+  seen: Seen | undefined,
+  onFault: OnFault,
+): Promise<{ added: number; changed: number }> {
+  const withIds = wanted.filter(hasId);
+  const there = await idsThere(
+    store,
+    record,
+    withIds.map(({ values }) => values.id),
+  );
+  const isThere = ({ values }: Row): boolean => there.has(String(values.id));
+  const rows = reader.accepted(
+    record.choosesId ? wanted : wanted.filter((row) => !hasId(row) || isThere(row)),
+    update ? there : new Set(),
+    onFault,
+  );
+  for (const row of record.choosesId ? [] : withIds.filter((row) => !isThere(row)))
+    onFaultOf(row, onFault)(`id: there is no ${record.kind} ${row.values.id}`);
+  const chosen = rows.filter(hasId);
+  const twice = seen?.addAll(chosen.map(({ values }) => String(values.id))) ?? [];
+  for (const [n, row] of chosen.entries())
+    if (twice[n] || (isThere(row) && !update)) onFaultOf(row, onFault)(`id: ${row.values.id} is taken`);
+  for (const { field, column, parent } of reader.named) {
+    const called = await names.find(parent, namesIn(rows, column));
+    for (const row of rows) {
+      const name = row.values[column] as string | undefined;
       if (name === undefined) continue;
-      const key = `${parent.plural} ${name}`;
-      let found = known.get(key);
-      if (found === undefined) {
-        found = await parentCalled(store, parent, name, createParents);
-        known.set(key, found);
+      const found = called.get(name)!;
+      const canCreate = found === 'none' && isNameEnough(parent);
+      if (found === 'several')
+        onFaultOf(row, onFault)(`${column}: several ${parent.plural} are called ${name}; use ids`);
+      else if (found === 'none' && !(canCreate && createParents))
+        onFaultOf(
+          row,
+          onFault,
+        )(
+          `${column}: there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`,
+        );
+      else if (found === 'none') {
+        const key = `${parent.plural} ${folded(name)}`;
+        if (!parents.has(key)) parents.set(key, { parent, name });
       }
-      if (found.fault) onFault(line, `${column}: ${found.fault}`);
-      values[field] = found;
-      delete values[column];
+      if (found !== 'several') row.values[field] = found === 'none' ? undefined : found.id;
+      // Whoever has a new parent has one.
+      if (found === 'none') row.values[field] = NEW;
+      delete row.values[column];
     }
-  for (const { field, parent } of references) {
-    const given = records.filter(({ values }) => typeof values[field] === 'string');
-    const ids = await existing(store, parent, given, field);
-    for (const { line, values } of given)
-      if (!ids.has(values[field] as Id))
-        onFault(line, `${field}: there is no ${parent.kind} ${values[field]}`);
   }
-  const chosen = records.filter(({ values }) => values.id !== undefined);
-  const taken = await existing(store, record, chosen, 'id');
-  for (const { line, values } of chosen) {
-    if (taken.has(values.id as Id)) onFault(line, `id: ${values.id} is taken`);
-    taken.add(values.id as Id);
+  for (const { field, parent } of referencesOf(record)) {
+    const ids = await idsThere(store, parent, idsIn(rows, field));
+    for (const row of rows) {
+      const id = row.values[field] as Id | undefined;
+      if (id !== undefined && id !== NEW && !ids.has(id))
+        onFaultOf(row, onFault)(`${field}: there is no ${parent.kind} ${id}`);
+    }
   }
-  return { records, missing: [...known.values()].filter(({ id }) => id === undefined) };
+  const changes = rows.filter((row) => hasId(row) && there.has(row.values.id as Id));
+  const current = new Map(
+    changes.length === 0
+      ? []
+      : (await store.table(record).byIds(changes.map(({ values }) => values.id as Id))).map((one) => [
+          one?.id,
+          one,
+        ]),
+  );
+  for (const row of rows) {
+    const before = current.get(row.values.id as Id) ?? {};
+    for (const { path, message } of record.rules(canonical(record, row.values, before) as never))
+      onFaultOf(row, onFault)(`${path}: ${message}`);
+  }
+  return { added: rows.length - changes.length, changed: changes.length };
 }
 
-async function parentCalled(
-  store: Store,
-  parent: AnyRecord,
-  name: string,
-  createParents: boolean,
-): Promise<NamedParent> {
-  // In the order of names, longer ones that begin with this one come later.
-  const { items } = await store.table(parent).page({ name: { prefix: folded(name) } } as never, {
-    limit: 100,
-    order: { field: 'name', descending: false },
-  });
-  const [found, another] = items.filter((item) => (item as { name?: unknown }).name === name);
-  const { name: _, ...others } = parent.fields as Fields;
-  const canCreate = Object.values(others).every(({ presence }) => presence !== 'required');
-  let fault: string | undefined;
-  if (another) fault = `several ${parent.plural} are called ${name}; use ids`;
-  else if (!found && !(canCreate && createParents))
-    fault = `there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`;
-  return { parent, name, id: found?.id as Id | undefined, fault };
+/** Stands for the id of a parent that is still to be created. */
+const NEW = 'new';
+
+const namesIn = (rows: readonly Row[], column: string): Set<string> =>
+  new Set(rows.map(({ values }) => values[column] as string).filter((name) => name !== undefined));
+const idsIn = (rows: readonly Row[], field: string): Set<unknown> =>
+  new Set(rows.map(({ values }) => values[field]).filter((id) => id !== undefined && id !== NEW));
+
+/** The first faults of a file, and how many there are. */
+class Faults {
+  #first: string[] = [];
+  #batch: { line: number; message: string }[] = [];
+  #count = 0;
+
+  add(line: number, message: string): void {
+    this.#count++;
+    if (this.#first.length < MAX_FAULTS) this.#batch.push({ line, message });
+  }
+
+  /** Those of later batches are of later lines. */
+  endBatch(): void {
+    const lines = this.#batch
+      .sort((a, b) => a.line - b.line)
+      .map(({ line, message }) => `line ${line}: ${message}`);
+    this.#first.push(...lines.slice(0, MAX_FAULTS - this.#first.length));
+    this.#batch = [];
+  }
+
+  throwIfAny(): void {
+    this.endBatch();
+    if (this.#count === 0) return;
+    const more = this.#count - this.#first.length;
+    const what = this.#count === 1 ? 'one fault' : `${count(this.#count)} faults`;
+    throw new Error(
+      [
+        `Nothing was loaded: ${what}.`,
+        ...this.#first,
+        ...(more > 0 ? [`… and ${count(more)} more`] : []),
+      ].join('\n'),
+    );
+  }
 }
 
-/** The ids in a column that records of this kind have. */
-async function existing(
-  store: Store,
-  kind: AnyRecord,
-  records: readonly Row[],
-  column: string,
-): Promise<Set<Id>> {
-  const ids = new Set<Id>();
-  for (const batch of batches([...new Set(records.map(({ values }) => values[column] as Id))]))
-    for (const found of await store.table(kind).byIds(batch)) if (found) ids.add(found.id as Id);
-  return ids;
-}
-
-/** Adds the parents that are missing, then the records, a hundred in a commit. */
+/** The second pass: adds the parents that are missing, then the records, many in a commit. */
 async function write(
   store: Store,
-  { record, from, onProgress, signal }: LoadOptions,
-  { records, missing }: Content,
-): Promise<void> {
-  let next = from;
-  let loaded = 0;
-  const commit = async (work: (tables: Tables) => Promise<void>) => {
-    signal?.throwIfAborted();
-    await store.transaction(work);
-    await sleep(PAUSE);
+  reader: Reader,
+  options: LoadOptions,
+  parents: readonly NewParent[],
+  begun: Omit<Load, 'expiresAt'>,
+): Promise<{ added: number; changed: number; before: number }> {
+  const { record, onProgress, signal } = options;
+  const written = { added: 0, changed: 0, before: 0 };
+  const pace = new Pace(store);
+  let line = options.from ?? 1;
+  try {
+    let load = await store.beginLoad(begun);
+    const { rows: done } = load;
+    const names = new Names(store);
+    const flush = async (rows: Row[], next: number): Promise<void> => {
+      signal?.throwIfAborted();
+      line = rows[0]!.line;
+      onProgress(line, written.added + written.changed, false);
+      const position = { ...load, line: next, rows: rows.at(-1)!.index + 1 };
+      const outcome = await pace.commit(() => commit(store, position, options, rows));
+      load = position;
+      line = next;
+      written.added += outcome.added;
+      written.changed += outcome.changed;
+    };
+    let waiting: Row[] = [];
+    let last = line - 1;
+    const refuse: OnFault = (line, message) => {
+      throw new Error(`line ${line}: ${message}`);
+    };
+    let areParentsThere = parents.length === 0;
+    for await (const rows of reader.read(refuse)) {
+      const wanted = rows.filter(({ index, line }) => index >= done && line >= (options.from ?? 1));
+      written.before += rows.filter(({ index, line }) => index < done && line >= (options.from ?? 1)).length;
+      last = rows.at(-1)?.line ?? last;
+      if (wanted.length === 0) continue;
+      if (!areParentsThere) {
+        onProgress(wanted[0]!.line, 0, false);
+        await createParents(store, load, parents);
+        areParentsThere = true;
+      }
+      const there = options.update
+        ? await idsThere(
+            store,
+            record,
+            wanted.map(({ values }) => values.id),
+          )
+        : new Set<Id>();
+      waiting.push(...(await withParents(reader, names, reader.accepted(wanted, there, refuse), refuse)));
+      while (waiting.length > pace.size) {
+        const batch = waiting.slice(0, pace.size);
+        waiting = waiting.slice(pace.size);
+        await flush(batch, waiting[0]!.line);
+      }
+    }
+    if (waiting.length > 0) await flush(waiting, last + 1);
+    onProgress(last + 1, written.added + written.changed, true);
+    return written;
+  } catch (error) {
+    const loaded = amount(written.added + written.changed, record);
+    throw new Error(`${explained(error)}\nLoaded ${loaded}. Continue with --from ${line}.`, { cause: error });
+  }
+}
+
+/** How many rows a commit has: about as many as hold up a server beside for a moment only. */
+class Pace {
+  size: number;
+  readonly #isEmbedded: boolean;
+
+  constructor({ engine }: Store) {
+    this.#isEmbedded = engine === 'sqlite';
+    this.size = 500;
+  }
+
+  async commit<T>(work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    const result = await work();
+    if (this.#isEmbedded) {
+      const took = performance.now() - began;
+      this.size = Math.round(Math.min(5_000, Math.max(100, this.size * Math.min(2, COMMIT_TIME / took))));
+      // A server beside can write.
+      await sleep(PAUSE);
+    }
+    return result;
+  }
+}
+
+/** Milliseconds that a commit takes, and between commits. */
+const COMMIT_TIME = 25;
+const PAUSE = 2;
+
+/** Puts ids in place of names. */
+async function withParents(reader: Reader, names: Names, rows: Row[], onFault: OnFault): Promise<Row[]> {
+  for (const { field, column, parent } of reader.named) {
+    const called = await names.find(parent, namesIn(rows, column));
+    for (const row of rows) {
+      const name = row.values[column] as string | undefined;
+      if (name === undefined) continue;
+      const found = called.get(name)!;
+      if (typeof found === 'string')
+        onFault(
+          row.line,
+          `${column}: ${found === 'none' ? 'no' : found} ${parent.plural} are called ${name} any more`,
+        );
+      else row.values[field] = found.id;
+      delete row.values[column];
+    }
+  }
+  return rows;
+}
+
+/** Creates parents that nobody has created meanwhile. */
+async function createParents(store: Store, load: Load, parents: readonly NewParent[]): Promise<void> {
+  for (const batch of batches(parents, PARENTS_AT_ONCE))
+    await store.continueLoad(
+      load,
+      async (tables) => {
+        for (const { parent, name } of batch)
+          if ((await recordCalled(tables, parent, name)) === 'none')
+            await tables.table(parent).insert({ name } as never);
+      },
+      true,
+    );
+}
+
+/** Commits rows with the position after them. */
+async function commit(store: Store, position: Load, { record, update }: LoadOptions, rows: readonly Row[]) {
+  const write = async (tables: Tables, some: readonly Row[]) => {
+    const table = tables.table(record);
+    const ids = update
+      ? await idsThere(
+          tables,
+          record,
+          some.filter(hasId).map(({ values }) => values.id),
+        )
+      : new Set();
+    const changes = some.filter(({ values }) => ids.has(values.id as Id));
+    for (const { values } of changes) await table.update(values.id as Id, values as never);
+    const added = some.filter(({ values }) => !ids.has(values.id as Id));
+    await table.insertAll(added.map(({ values }) => values as never));
+    return { added: added.length, changed: changes.length };
   };
   try {
-    for (const batch of batches(missing))
-      await commit(async (tables) => {
-        for (const each of batch) {
-          const { id } = await tables.table(each.parent).insert({ name: each.name } as never);
-          each.id = id as Id;
-        }
-      });
-    for (const batch of batches(records)) {
-      await commit(async (tables) => {
-        for (const { line, values } of batch) {
-          const ids = Object.entries(values).map(([field, value]) => [
-            field,
-            (value as NamedParent | undefined)?.id ?? value,
-          ]);
-          const input = Object.fromEntries(ids);
-          await tables
-            .table(record)
-            .insert(input as never)
-            .catch((error: unknown) => {
-              throw isRefusal(error) ? new Error(`line ${line}: ${error.message}`, { cause: error }) : error;
-            });
-        }
-      });
-      loaded += batch.length;
-      next = batch.at(-1)!.line + 1;
-      onProgress(next, loaded);
-    }
+    return await store.continueLoad(position, (tables) => write(tables, rows));
   } catch (error) {
-    throw new Error(`${explained(error)}\nLoaded ${amount(loaded, record)}. Continue with --from ${next}.`);
+    if (!isRefusal(error)) throw error;
+    // Which one it is shows one by one.
+    await store.continueLoad(position, async (tables) => {
+      for (const row of rows)
+        await write(tables, [row]).catch((refusal: Error) => {
+          throw new Error(`line ${row.line}: ${explained(refusal)}`, { cause: refusal });
+        });
+      throw error;
+    });
+    throw error;
   }
 }

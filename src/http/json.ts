@@ -14,13 +14,16 @@ const STRING_OR_INEXACT_NUMBER = /"(?:[^"\\]|\\.?)*"?|\d{16}|\d[.eE]/gs;
  *
  * @param name what it is called in messages
  * @param hint what to send instead of what is not JSON
+ * @param parseNumber reads the numbers that JSON.parse might round or normalise
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
-export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
+export function parseJson(bytes: Buffer, name = BODY, hint = '', parseNumber = exactNumber): unknown {
   if (!isUtf8(bytes)) throw new AppError('BAD_REQUEST', `${name} is not valid UTF-8.`);
   const text = bytes.toString('utf8');
   try {
-    return needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
+    return needsLosslessParsing(text)
+      ? parse(text, undefined, { parseNumber, onDuplicateKey })
+      : JSON.parse(text);
   } catch {
     const place = name === BODY ? placeOfFault(text) : '';
     throw new AppError('BAD_REQUEST', `${name} is not valid JSON${place}.${hint}`);
@@ -50,9 +53,10 @@ const needsLosslessParsing = (text: string): boolean =>
 const MAX_DIGITS = 40;
 
 /** The last duplicate wins, as with JSON.parse. */
-const LOSSLESS_OPTIONS = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
+const onDuplicateKey = ({ newValue }: DuplicateKeyInfo) => newValue;
 
-function parseNumber(literal: string): number | bigint {
+/** An integer, as a bigint where a double would round it; NaN if it is not written as one. */
+export function exactNumber(literal: string): number | bigint {
   const value = Number(literal);
   if (!/^-?\d+$/.test(literal)) return Number.isInteger(value) ? Number.NaN : value;
   return Number.isSafeInteger(value) ? value : BigInt(literal.slice(0, MAX_DIGITS));

@@ -47,19 +47,19 @@ export interface Rows extends Reads {
   /** Whether there is a record with all these values. */
   exists(values: Values): Promise<boolean>;
   /**
-   * Locks a record until the transaction ends: `shared`, so that nobody else deletes it, or `alone`, so that nobody
-   * else locks it at all. Where transactions exclude one another there is nothing to do.
+   * Locks records until the transaction ends: `shared`, so that nobody else deletes them, or `alone`, so that nobody
+   * else locks them at all. Where transactions exclude one another there is nothing to do.
    *
-   * @returns whether there is such a record
+   * @returns those that there are
    */
-  lock(id: Id, how?: 'shared' | 'alone'): Promise<boolean>;
+  lock(ids: readonly Id[], how?: 'shared' | 'alone'): Promise<ReadonlySet<Id>>;
   /**
-   * An id that no record has at this moment, and that was never assigned before.
+   * Ids that no record has at this moment, and that were never assigned before.
    *
-   * @throws CONFLICT if there is none left
+   * @throws CONFLICT if there are none left
    */
-  nextId(): Promise<Id>;
-  insert(record: Stored): Promise<void>;
+  nextIds(count: number): Promise<Id[]>;
+  insert(records: readonly Stored[]): Promise<void>;
   /** @param before the record as it was read in this transaction */
   replace(before: Stored, after: Stored): Promise<void>;
   /** @param record as it was read in this transaction */

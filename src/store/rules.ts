@@ -20,6 +20,7 @@ import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table } from './table.ts';
+import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
 import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhooks.ts';
@@ -50,6 +51,18 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
     webhookWrites: webhookWritesOf(transaction),
     transaction: (work) => transaction((own) => work(within(own)), true),
     addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects), true),
+    interruptedLoad: async (source, line) =>
+      interruptedLoad(engine.objects(LOADS), source, line, await engine.now()),
+    beginLoad: async (load) => {
+      const now = await engine.now();
+      return await transaction((own) => beginLoad(own, load, now), true);
+    },
+    continueLoad: (load, work, alone = false) =>
+      transaction(async (own) => {
+        await continueLoad(own, load);
+        if (alone) await excludeOthers(own);
+        return await work(within(own));
+      }, true),
     once: (call, work) => transaction((own) => once(own, call, () => work(within(own))), call.several),
   };
 }
@@ -69,7 +82,8 @@ function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),
     count: (filter, meter) => counts({ filter }, meter).then(first),
     countsByParent: (field, parents, filter, meter) => counts({ filter, below: { field, parents } }, meter),
-    insert: (input) => run((writes) => writes.insert(input)),
+    insert: (input) => run((writes) => writes.insertAll([input])).then(first),
+    insertAll: (inputs) => run((writes) => writes.insertAll(inputs)),
     update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
     remove: (id, check) => run((writes) => writes.remove(id, check)),
   };
@@ -109,6 +123,7 @@ export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   WEBHOOKS,
   WEBHOOK_COUNTS,
   OUTCOMES,
+  LOADS,
 ];
 
 /** Runs a call once per idempotency key, atomically with what it writes. A refusal is not kept. */
@@ -129,7 +144,7 @@ async function once<T>(
   return { replayed: false, value };
 }
 
-type Writes = Pick<Table<AnyRecord>, 'insert' | 'update' | 'remove'>;
+type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'remove'>;
 
 /** The rules for the records of one kind, within a transaction. @param records those that the store holds */
 function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: readonly AnyRecord[]): Writes {
@@ -144,46 +159,71 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
   }
 
   /**
-   * Makes sure that the parents of a record exist, and that they stay if the record holds off their deletion.
+   * Makes sure that the parents of records exist, and that they stay if a record holds off their deletion.
    *
-   * @param current the record before the change, whose references hold already
+   * @param current the record before the change if it is a single one, whose references hold already
    * @throws UNKNOWN_REFERENCE
    */
-  async function checkReferences(values: Values, current?: Stored): Promise<void> {
+  async function checkReferences(all: readonly Values[], current?: Stored): Promise<void> {
     const unknown: string[] = [];
     for (const reference of referencesOf(record)) {
       const { field, parent } = reference;
-      const id = values[field] as Id | undefined;
-      if (id === undefined) continue;
-      const isHeld = isHolding(reference, values);
-      if (id === current?.[field] && (!isHeld || isHolding(reference, current))) continue;
-      const isThere = isHeld ? await rows(parent).lock(id) : (await rows(parent).byIds([id]))[0] !== null;
-      if (!isThere) unknown.push(`${field}: there is no ${parent.kind} ${id}`);
+      const [held, others] = [new Set<Id>(), new Set<Id>()];
+      for (const values of all) {
+        const id = values[field] as Id | undefined;
+        if (id === undefined) continue;
+        const isHeld = isHolding(reference, values);
+        if (id === current?.[field] && (!isHeld || isHolding(reference, current))) continue;
+        (isHeld ? held : others).add(id);
+      }
+      const there = held.size > 0 ? await rows(parent).lock([...held]) : held;
+      const found = others.size > 0 ? await rows(parent).byIds([...others]) : [];
+      const missing = [
+        ...[...held].filter((id) => !there.has(id)),
+        ...[...others].filter((_, n) => !found[n]),
+      ];
+      unknown.push(...missing.map((id) => `${field}: there is no ${parent.kind} ${id}`));
     }
     if (unknown.length > 0) throw unknownReferences(unknown);
   }
 
-  /** @throws CONFLICT if another record has the same values in fields that are unique together; its own have changed */
-  async function checkUnique(values: Values, current?: Stored): Promise<void> {
+  /**
+   * @param current the record before the change if it is a single one
+   * @throws CONFLICT if another record has the same values in fields that are unique together; its own have changed
+   */
+  async function checkUnique(all: readonly Values[], current?: Stored): Promise<void> {
     for (const fields of record.unique as readonly (readonly string[])[]) {
-      const isChanged = fields.some((field) => values[field] !== current?.[field]);
-      if (!isChanged || fields.some((field) => values[field] === undefined)) continue;
-      const same = Object.fromEntries(fields.map((field) => [field, values[field]]));
-      if (await own.exists(same)) throw notUnique(record, fields);
+      const combinations = new Set<string>();
+      for (const values of all) {
+        const isChanged = fields.some((field) => values[field] !== current?.[field]);
+        if (!isChanged || fields.some((field) => values[field] === undefined)) continue;
+        const same = Object.fromEntries(fields.map((field) => [field, values[field]]));
+        const combination = JSON.stringify(same);
+        if (combinations.has(combination) || (await own.exists(same))) throw notUnique(record, fields);
+        combinations.add(combination);
+      }
     }
   }
 
   return {
-    async insert(input: Values) {
-      const values = canonical(record, input, {});
-      checkRules(record, values);
-      await checkReferences(values);
-      const chosen = record.choosesId ? (input.id as Id | undefined) : undefined;
-      if (chosen !== undefined && (await own.byIds([chosen]))[0]) throw idTaken(record, chosen);
-      await checkUnique(values);
-      const stored: Stored = { id: chosen ?? (await own.nextId()), ...values };
+    async insertAll(inputs: readonly Values[]) {
+      if (inputs.length === 0) return [];
+      const all = inputs.map((input) => canonical(record, input, {}));
+      for (const values of all) checkRules(record, values);
+      await checkReferences(all);
+      const chosen = record.choosesId ? inputs.map(({ id }) => id as Id | undefined) : [];
+      const taken = chosen.filter((id) => id !== undefined);
+      const current = taken.length > 0 ? await own.byIds(taken) : [];
+      const used = new Set(current.map((one) => one?.id));
+      for (const id of taken) {
+        if (used.has(id)) throw idTaken(record, id);
+        used.add(id);
+      }
+      await checkUnique(all);
+      const assigned = await own.nextIds(all.length - taken.length);
+      const stored = all.map((values, n): Stored => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
       await own.insert(stored);
-      return stored as Found;
+      return stored as Found[];
     },
 
     async update(id, patch, check) {
@@ -192,8 +232,8 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
       const next: Stored = { id, ...values };
       if (changedFields(record, current, next).length === 0) return current as Found;
       checkRules(record, values);
-      await checkReferences(values, current);
-      await checkUnique(values, current);
+      await checkReferences([values], current);
+      await checkUnique([values], current);
       await own.replace(current, next);
       return next as Found;
     },
@@ -202,7 +242,7 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
       const current = await existing(id, check);
       const holders = holdersOf(record).filter(({ child }) => records.includes(child));
       // Before children are looked for, so that none is added afterwards.
-      if (holders.length > 0) await own.lock(id, 'alone');
+      if (holders.length > 0) await own.lock([id], 'alone');
       for (const holder of holders)
         if (await rows(holder.child).exists({ ...holder.where, [holder.field]: id }))
           throw stillReferred(record, id, holder);
@@ -213,7 +253,7 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
 }
 
 /** The values of a record after a change (null removes, undefined keeps) in their canonical form, without absent ones. */
-function canonical({ fields }: AnyRecord, change: Values, current: Values): Values {
+export function canonical({ fields }: AnyRecord, change: Values, current: Values): Values {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields as Fields)) {
     const given = change[name];

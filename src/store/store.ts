@@ -1,6 +1,7 @@
 import type { ApiKeyStore } from './api-keys.ts';
 import type { Engine } from './engine.ts';
 import type { EventStore } from './events.ts';
+import type { Load } from './loads.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Tables } from './table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
@@ -66,6 +67,17 @@ export interface Store
    * @throws what `work` throws
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** How far a process loaded a file that told that this line is next; undefined if none has done so for a day. */
+  interruptedLoad(source: string, line: number): Promise<Load | undefined>;
+  /** Begins to load a file, or takes over from another process. @returns how far it is loaded */
+  beginLoad(load: Omit<Load, 'expiresAt'>): Promise<Load>;
+  /**
+   * Commits a part of a load together with how far the file is loaded then, as {@link Store.transaction}.
+   *
+   * @param alone whether it sees what all others that are so have committed: of two that meet, one runs again
+   * @throws CONFLICT if another process goes on with this load
+   */
+  continueLoad<T>(load: Load, work: (transaction: Transaction) => Promise<T>, alone?: boolean): Promise<T>;
   /** Adds objects as they are, for an import. */
   addObjects<T>(kind: ObjectKind<T>, objects: readonly T[]): Promise<void>;
 }

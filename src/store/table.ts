@@ -69,6 +69,8 @@ export interface Table<R extends AnyRecord> {
   ): Promise<number[]>;
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
   insert(input: NewOf<R>): Promise<RecordOf<R>>;
+  /** The same with several, in a few commands of the database. */
+  insertAll(inputs: readonly NewOf<R>[]): Promise<RecordOf<R>[]>;
   /**
    * A reference set by the patch must name a record. So must an existing one from now on, if the patch makes the record
    * hold off the deletion of its parent.

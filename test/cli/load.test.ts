@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type LoadOptions, load } from '../../src/cli/load.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
@@ -32,7 +33,7 @@ describe.each(engines)('loading a file to $name', (engine) => {
   const loadFrom = (kind: string, content: string | Buffer, options: Partial<LoadOptions> = {}) =>
     load(store, {
       ...{ record: RECORDS.find(({ plural }) => plural === kind)!, file: fileOf(content) },
-      ...{ dryRun: false, from: 1, createParents: false, onProgress: () => {} },
+      onProgress: () => {},
       ...options,
     });
   const pets = async () =>
@@ -93,17 +94,29 @@ line 6: category.name: several categories are called Cats; use ids
 line 7: category.name: is given beside categoryId
 line 7: category.name: several categories are called Cats; use ids
 line 8: categoryId: there is no category 99
-line 9: Invalid Record Length: columns length is 5, got 3`);
+line 9: has 3 values, but the header has 5 columns`);
     expect(await pets()).toEqual([]);
   });
 
   it('says once what is wrong with a header, and shows the first 50 faults', async () => {
     const rows = Array.from({ length: 70 }, (_, n) => `Pet ${n},a\n`).join('');
     const known = 'known: name, categoryId, status, quantity, category.name';
-    expect(await loadFrom('pets', `name,colour,name\nRex,red,Tom\n${rows}`).catch(fault)).toBe(
-      `Nothing was loaded: the header is wrong.\ncolour: is not a known column (${known})\nname: is there twice`,
+    const hint = '--map COLUMN=FIELD says what a column is, --ignore-unknown leaves such columns out.';
+    expect(await loadFrom('pets', `Category Name,colour,name\nDogs,red,Tom\n${rows}`).catch(fault)).toBe(
+      `Nothing was loaded: the header is wrong.
+Category Name: is not a known column (${known}); did you mean category.name?
+colour: is not a known column
+${hint}`,
     );
     expect(await loadFrom('pets', 'name,name\nRex,Rex').catch(fault)).toMatch(/\nname: is there twice$/);
+    const map = new Map([['Category Name', 'category.name']]);
+    await loadFrom('pets', 'Category Name,colour,name\nDogs,red,Tom\n', {
+      ...{ map, ignoreUnknown: true, createParents: true },
+    });
+    expect(await pets()).toEqual(['Tom 1 available 0']);
+    expect(await loadFrom('pets', 'name\nTom', { map }).catch(fault)).toContain(
+      'there is no column Category Name',
+    );
     const message = await loadFrom('pets', `name,categoryId\n${rows}`).catch(fault);
     expect(message).toMatch(/^Nothing was loaded: 70 faults\.\n(line .*\n){50}… and 20 more$/);
     const unknown = await loadFrom('pets', '{"name":"Rex","categoryId":1,"colour":"red"}').catch(fault);
@@ -116,37 +129,133 @@ line 9: Invalid Record Length: columns length is 5, got 3`);
     );
     const create = { createParents: true };
     const dry = await loadFrom('pets', content, { ...create, dryRun: true });
-    expect(dry.lines).toEqual(['30 pets and 2 categories can be loaded. Nothing was written.']);
+    expect(dry.lines).toEqual([
+      '30 pets and 2 categories can be loaded. Nothing was written.',
+      'New categories: B, A.',
+    ]);
     expect(await eventTypes()).toEqual([]);
     expect((await loadFrom('pets', content, create)).lines).toEqual(['Loaded 30 pets and 2 categories.']);
     expect(await store.table(Category).count({})).toBe(2);
     expect(await store.table(Pet).count({ categoryId: '1' })).toBe(15);
+    // Names lead to what search by prefix finds.
+    const alike = 'name,category.name\nX,a\nX,B\u0301\nX,Ca\u0301t\nX,C\u00e1t\nX,cat\n';
+    expect((await loadFrom('pets', alike, create)).lines).toEqual(['Loaded 5 pets and 1 category.']);
+  });
+
+  const programs = readdirSync(join(import.meta.dirname, '../fixtures/load'));
+  it.each(programs)('reads %s as a program has written it', async (name) => {
+    const file = join(import.meta.dirname, '../fixtures/load', name);
+    const { lines } = await load(store, { record: Pet, file, createParents: true, onProgress: () => {} });
+    expect(lines).toEqual(['Loaded 3 pets and 2 categories.']);
+    expect(await pets()).toEqual(['Rex, the "dog" 1 available 3', 'Mimi 2 sold 0', 'José 1 pending 12']);
+  });
+
+  it('tells the line of a fault, whatever ends lines, and where a quote opens that is not closed', async () => {
+    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    const faults = async (...lines: string[]) =>
+      String(await loadFrom('pets', lines.join('')).catch(fault))
+        .split('\n')
+        .slice(1);
+    const of = (line: number) => `line ${line}: categoryId: must be an integer from 1 to 9223372036854775807`;
+    const name = 'name: must not contain control characters';
+    expect(
+      await faults(
+        'name,categoryId\n',
+        '"two\r\nlines",x\r\n',
+        '\r\n',
+        ',\r\n',
+        'Tom,x\r\n',
+        `Rex,${id}\r\n`,
+      ),
+    ).toEqual([`line 3: ${name}`, of(3), of(6)]);
+    expect(await faults('name,categoryId\r', '"two\rlines",x\r', 'Tom,x')).toEqual([
+      `line 3: ${name}`,
+      of(3),
+      of(4),
+    ]);
+    const rest = 'what follows was not read';
+    expect(
+      await faults('name,categoryId\r\n', 'Tom,x\r\n', `"Rex,${id}\r\n`, '"Mimi",1\r\n', 'Kiwi,x\r\n'),
+    ).toEqual([of(2), `line 4: text follows a closing quote; the quote opens on line 3; ${rest}`]);
+    const open = [`line 3: the quote that opens on line 3 is not closed; ${rest}`];
+    expect(await faults('name,categoryId\n', `Rex,${id}\n`, `"Tom,${id}\n`, `Luna,${id}\n`)).toEqual(open);
+    expect(
+      await faults('name,categoryId\n', `Rex,${id}\n`, `"Tom,${id}\n`, `Luna,${id}\n`.repeat(400_000)),
+    ).toEqual(open);
+    expect(await faults('name,categoryId\n', `5" pipe,${id}\n`)).toEqual([
+      `line 2: a value has a quote inside: write it as "…""…"; ${rest}`,
+    ]);
+    const array = `[{"name":"Rex","categoryId":${id}},\n{"name":"Mimi",\n"categoryId":"x"}, {"name":1,"categoryId":2}`;
+    expect(await faults(array)).toEqual([
+      'line 2: item 2: categoryId: must be an integer from 1 to 9223372036854775807',
+      'line 3: what opens here is not closed: the file ends before',
+      'line 3: item 3: name: must be a string',
+    ]);
+    expect(await faults('name,categoryId,\n', `Rex,${id},\n`, `Tom,${id},red\n`)).toEqual([
+      'line 3: has 3 values, but the header has 2 columns',
+    ]);
+  });
+
+  it('changes records whose ids rows have, and adds the others', async () => {
+    const update = { update: true };
+    await loadFrom('orders', 'id,quantity,complete\n7,1,\n8,2,true\n');
+    const before = (await eventTypes()).length;
+    const file = 'id,quantity,complete\n7,5,\n8,2.0,TRUE\n9,,\n';
+    expect((await loadFrom('orders', file, update)).lines).toEqual(['Loaded 1 order, changed 2 orders.']);
+    expect((await eventTypes()).slice(before)).toEqual(['order.updated', 'order.created']);
+    expect(await store.table(Order).byIds(['7', '8', '9'])).toEqual([
+      { id: '7', quantity: 5, complete: false },
+      { id: '8', quantity: 2, complete: true },
+      { id: '9', complete: false },
+    ]);
+    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    const [pet] =
+      (await loadFrom('pets', `name,categoryId\nRex,${id}`)) &&
+      (await store.table(Pet).page({}, { limit: 1 })).items;
+    const wrong = `id,name\n${pet!.id},Max\n99,Tom\n${pet!.id},Rex\n`;
+    expect(await loadFrom('pets', wrong, update).catch(fault)).toBe(
+      `Nothing was loaded: 2 faults.\nline 3: id: there is no pet 99\nline 4: id: ${pet!.id} is taken`,
+    );
+    await loadFrom('pets', `id,name\n${pet!.id},Max\n`, update);
+    expect(await pets()).toEqual([`Max ${id} available 0`]);
   });
 
   it('says which line to continue from, from which exactly the rest is loaded', async () => {
     const { id } = await store.table(Category).insert({ name: 'Dogs' });
-    const content = 'name,categoryId\n'.concat(...Array.from({ length: 130 }, (_, n) => `Pet ${n},${id}\n`));
+    const content = 'name,categoryId\n'.concat(
+      ...Array.from({ length: 1_600 }, (_, n) => `Pet ${n},${id}\n`),
+    );
     const file = fileOf(content);
     let commits = 0;
+    // The second fails, and the process ends before it can tell of the third.
     const interrupted: Store = {
       ...store,
-      table: (record) => store.table(record),
-      transaction: (work) =>
-        ++commits === 2 ? Promise.reject(new Error('The disk is full.')) : store.transaction(work),
+      continueLoad: async (...args) => {
+        const result = ++commits === 2 ? undefined : await store.continueLoad(...args);
+        if (commits > 1) throw new Error('The disk is full.');
+        return result as never;
+      },
     };
-    const options = { record: Pet, file, dryRun: false, createParents: false, onProgress: () => {} };
+    const options = { record: Pet, file, onProgress: () => {} };
     const stopping = new AbortController();
     stopping.abort(new Error('stopped by SIGINT'));
-    expect(await load(store, { ...options, from: 1, signal: stopping.signal }).catch(fault)).toBe(
-      'stopped by SIGINT\nLoaded 0 pets. Continue with --from 1.',
+    expect(await load(store, { ...options, signal: stopping.signal }).catch(fault)).toBe(
+      'stopped by SIGINT\nNothing was loaded.',
     );
-    const message = await load(interrupted, { ...options, from: 1 }).catch(fault);
-    expect(message).toBe('The disk is full.\nLoaded 100 pets. Continue with --from 102.');
-    expect(await store.table(Pet).count({})).toBe(100);
-    await load(store, { ...options, from: 102 });
-    expect(await store.table(Pet).count({})).toBe(130);
-    const names = new Set((await store.eventPage({ limit: 1_000 })).events.map(({ record }) => record.name));
-    expect(names.size).toBe(131);
+    const message = String(await load(interrupted, options).catch(fault));
+    const [, loaded, line] = /^The disk is full\.\nLoaded (\S+) pets\. Continue with --from (\d+)\.$/.exec(
+      message,
+    )!;
+    expect(await store.table(Pet).count({})).toBe(Number(loaded!.replace(',', '')));
+    expect(Number(line)).toBe(Number(loaded!.replace(',', '')) + 2);
+    await load(interrupted, { ...options, from: Number(line) }).catch(fault);
+    expect(await store.table(Pet).count({})).toBeGreaterThan(Number(line) - 2);
+    expect((await load(store, { ...options, from: Number(line) })).lines[0]).toMatch(
+      / had been loaded before/,
+    );
+    expect((await load(store, { ...options, from: Number(line) })).lines).toContain('Loaded 0 pets.');
+    expect(await store.table(Pet).count({})).toBe(1_600);
+    expect((await load(store, options)).lines).toEqual(['Loaded 1,600 pets.']);
   });
 
   it('takes chosen ids exactly, once', async () => {
@@ -170,7 +279,7 @@ line 6: The line is not valid JSON.`,
     expect(
       await loadFrom('pets', Buffer.from('name,categoryId\nM\xfcsli,1\n', 'latin1')).catch(fault),
     ).toMatch(/is not in UTF-8\. Save it as "CSV UTF-8"\.$/);
-    const options = { record: Pet, file: join(home, 'none'), dryRun: false, from: 1, createParents: false };
+    const options = { record: Pet, file: join(home, 'none') };
     expect(await load(store, { ...options, onProgress: () => {} }).catch(fault)).toMatch(
       /cannot be read: ENOENT/,
     );

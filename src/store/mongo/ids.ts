@@ -22,8 +22,8 @@ export async function prepareIds({ db, options }: Database, records: readonly An
 /** Ids in use that are read per query to find a free one. */
 const MAX_RUN_LENGTH = 1_000;
 
-/** The next id of a kind that is not in use. @throws CONFLICT at the end of the sequence */
-export type NextId = (record: AnyRecord) => Promise<Key>;
+/** The next ids of a kind that are not in use. @throws CONFLICT at the end of the sequence */
+export type NextIds = (record: AnyRecord, count: number) => Promise<Key[]>;
 
 /**
  * Assigns each id of a collection once. The atomic increment is never part of a transaction, so that creations do not
@@ -31,17 +31,23 @@ export type NextId = (record: AnyRecord) => Promise<Key>;
  * document for each kind; to keep it from becoming a hot spot, an instance takes a block of ids for all callers
  * that are waiting.
  */
-export function idsOf({ db, options, timeoutMs }: Database): NextId {
+export function idsOf({ db, options, timeoutMs }: Database): NextIds {
   const counters = countersOf(db);
 
-  const assign = gather<void, Key | null>(async (_id, callers) => {
-    const size = BigInt(callers.length);
+  /** Takes blocks of ids, by how many each caller needs. @returns the first one of each */
+  const assign = gather<number, Key | null>(async (_id, counts) => {
+    const size = BigInt(counts.reduce((sum, count) => sum + count, 0));
     const counter = await counters.findOneAndUpdate(
       { _id, value: { $lte: MAX_INT64 - size } },
       { $inc: { value: size } },
       { ...options, returnDocument: 'after' },
     );
-    return callers.map((_, i) => counter && counter.value - size + BigInt(i + 1));
+    let next = counter && counter.value - size + 1n;
+    return counts.map((count) => {
+      const first = next;
+      next &&= next + BigInt(count);
+      return first;
+    });
   }, timeoutMs);
 
   /** The last of the consecutive ids in use that start with this one; undefined if this one is free. */
@@ -57,14 +63,26 @@ export function idsOf({ db, options, timeoutMs }: Database): NextId {
     return end === 0 ? undefined : used.at(end < 0 ? -1 : end - 1)?._id;
   }
 
-  return async ({ plural: name, choosesId }) => {
-    for (;;) {
-      const key = await assign(name);
-      if (key === null) throw idsExhausted();
-      const lastUsed = choosesId ? await endOfRun(name, key) : undefined;
-      if (lastUsed === undefined) return key;
+  async function usedOf(name: string, block: readonly Key[]): Promise<Set<Key>> {
+    const range = { _id: { $gte: block[0]!, $lte: block.at(-1)! } };
+    const found = db.collection<{ _id: Key }>(name).find(range, { ...options, projection: { _id: 1 } });
+    return new Set((await found.toArray()).map(({ _id }) => _id));
+  }
+
+  return async ({ plural: name, choosesId }, count) => {
+    const free: Key[] = [];
+    while (free.length < count) {
+      const needed = count - free.length;
+      const first = await assign(name, needed);
+      if (first === null) throw idsExhausted();
+      const block = Array.from({ length: needed }, (_, n) => first + BigInt(n));
+      const used = choosesId ? await usedOf(name, block) : new Set<Key>();
+      free.push(...block.filter((key) => !used.has(key)));
+      const lastUsed = used.size === needed ? await endOfRun(name, first) : undefined;
       // Skip all consecutive ids in use at once. $max, because another instance may be further ahead.
-      await counters.updateOne({ _id: name }, { $max: { value: lastUsed } }, options);
+      if (lastUsed !== undefined)
+        await counters.updateOne({ _id: name }, { $max: { value: lastUsed } }, options);
     }
+    return free;
   };
 }

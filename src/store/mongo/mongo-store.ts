@@ -50,12 +50,12 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
 function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { client, db, options, execute } = database;
   const { run, close } = createTransactions(database);
-  const nextId = idsOf(database);
+  const nextIds = idsOf(database);
 
   const within = (access: Access): EngineTransaction => {
     const opened: Rows[] = [];
     return {
-      rows: (record) => (opened[record.index] ??= rowsOf(database, record, access, nextId)),
+      rows: (record) => (opened[record.index] ??= rowsOf(database, record, access, nextIds)),
       objects: (kind) => objectsOf(database, kind, access),
     };
   };

@@ -7,7 +7,7 @@ import { eventOf } from '../events.ts';
 import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
 import { isTransient, writeConflict } from './errors.ts';
-import type { NextId } from './ids.ts';
+import type { NextIds } from './ids.ts';
 import { readsOf } from './reads.ts';
 import type { Access } from './transactions.ts';
 
@@ -44,7 +44,7 @@ let turn = Math.floor(Math.random() * SLOTS);
  * instance which has died. The locks of a record are made with its first child, when the parent itself is written, and
  * conflicts with its deletion.
  */
-export function rowsOf(database: Database, record: AnyRecord, access: Access, nextId: NextId): Rows {
+export function rowsOf(database: Database, record: AnyRecord, access: Access, nextIds: NextIds): Rows {
   const { db } = database;
   const { stored, toDocument, unchanged } = codecOf(record);
   const collection = db.collection<RecordDocument>(record.plural);
@@ -63,29 +63,45 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
     },
 
     /** Who locks it alone deletes it next, which conflicts with all others from the begin on. */
-    async lock(id, how = 'shared') {
+    async lock(ids, how = 'shared') {
       await access.begin();
-      if (how === 'alone') return true;
-      const of = lockOf(id);
-      turn = (turn + 1) % SLOTS;
+      if (how === 'alone') return new Set(ids);
+      const slot = (turn = (turn + 1) % SLOTS);
       const count = { $inc: { taken: 1 } };
-      const lock = await access.send((options) => locks.updateOne({ _id: `${of}/${turn}` }, count, options));
-      if (lock.matchedCount > 0) return true;
-      const parent = await access.send((options) =>
-        collection.updateOne({ _id: toKey(id) }, { $inc: { _locked: 1 } }, options),
+      const taken = ids.map((id) => `${lockOf(id)}/${slot}`);
+      const update = await access.send((options) =>
+        locks.updateMany({ _id: { $in: taken } }, count, options),
       );
-      if (parent.matchedCount === 0) return false;
-      const all = Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
-      await access.send((options) => locks.insertMany(all, options));
-      return true;
+      if (update.matchedCount === ids.length) return new Set(ids);
+      // Some are not there, or have no locks yet.
+      const locked = new Set<Id>();
+      for (const id of ids) {
+        const of = lockOf(id);
+        const filter = { _id: `${of}/${slot}` };
+        const lock = await access.send((options) => locks.updateOne(filter, count, options));
+        if (lock.matchedCount === 0) {
+          const parent = await access.send((options) =>
+            collection.updateOne({ _id: toKey(id) }, { $inc: { _locked: 1 } }, options),
+          );
+          if (parent.matchedCount === 0) continue;
+          const all = Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
+          await access.send((options) => locks.insertMany(all, options));
+        }
+        locked.add(id);
+      }
+      return locked;
     },
 
-    nextId: async () => toId(await nextId(record)),
+    nextIds: async (count) => (await nextIds(record, count)).map(toId),
 
-    async insert(row) {
-      const document = toDocument(row, eventOf(record, undefined, row).type);
-      await access.send((options) =>
-        collection.insertOne(document as OptionalUnlessRequiredId<RecordDocument>, options),
+    async insert(rows) {
+      const documents = rows.map((row) => toDocument(row, eventOf(record, undefined, row).type));
+      const added = documents as OptionalUnlessRequiredId<RecordDocument>[];
+      if (added.length > 1) await access.begin();
+      await access.send<unknown>((options) =>
+        added.length === 1
+          ? collection.insertOne(added[0]!, options)
+          : collection.insertMany(added, { ...options, ordered: false }),
       );
     },
 

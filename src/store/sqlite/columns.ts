@@ -4,7 +4,7 @@ import { folded } from '../../foundation/folded.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.ts';
 import type { Stored } from '../engine.ts';
-import type { Value } from './connection.ts';
+import type { SqliteConnection, Value } from './connection.ts';
 
 /** How the values of one kind are stored, none of which is absent. */
 const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {
@@ -68,15 +68,29 @@ export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
   ];
 });
 
-/** The statement that inserts a record, and its parameters. */
-export const insertionOf = memoized((record: AnyRecord) => {
+/** Rows inserted by one statement, which takes half the time of one each. */
+const ROWS_AT_ONCE = 50;
+
+const insertionOf = memoized((record: AnyRecord) => {
   const columns = allColumnsOf(record);
   const names = columns.map(({ name }) => name).join(', ');
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  const sqlOf = (rows: number) =>
+    `insert into "${record.plural}" (${names}) values ${Array(rows).fill(row).join(', ')}`;
   return {
-    sql: `insert into "${record.plural}" (${names}) values (${columns.map(() => '?').join(', ')})`,
+    many: sqlOf(ROWS_AT_ONCE),
+    single: sqlOf(1),
     params: (values: Stored): Value[] => columns.map(({ field, stored }) => stored(values[field])),
   };
 });
+
+/** Inserts records into their table. */
+export function insertRows(db: SqliteConnection, record: AnyRecord, rows: readonly Stored[]): void {
+  const { many, single, params } = insertionOf(record);
+  const whole = rows.length - (rows.length % ROWS_AT_ONCE);
+  for (let n = 0; n < whole; n += ROWS_AT_ONCE) db.run(many, rows.slice(n, n + ROWS_AT_ONCE).flatMap(params));
+  for (const row of rows.slice(whole)) db.run(single, params(row));
+}
 
 /** A column as a value of JSON, in which ids are exact as text alone. */
 const jsonOf = ({ name, declaration }: Column): string =>

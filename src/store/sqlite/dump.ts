@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
-import { insertionOf } from './columns.ts';
+import { insertRows } from './columns.ts';
 import { noteAssigned } from './ids.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 import { saveUsage } from './usage.ts';
@@ -33,10 +33,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       for (const record of records) noteAssigned(db, record, lastIds[record.plural] ?? '0');
     },
     async addRecords(record, rows) {
-      const { sql, params } = insertionOf(record);
-      db.transaction(() => {
-        for (const row of rows) db.run(sql, params(row));
-      });
+      db.transaction(() => insertRows(db, record, rows));
     },
     async addUsage(rows) {
       saveUsage(db, new Map(rows.map(({ apiKeyId, ...state }) => [apiKeyId, state])));

@@ -5,7 +5,7 @@ import type { AnyRecord } from '../../foundation/record.ts';
 import type { Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page } from '../table.ts';
-import { allColumnsOf, insertionOf, rowForm } from './columns.ts';
+import { allColumnsOf, insertRows, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
 import { conditionsOf, countMatching, idList, readPages } from './pages.ts';
@@ -112,21 +112,21 @@ export function tableOf(
     },
 
     /** Nobody else writes before a transaction has ended. */
-    async lock(id) {
+    async lock(ids) {
       await gate();
-      return find(id) !== null;
+      const found = ids.length === 1 ? [find(ids[0]!)] : findAll(ids);
+      return new Set(ids.filter((_, n) => found[n]));
     },
 
-    async nextId() {
+    async nextIds(count) {
       await gate();
-      return nextId();
+      return Array.from({ length: count }, nextId);
     },
 
     async insert(added) {
       await gate();
-      const { sql, params } = insertionOf(record);
-      db.run(sql, params(added));
-      changed(undefined, added);
+      insertRows(db, record, added);
+      for (const one of added) changed(undefined, one);
     },
 
     async replace(before, after) {

@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Bytes that are read at once. */
+const CHUNK_SIZE = 262_144;
+/** Bytes in which the form of a file shows, and a header ends. */
+const HEAD_SIZE = 65_536;
+
+/** What a file is written in. */
+export interface Form {
+  /** CSV, or JSON: a value a line, an array of values, or values over several lines. */
+  kind: 'csv' | 'lines' | 'array' | 'values';
+  /** Of CSV: what separates its columns. */
+  delimiter: string;
+  /** Bytes before its content: a byte order mark, a line that only names the delimiter. */
+  offset: number;
+  /** The line on which its content begins; the first is 1. */
+  line: number;
+}
+
+/** A file of rows that can be read twice. */
+export interface Source {
+  name: string;
+  form: Form;
+  /** The SHA-256 of its content. */
+  digest: string;
+  /** Its content from the beginning. */
+  read(): AsyncGenerator<Buffer>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a file to be loaded. What can be read only once (standard input, a pipe) is kept in a file that nobody else can
+ * open and that is gone when the process ends.
+ *
+ * @param name its path, or `-` for standard input
+ * @throws Error if it can't be read, or is obviously no text in UTF-8
+ */
+export async function openSource(name: string): Promise<Source> {
+  let file: FileHandle | undefined;
+  try {
+    const info = name === '-' ? undefined : await stat(name);
+    if (info?.isDirectory()) throw new Error('it is a directory');
+    if (info?.isCharacterDevice() || info?.isBlockDevice()) throw new Error('it is a device');
+    const isFile = info?.isFile() ?? false;
+    file = isFile
+      ? await open(name, 'r')
+      : await spooled(name, name === '-' ? process.stdin : createReadStream(name));
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_SIZE), 0, HEAD_SIZE, 0);
+    const form = formOf(name, buffer.subarray(0, bytesRead), bytesRead < HEAD_SIZE);
+    const opened = file;
+    const read = () => contentOf(opened, form);
+    return { name, form, digest: await digestOf(name, read()), read, close: () => opened.close() };
+  } catch (error) {
+    await file?.close();
+    throw error instanceof SourceError
+      ? error
+      : new Error(`${name} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** What is wrong with a file as a whole. */
+class SourceError extends Error {}
+
+/** A file with all that a stream has, which has no name any more. */
+async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<FileHandle> {
+  const folder = await mkdtemp(join(tmpdir(), 'petstore-load-'));
+  try {
+    const file = await open(join(folder, 'rows'), 'wx+', 0o600);
+    await rm(folder, { recursive: true });
+    let size = 0;
+    let head: Buffer | undefined = Buffer.alloc(0);
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      head = head && Buffer.concat([head, chunk]);
+      if (head && head.length >= HEAD_SIZE) {
+        // Before an endless stream fills the disk.
+        formOf(name, head.subarray(0, HEAD_SIZE), false);
+        head = undefined;
+      }
+      for (let at = 0; at < chunk.length;)
+        at += (await file.write(chunk, at, chunk.length - at, size + at)).bytesWritten;
+      size += chunk.length;
+    }
+    return file;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function* contentOf(file: FileHandle, { offset }: Form): AsyncGenerator<Buffer> {
+  for (let at = offset; ;) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_SIZE), 0, CHUNK_SIZE, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** @throws SourceError if it is not in UTF-8 */
+async function digestOf(name: string, content: AsyncIterable<Buffer>): Promise<string> {
+  const digest = createHash('sha256');
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decode = (...args: Parameters<TextDecoder['decode']>) => {
+    try {
+      decoder.decode(...args);
+    } catch {
+      throw notUtf8(name);
+    }
+  };
+  for await (const chunk of content) {
+    decode(chunk, { stream: true });
+    digest.update(chunk);
+  }
+  decode();
+  return digest.digest('hex');
+}
+
+const notUtf8 = (name: string): SourceError =>
+  new SourceError(`${name} is not in UTF-8. Save it as "CSV UTF-8".`);
+
+/** @param isWhole whether the file has no more than these bytes */
+function formOf(name: string, head: Buffer, isWhole: boolean): Form {
+  const startsWith = (...bytes: number[]) => bytes.every((byte, n) => head[n] === byte);
+  if (startsWith(0xff, 0xfe) || startsWith(0xfe, 0xff)) throw notUtf8(name);
+  if (startsWith(0x50, 0x4b, 3, 4))
+    throw new SourceError(`${name} is a workbook or another archive. Save its sheet as "CSV UTF-8".`);
+  if (head.includes(0)) throw new SourceError(`${name} is no text: it has a byte 0. Save it as "CSV UTF-8".`);
+  const mark = startsWith(0xef, 0xbb, 0xbf) ? 3 : 0;
+  const text = head.toString('utf8', mark);
+  const [json] = /^[[{][^\r\n]*/.exec(text.trimStart()) ?? [];
+  if (json !== undefined) {
+    const single = json.startsWith('[') ? 'array' : 'lines';
+    const kind = /^\{.*[{[,]?\s*$/.test(json) && !json.trimEnd().endsWith('}') ? 'values' : single;
+    return { kind, delimiter: ',', offset: mark, line: 1 };
+  }
+  // Excel's own way to say what the separator is.
+  const [first = '', said] = /^"?sep=(.)"?[^\S\r\n]*(?:\r\n?|\n)/i.exec(text) ?? [];
+  const rest = text.slice(first.length);
+  const [header = ''] = /^\s*[^\r\n]*/.exec(rest) ?? [];
+  if (header.length === rest.length && !isWhole)
+    throw new SourceError(
+      `${name} has no line end in its first ${HEAD_SIZE / 1_024} kB: it is no CSV with a header.`,
+    );
+  return {
+    kind: 'csv',
+    delimiter: said ?? delimiterOf(header),
+    offset: mark + Buffer.byteLength(first),
+    line: first === '' ? 1 : 2,
+  };
+}
+
+/** The separator that a header has most of. */
+function delimiterOf(header: string): string {
+  const unquoted = header.replaceAll(/"[^"]*"/g, '');
+  const count = (delimiter: string) => unquoted.split(delimiter).length;
+  return [',', ';', '\t'].reduce((best, each) => (count(each) > count(best) ? each : best));
+}
