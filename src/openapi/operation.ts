@@ -34,7 +34,7 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
     parameters: describeParameters(route, components),
     ...(body && {
       requestBody: {
-        required: !hasOwnVariables(route),
+        required: !hasOwnVariables(route) || !body.rules.safeParse({}).success,
         // One media type, although PATCH takes two: some generators stop at a second one.
         content: {
           'application/json': {

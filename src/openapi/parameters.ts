@@ -24,7 +24,9 @@ export function describeParameters(route: Route, components: Components) {
     const path = ['query', ...(parameter.shared ? [] : [schemaNameOf(route.shape!)]), parameter.name];
     parameters.push(components.add('parameters', path.join('.'), describeQuery(parameter)));
   }
-  for (const header of list === 'stream' ? [LAST_EVENT_ID] : REQUEST_HEADERS[method])
+  const ofMethod = list === 'stream' ? [LAST_EVENT_ID] : REQUEST_HEADERS[method];
+  const isConditional = route.errors?.includes('PRECONDITION_FAILED') === true;
+  for (const header of isConditional ? new Set([IF_MATCH, ...ofMethod]) : ofMethod)
     parameters.push(components.add('parameters', header.name, header));
   return parameters;
 }

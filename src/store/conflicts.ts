@@ -1,6 +1,6 @@
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
-import { type AnyRecord, holdersName, type Referrer } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, holdersName, type Referrer } from '../foundation/record.ts';
 import { capitalised, indefinite, listed } from '../foundation/words.ts';
 
 /** A deletion is held off by another record. */
@@ -24,6 +24,18 @@ export const idTaken = ({ kind }: AnyRecord, id: Id) =>
 /** @param fields the fields whose values another record has */
 export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
   new AppError('CONFLICT', `There is already ${indefinite(kind)} with this ${listed(fields, 'and')}.`);
+
+/** A change would take an integer out of its range. @param record as it is */
+export const outOfRange = (
+  { kind, fields }: AnyRecord,
+  record: Readonly<Record<string, unknown>>,
+  field: string,
+  amount: number,
+) =>
+  new AppError(
+    'CONFLICT',
+    `The ${field} of ${kind} ${record.id} is ${record[field]} and cannot change by ${amount}: it is ${(fields as Fields)[field]!.limits}.`,
+  );
 
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
 

@@ -62,6 +62,12 @@ export interface Rows extends Reads {
   insert(records: readonly Stored[]): Promise<void>;
   /** @param before the record as it was read in this transaction */
   replace(before: Stored, after: Stored): Promise<void>;
+  /**
+   * Adds to an integer in one command, whatever its value is meanwhile, if it stays within its range.
+   *
+   * @returns the record as it is then; null if there is none, or the result would be out of range
+   */
+  add(id: Id, field: string, amount: number): Promise<Stored | null>;
   /** @param record as it was read in this transaction */
   delete(record: Stored): Promise<void>;
 }

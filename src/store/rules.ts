@@ -14,7 +14,7 @@ import {
   referencesOf,
 } from '../foundation/record.ts';
 import { API_KEYS, apiKeysOver } from './api-keys.ts';
-import { idTaken, notUnique, stillReferred } from './conflicts.ts';
+import { idTaken, notUnique, outOfRange, stillReferred } from './conflicts.ts';
 import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
@@ -85,6 +85,7 @@ function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
     insert: (input) => run((writes) => writes.insertAll([input])).then(first),
     insertAll: (inputs) => run((writes) => writes.insertAll(inputs)),
     update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
+    adjust: (id, field, amount, check) => run((writes) => writes.adjust(id, field, amount, check)),
     remove: (id, check) => run((writes) => writes.remove(id, check)),
   };
 }
@@ -144,7 +145,7 @@ async function once<T>(
   return { replayed: false, value };
 }
 
-type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'remove'>;
+type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'adjust' | 'remove'>;
 
 /** The rules for the records of one kind, within a transaction. @param records those that the store holds */
 function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: readonly AnyRecord[]): Writes {
@@ -234,6 +235,19 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
       checkRules(record, values);
       await checkReferences([values], current);
       await checkUnique([values], current);
+      await own.replace(current, next);
+      return next as Found;
+    },
+
+    async adjust(id, field, amount, check) {
+      const added = check || amount === 0 ? null : await own.add(id, field, amount);
+      if (added) return added as Found;
+      const current = await existing(id, check);
+      if (amount === 0) return current as Found;
+      const value = (current[field] as number) + amount;
+      const [smallest, largest] = (record.fields as Fields)[field]!.range!;
+      if (value < smallest || value > largest) throw outOfRange(record, current, field, amount);
+      const next: Stored = { ...current, [field]: value };
       await own.replace(current, next);
       return next as Found;
     },

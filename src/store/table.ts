@@ -78,6 +78,12 @@ export interface Table<R extends AnyRecord> {
    * @throws NOT_FOUND, whatever `check` throws, UNKNOWN_REFERENCE, CONFLICT if a unique combination exists
    */
   update(id: Id, patch: PatchOf<R>, check?: Check<RecordOf<R>>): Promise<RecordOf<R>>;
+  /**
+   * Adds to an integer. Concurrent ones add up.
+   *
+   * @throws NOT_FOUND, whatever `check` throws, CONFLICT if the result would be out of the field's range
+   */
+  adjust(id: Id, field: FieldNameOf<R>, amount: number, check?: Check<RecordOf<R>>): Promise<RecordOf<R>>;
   /** @throws NOT_FOUND, whatever `check` throws, CONFLICT while another record holds off the deletion */
   remove(id: Id, check?: Check<RecordOf<R>>): Promise<Id>;
 }

@@ -6,7 +6,7 @@ import type { Field } from '../../src/foundation/fields.ts';
 import { type AnyRecord, inputFields } from '../../src/foundation/record.ts';
 import { findersOf } from '../../src/schema/list-arguments.ts';
 import type { QueryParameter } from '../../src/rest-routes/parameter.ts';
-import type { Route } from '../../src/rest-routes/route.ts';
+import { hasOwnVariables, type Route } from '../../src/rest-routes/route.ts';
 import { cases } from '../kit/cases.ts';
 import {
   exactly,
@@ -82,9 +82,15 @@ const anyStep: fc.Arbitrary<Step> = fc.constantFrom(...ROWS.keys()).chain((opera
     name,
     !isNew && field.presence === 'optional' ? fc.option(anyValue(field)) : anyValue(field),
   ]);
+  // Arguments that no record has are differences.
+  const differences = Object.keys(route.body?.rules.shape ?? {}).filter(
+    (name) => name !== 'id' && !(name in record.fields),
+  );
+  for (const name of differences) body.push([name, fc.constantFrom(-1, 0, 3, 2 ** 31 - 1)]);
   const requiredKeys = fields
     .filter(([, { presence, view }]) => view !== undefined || (isNew && presence === 'required'))
-    .map(([name]) => name);
+    .map(([name]) => name)
+    .concat(differences);
   const parameters = (route.query ?? []).map((parameter) => [
     parameter.name,
     anyParameter(parameter, record),
@@ -143,6 +149,8 @@ function overRest({ gateway }: Kit, step: Step, created: Created): Promise<Sent>
   });
 }
 
+const inputOf = (route: Route, input: Values): Values => (hasOwnVariables(route) ? input : { input });
+
 function overGraphql({ gateway }: Kit, step: Step, created: Created): Promise<Sent> {
   const { at, body, operation } = step;
   const { route } = ROWS.get(operation)!;
@@ -153,7 +161,7 @@ function overGraphql({ gateway }: Kit, step: Step, created: Created): Promise<Se
       sort: `${String(sort).replace('-', '')}_${`${sort}`.startsWith('-') ? 'desc' : 'asc'}`,
     }),
     ...(route.pathParameter && { [route.pathParameter]: pick(created, route.kind, at) }),
-    ...(body && { input: withIds(step, body, created, String) }),
+    ...(body && inputOf(route, withIds(step, body, created, String))),
   });
 }
 

@@ -1,6 +1,7 @@
-import { ownId } from '../../foundation/fields.ts';
+import { integer, ownId } from '../../foundation/fields.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { graphqlDialect, inputObject } from '../../foundation/validation.ts';
+import { graphqlDialect, inputObject, restDialect } from '../../foundation/validation.ts';
 import { builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import type { Domain } from '../../schema/domain.ts';
@@ -10,7 +11,7 @@ import { addLists, enumOf, exposed } from '../../schema/record-domain.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
 import { listSelection } from '../../rest-routes/record-routes.ts';
-import { selectionOf, shapeOf } from '../../rest-routes/shape.ts';
+import { declaredShape, selectionOf, shapeOf } from '../../rest-routes/shape.ts';
 import { pet } from '../pet/pet.domain.ts';
 import { Pet, PetStatus } from '../pet/pet.ts';
 
@@ -90,6 +91,21 @@ builder.mutationField('updateInventory', (t) =>
   }),
 );
 
+/** How much the stock changes. */
+const by = integer(-MAX_INT32, MAX_INT32, 'How much the stock changes; negative when something is sold', -1);
+
+builder.mutationField('adjustInventory', (t) =>
+  t.field({
+    type: InventoryItemType,
+    description:
+      'Changes the stock of a pet by a difference. Concurrent ones add up. Refused where the stock would be negative or beyond its maximum.',
+    args: { ...petId, by: t.arg.int({ required: true, description: `${by.description}.` }) },
+    resolve: write((tables, { petId, by }, context) =>
+      tables.table(Pet).adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
+    ),
+  }),
+);
+
 const shape = shapeOf(Pet, {
   type: 'InventoryItem',
   listName: 'InventoryItems',
@@ -154,6 +170,27 @@ export const inventory: Domain = {
         summary: 'Update the stock of a pet',
         document,
         body: { name: 'InventoryPatch', rules: rules.partial(), example: { quantity: 5 } },
+      },
+      {
+        ...one,
+        operationId: 'adjustInventory',
+        method: 'POST',
+        path: '/store/inventory/{petId}/adjust',
+        stability: 'beta',
+        summary: 'Change the stock of a pet by a difference',
+        description:
+          'Concurrent ones add up, without reading the stock first. Refused where the stock would be negative or beyond its maximum.',
+        document: `mutation adjustInventory($petId: ID!, $by: Int!) {
+          result: adjustInventory(petId: $petId, by: $by) ${selectionOf(shape)}
+        }`,
+        body: {
+          name: 'InventoryAdjustment',
+          rules: inputObject({ by: by.rule(restDialect) }),
+          description: 'A difference.',
+          fields: declaredShape({ type: 'InventoryItem', description: '', fields: { by } }).fields,
+          example: { by: 5 },
+        },
+        errors: ['CONFLICT', 'PRECONDITION_FAILED'],
       },
     ],
   },

@@ -6,7 +6,7 @@ import type { Id } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
-import type { EventRecord, EventType } from '../events.ts';
+import { type EventRecord, type EventType, eventOf, type StoredEvent } from '../events.ts';
 
 /** An int64 id in BSON. */
 export type Key = bigint;
@@ -28,6 +28,16 @@ export interface RecordDocument extends Document {
  */
 export const EVENT = '_event';
 
+/**
+ * The property with the event and all values of a record after a change that didn't replace its document. A change stream tells what
+ * such a change has written, and not what the rest was at that time. So it is one text, which is told whole.
+ */
+export const AFTER = '_after';
+
+/** Separates the values of {@link AFTER}, each after {@link PRESENT} if there is one. No text that clients send has it. */
+const SEPARATOR = '\u001f';
+const PRESENT = '=';
+
 /** How the values of one kind are stored. Neither function gets an absent value. */
 interface Codec {
   stored?: ((value: never) => unknown) | undefined;
@@ -41,6 +51,13 @@ const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
     stored: (text: string) => new Date(text),
     read: (value: Date) => formatInstant(value.getTime()),
   },
+};
+
+/** Values of kinds that are no texts, from what MongoDB's `$toString` makes of them. */
+const PARSERS: Readonly<Partial<Record<FieldKind, (text: string) => unknown>>> = {
+  integer: Number,
+  boolean: (text) => text === 'true',
+  instant: (text) => formatInstant(Date.parse(text)),
 };
 
 /** The property that a field is ordered by: for a text, the one with its folded form. */
@@ -67,8 +84,8 @@ export const ascending = (names: readonly string[]) =>
 export const codecOf = memoized((record: AnyRecord) => {
   const foldedFields = foldedFieldsOf(record);
   const fields = Object.entries(record.fields as Fields).map(
-    ([name, { kind }]): Codec & { name: string } => ({
-      name,
+    ([name, { kind }]): Codec & { name: string; kind: FieldKind } => ({
+      ...{ name, kind },
       ...CODECS[kind],
     }),
   );
@@ -117,6 +134,25 @@ export const codecOf = memoized((record: AnyRecord) => {
       ...foldedOf(values),
       ...(event && { [EVENT]: event }),
     }),
+
+    /** An update that adds to a field, as a pipeline, and tells the log about it. */
+    addition(field: string, amount: number): Document[] {
+      const { type } = eventOf(record, { id: '0', [field]: 0 }, { id: '0', [field]: amount });
+      const text = (name: string) => ({ $ifNull: [{ $concat: [PRESENT, { $toString: `$${name}` }] }, ''] });
+      const after = { $concat: [type, ...names.flatMap((name) => [SEPARATOR, text(name)])] };
+      return [{ $set: { [field]: { $add: [`$${field}`, amount] } } }, { $set: { [AFTER]: after } }];
+    },
+
+    /** The event that {@link AFTER} tells of. */
+    eventOfAddition(id: Key, after: string): Pick<StoredEvent, 'type' | 'record'> {
+      const [type, ...texts] = after.split(SEPARATOR);
+      const values = texts.flatMap((text, i) => {
+        const { name, kind } = fields[i]!;
+        const value = text.slice(PRESENT.length);
+        return text === '' ? [] : [[name, PARSERS[kind]?.(value) ?? value]];
+      });
+      return { type: type as EventType, record: { id: toId(id), ...Object.fromEntries(values) } };
+    },
 
     /** Matches the document of a record that still has the same values. */
     unchanged: ({ id, ...values }: Stored): Filter<RecordDocument> => ({

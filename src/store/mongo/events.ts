@@ -3,6 +3,7 @@ import {
   type ChangeStreamInsertDocument,
   type ChangeStreamOptions,
   type ChangeStreamReplaceDocument,
+  type ChangeStreamUpdateDocument,
   type Document,
   MongoServerError,
   Timestamp,
@@ -21,7 +22,7 @@ import {
   type StoredEvent,
 } from '../events.ts';
 import { within } from './batching.ts';
-import { codecOf, EVENT, type Key, toId } from './codec.ts';
+import { AFTER, codecOf, EVENT, type Key, toId } from './codec.ts';
 import type { Database } from './database.ts';
 import { isHistoryLost, portError } from './errors.ts';
 
@@ -41,8 +42,12 @@ interface Examined extends EventPage {
   examined: number;
 }
 
-/** The kinds of change events we use. An update that is none changes nothing that clients see. */
-type Change = ChangeStreamInsertDocument | ChangeStreamReplaceDocument | ChangeStreamDeleteDocument;
+/** The kinds of change events we use. Other updates change nothing that clients see. */
+type Change =
+  | ChangeStreamInsertDocument
+  | ChangeStreamReplaceDocument
+  | ChangeStreamUpdateDocument
+  | ChangeStreamDeleteDocument;
 
 /**
  * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
@@ -53,7 +58,11 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   const byCollection = new Map(records.map((record) => [record.plural, record]));
   const isEvent = {
     'ns.coll': { $in: [...byCollection.keys()] },
-    $or: [{ operationType: 'delete' }, { [`fullDocument.${EVENT}`]: { $exists: true } }],
+    $or: [
+      { operationType: 'delete' },
+      { [`fullDocument.${EVENT}`]: { $exists: true } },
+      { [`updateDescription.updatedFields.${AFTER}`]: { $exists: true } },
+    ],
   };
 
   function toEvent(change: Change): StoredEvent {
@@ -62,6 +71,11 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     if (change.operationType === 'delete') {
       const id = toId(change.documentKey._id as unknown as Key);
       return { ...at, ...eventOf(record, { id }, undefined) };
+    }
+    if (change.operationType === 'update') {
+      const after = change.updateDescription.updatedFields![AFTER] as string;
+      const id = change.documentKey._id as unknown as Key;
+      return { ...at, ...codecOf(record).eventOfAddition(id, after) };
     }
     const document = change.fullDocument;
     return { ...at, type: document[EVENT] as EventType, record: codecOf(record).toRecord(document) };

@@ -1,6 +1,6 @@
 import type { Filter, OptionalUnlessRequiredId } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
-import { type AnyRecord, holdersOf } from '../../foundation/record.ts';
+import { type AnyRecord, type Fields, holdersOf } from '../../foundation/record.ts';
 import { beingReferred } from '../conflicts.ts';
 import type { Rows } from '../engine.ts';
 import { eventOf } from '../events.ts';
@@ -46,7 +46,7 @@ let turn = Math.floor(Math.random() * SLOTS);
  */
 export function rowsOf(database: Database, record: AnyRecord, access: Access, nextIds: NextIds): Rows {
   const { db } = database;
-  const { stored, toDocument, unchanged } = codecOf(record);
+  const { stored, toDocument, toRecord, projection, unchanged, addition } = codecOf(record);
   const collection = db.collection<RecordDocument>(record.plural);
   const locks = db.collection<LockDocument>('locks');
   const lockOf = (id: Id): string => `${record.plural}/${id}`;
@@ -111,6 +111,19 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
         collection.replaceOne(unchanged(before), document, options),
       );
       if (matchedCount === 0) throw writeConflict();
+    },
+
+    async add(id, field, amount) {
+      const [smallest, largest] = (record.fields as Fields)[field]!.range!;
+      const _id = toKey(id);
+      const changed = await access.send((options) =>
+        collection.findOneAndUpdate(
+          { _id, [field]: { $gte: smallest - amount, $lte: largest - amount } },
+          addition(field, amount),
+          { ...options, returnDocument: 'after', projection },
+        ),
+      );
+      return changed && toRecord(changed);
     },
 
     async delete(row) {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { lruCache } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page } from '../table.ts';
@@ -140,6 +140,17 @@ export function tableOf(
         BigInt(after.id),
       ]);
       changed(before, after);
+    },
+
+    /** Nobody else writes between the two. */
+    async add(id, field, amount) {
+      const before = await this.byIds([id]).then(([one]) => one);
+      const value = Number(before?.[field] ?? 0) + amount;
+      const [smallest, largest] = (record.fields as Fields)[field]!.range!;
+      if (!before || value < smallest || value > largest) return null;
+      const after = { ...before, [field]: value };
+      await this.replace(before, after);
+      return after;
     },
 
     async delete(deleted) {

@@ -9,7 +9,7 @@ import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from
 import { GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import { openApiJson } from '../../openapi/document.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
-import type { Route } from '../../rest-routes/route.ts';
+import { hasOwnVariables, type Route } from '../../rest-routes/route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { FILE_ROOTS, fileResponse, hasFile } from './files.ts';
 import { guides, render } from './templates.ts';
@@ -241,10 +241,14 @@ function operationsByTag(operations: readonly Route[], graphiql: boolean) {
 }
 
 /** Leads to the GraphQL operation that a REST operation runs, with variables for trying it: the first record, the example. */
-function graphiqlLink({ document, pathParameter, pathValue, body, shape }: Route): string {
+function graphiqlLink(route: Route): string {
+  const { document, pathParameter, pathValue, body, shape } = route;
   const variables: Record<string, unknown> =
     pathParameter === undefined ? {} : { [pathParameter]: pathValue?.example ?? '1' };
-  if (body && shape) variables.input = bodyExample(shape, body);
+  if (body && shape) {
+    const example = bodyExample(shape, body);
+    Object.assign(variables, hasOwnVariables(route) ? example : { input: example });
+  }
   const isEmpty = Object.keys(variables).length === 0;
   const given = {
     query: `${print(parse(document))}\n`,
