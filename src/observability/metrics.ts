@@ -9,6 +9,8 @@ import { PLAN_NAMES } from '../store/api-keys.ts';
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
+/** Texts made in a second: each takes two milliseconds, and anybody may ask. */
+const MAX_TEXTS = 20;
 
 type Type = 'counter' | 'gauge' | 'histogram';
 
@@ -60,6 +62,7 @@ export class Metrics {
     ['api_key'],
     'Documents outside of the list of an API key that only reports them, by API key id',
   );
+  #latest: { second: number; made: number; text: Promise<string> } | undefined;
   /** When the latest ban of each key began. */
   readonly #banned = lruCache<number>(MAX_BANNED_KEYS);
 
@@ -73,7 +76,7 @@ export class Metrics {
       this.#bans([plan], 0);
       for (const outcome of ['passed', 'refused', 'banned']) this.#decisions([outcome, plan], 0);
     }
-    for (const transport of ['rest', 'graphql'])
+    for (const transport of ['rest', 'graphql', 'mcp', 'page'])
       for (const code of Object.keys(ERRORS)) this.#errors([transport, code], 0);
     const dropped = 'Log lines that were dropped because they could not be written';
     this.#showOne('counter', 'petstore_log_lines_dropped_total', dropped, linesDropped);
@@ -111,7 +114,7 @@ export class Metrics {
     };
   }
 
-  /** A histogram that is counted in the same way. @returns what counts: label values without spaces */
+  /** A histogram that is counted in the same way. @returns what counts, and begins a series at 0: label values without spaces */
   #timing(name: string, labelNames: string[], help: string, bounds: readonly number[]) {
     const series = new Map<string, { counts: number[]; sum: number }>();
     this.#show('histogram', name, help, () =>
@@ -129,15 +132,20 @@ export class Metrics {
         ];
       }),
     );
-    return (values: readonly string[], seconds: number): void => {
+    const seriesOf = (values: readonly string[]) => {
       const key = values.join(' ');
       const known = series.get(key) ?? { counts: Array(bounds.length + 1).fill(0), sum: 0 };
       series.set(key, known);
+      return known;
+    };
+    const observe = (values: readonly string[], seconds: number): void => {
+      const known = seriesOf(values);
       let n = 0;
       while (seconds > bounds[n]!) n++;
       known.counts[n]!++;
       known.sum += seconds;
     };
+    return Object.assign(observe, { begin: seriesOf });
   }
 
   observe(context: RequestContext, milliseconds: number): void {
@@ -193,6 +201,7 @@ export class Metrics {
 
   /** @returns a function that records the end of a call: when it began, and its error if it failed */
   storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
+    this.#storeSeconds.begin([engine, call, 'failed']);
     return (began, error) => {
       const outcome = error === undefined ? 'done' : isRefusal(error) ? 'refused' : 'failed';
       this.#storeSeconds([engine, call, outcome], (performance.now() - began) / 1000);
@@ -203,9 +212,13 @@ export class Metrics {
     return this.registry.contentType;
   }
 
-  /** The metrics in Prometheus text format. */
+  /** The metrics in Prometheus text format. Whoever asks too often is given the latest. */
   text(): Promise<string> {
-    return this.registry.metrics();
+    const second = Math.floor(performance.now() / 1_000);
+    const made = this.#latest?.second === second ? this.#latest.made : 0;
+    if (made < MAX_TEXTS || !this.#latest)
+      this.#latest = { second, made: made + 1, text: this.registry.metrics() };
+    return this.#latest.text;
   }
 }
 

@@ -3,11 +3,13 @@ import type { Engine, EngineTransaction, Run } from './engine.ts';
 import type { EventType } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 
+export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
 /** Why a webhook was disabled, other than by its owner. */
-export type DisabledReason = 'failing' | 'gone' | 'events_expired' | 'key';
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
+export const ATTEMPT_ERRORS = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'redirect'] as const;
 /** Why an attempt got no response that counts. */
-export type AttemptError = 'dns' | 'refused_address' | 'connect' | 'tls' | 'timeout' | 'redirect';
+export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
 /** One request to a receiver. Times are milliseconds since 1970. */
 export interface WebhookAttempt {

@@ -4,8 +4,15 @@ import { TEST_TYPE } from '../domains/webhook/webhook.ts';
 import { isUnavailable } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Receivers } from '../schema/context.ts';
-import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
-import { CLAIM_TIME, latestAttempts } from '../store/webhooks.ts';
+import {
+  ATTEMPT_ERRORS,
+  CLAIM_TIME,
+  DISABLED_REASONS,
+  type DisabledReason,
+  latestAttempts,
+  type Webhook,
+  type WebhookAttempt,
+} from '../store/webhooks.ts';
 import { Delivery, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
 
@@ -16,6 +23,9 @@ const STOP_PATIENCE = 9_000;
 
 const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
+/** Counts that begin at 0, so that the first is an increase. */
+const zeros = <K>(keys: readonly K[]): Map<K, number> => new Map(keys.map((key) => [key, 0]));
+
 /**
  * The webhooks that this process delivers: those that it holds. A webhook is a place in the event log, and nothing is
  * queued.
@@ -23,9 +33,9 @@ const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts
 export class Deliveries implements Receivers {
   readonly services: DeliveryServices;
   /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
-  readonly attempts = new Map<string, number>();
+  readonly attempts = zeros<string>(['2xx', '4xx', '5xx', ...ATTEMPT_ERRORS]);
   /** Webhooks that were disabled, by reason. */
-  readonly disabled = new Map<DisabledReason, number>();
+  readonly disabled = zeros<DisabledReason>(DISABLED_REASONS);
   readonly #sender: Sender;
   /** The holder of the claims: this process, until they may have ended. */
   #instance = randomUUID();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { makeWorld, onEachEngine, send, sqlite, useGateway } from '../kit/petstore.ts';
 
@@ -85,6 +85,48 @@ describe('the dashboard and the alert rules', () => {
       (name) => !existing.has(name) && !existing.has(name.replace(/_(bucket|sum|count)$/, '')),
     );
     expect(missing).toEqual([]);
+  });
+
+  it('see the first of what they count: every series whose labels are known is there at 0', async () => {
+    const { text } = await send(kit.gateway, '/metrics', { key: null });
+    const labelled = (name: string, ...labels: string[]) =>
+      labels.map((label) => `petstore_${name}{${label}} 0`);
+    const expected = [
+      ...labelled(
+        'webhooks_disabled_total',
+        ...['failing', 'gone', 'events_expired', 'key'].map((reason) => `reason="${reason}"`),
+      ),
+      ...labelled(
+        'webhook_attempts_total',
+        ...['2xx', '4xx', '5xx', 'dns', 'timeout'].map((outcome) => `outcome="${outcome}"`),
+      ),
+      ...labelled('bans_total', 'plan="free"', 'plan="enterprise"'),
+      ...labelled(
+        'errors_total',
+        ...['rest', 'graphql', 'mcp', 'page'].map((name) => `transport="${name}",code="INTERNAL"`),
+      ),
+      ...labelled(
+        'store_call_seconds_count',
+        ...['charge', 'lastIds'].map((call) => `engine="sqlite",call="${call}",outcome="failed"`),
+      ),
+      'petstore_events_sent_total 0',
+      'petstore_log_lines_dropped_total 0',
+    ];
+    expect(text.split('\n')).toEqual(expect.arrayContaining(expected));
+  });
+
+  it('are rendered 20 times a second at most, whoever asks', async () => {
+    const metrics = new Metrics();
+    const render = vi.spyOn(metrics.registry, 'metrics');
+    const texts = await Promise.all(Array.from({ length: 500 }, () => metrics.text()));
+    expect(new Set(texts).size).toBe(1);
+    // A second may have ended in between.
+    expect(render.mock.calls.length).toBeLessThanOrEqual(40);
+    vi.useFakeTimers({ toFake: ['performance'] });
+    vi.advanceTimersByTime(2_000_000_000);
+    metrics.observeProcess();
+    expect(await metrics.text()).toContain('nodejs_version_info');
+    vi.useRealTimers();
   });
 
   it('follow the job: every panel by its variable', () => {
