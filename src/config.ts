@@ -87,7 +87,11 @@ const VARIABLES = z.object({
     .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
     .default([]),
   // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
-  OTEL_SDK_DISABLED: oneOf(['true', 'false']).default('false'),
+  OTEL_SDK_DISABLED: z
+    .string()
+    .toLowerCase()
+    .pipe(oneOf(['true', 'false']))
+    .default('false'),
   OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none']).optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { hashOf, isWellFormed, newApiKey, newSecret } from './access/api-keys.ts';
 import type { ApiKey } from './store/api-keys.ts';
+import { makePrivate } from './store/sqlite/data-file.ts';
 import type { Store } from './store/store.ts';
 
 /** The file beside a data file that keeps its development key. */
@@ -10,7 +11,9 @@ export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;
 
 /** Reads the key that a file keeps, or makes one and keeps it. */
 export function keptKey(file: string): string {
-  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  if (!existsSync(file)) return keep(file);
+  makePrivate(file);
+  const kept = readFileSync(file, 'utf8').trim();
   return isWellFormed(kept) ? kept : keep(file);
 }
 
@@ -18,7 +21,8 @@ export function keptKey(file: string): string {
 function keep(file: string): string {
   const { key } = newSecret();
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  makePrivate(file);
+  writeFileSync(file, `${key}\n`);
   return key;
 }
 

@@ -97,7 +97,7 @@ const VARIABLES: Record<string, [valid: Valid, ...invalid: string[]]> = {
     { '127.0.0.1': ['127.0.0.1'], '10.0.0.0/8, fd00::/8': ['10.0.0.0/8', 'fd00::/8'] },
     ...['localhost', '10.0.0.0/33', '10.0.0.0/8,', '*'],
   ],
-  OTEL_SDK_DISABLED: [unchanged('true'), 'yes'],
+  OTEL_SDK_DISABLED: [{ true: 'true', TRUE: 'true', False: 'false' }, 'yes'],
   OTEL_TRACES_EXPORTER: [unchanged('none'), 'zipkin'],
   OTEL_EXPORTER_OTLP_ENDPOINT: [
     unchanged('http://collector:4318'),

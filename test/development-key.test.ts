@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, it } from 'vitest';
@@ -17,6 +17,22 @@ onAnyEngine('the development key', (kit) => {
   const ofStore = () => developmentKey(kit.gateway.store, file, Date.now());
   const statusOf = async (key: string) => (await kit.gateway.call('/pets', { key })).status;
   const living = async () => (await kit.gateway.store.apiKeys()).filter(({ kind }) => kind === 'development');
+
+  it.runIf(process.platform !== 'win32')(
+    'is readable by its owner alone, also in a file that was not',
+    async () => {
+      const mode = () => statSync(file).mode & 0o777;
+      const key = await ofStore();
+      expect(mode()).toBe(0o600);
+      chmodSync(file, 0o644);
+      expect(await ofStore()).toBe(key);
+      expect(mode()).toBe(0o600);
+      writeFileSync(file, '');
+      chmodSync(file, 0o644);
+      expect(await ofStore()).not.toBe(key);
+      expect(mode()).toBe(0o600);
+    },
+  );
 
   it('is one key, however often it is asked for, also if its file is lost or the store is new', async () => {
     const key = await ofStore();

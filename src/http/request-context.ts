@@ -86,16 +86,29 @@ export function requestIdOf(request?: IncomingMessage): string {
 }
 
 /**
- * The client's address. Each of the `proxies` trusted proxies appends the address it saw to X-Forwarded-For, so the
- * outermost one's entry counts. Entries further left are unverified client input.
+ * What the outermost of the `proxies` trusted proxies saw of the client. Each appends its own to the header, so entries
+ * further left are unverified client input.
+ *
+ * @returns undefined without proxies or entries
  */
-export function clientAddress({ headers, socket }: IncomingMessage, proxies: number): string {
-  const peer = socket.remoteAddress ?? '';
-  if (proxies === 0) return peer;
-  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
-  const hops = forwarded.map((hop) => hop.trim()).filter((hop) => hop !== '');
-  return hops.at(-Math.min(proxies, hops.length)) ?? peer;
+function forwarded(header: string | string[] = [], proxies: number): string | undefined {
+  if (proxies === 0) return undefined;
+  const hops = [header]
+    .flat()
+    .join(',')
+    .split(',')
+    .map((hop) => hop.trim())
+    .filter((hop) => hop !== '');
+  return hops.at(-Math.min(proxies, hops.length));
 }
+
+/** The client's address, by X-Forwarded-For. */
+export const clientAddress = ({ headers, socket }: IncomingMessage, proxies: number): string =>
+  forwarded(headers['x-forwarded-for'], proxies) ?? socket.remoteAddress ?? '';
+
+/** The scheme that the client used, by X-Forwarded-Proto: TLS ends at a proxy. */
+export const clientScheme = (headers: IncomingHttpHeaders, proxies: number): 'https' | 'http' =>
+  forwarded(headers['x-forwarded-proto'], proxies)?.toLowerCase() === 'https' ? 'https' : 'http';
 
 /** @see RequestContext.root */
 export function rootOf(path: string): string {

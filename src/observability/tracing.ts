@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import {
   type Attributes,
   type DiagLogger,
@@ -20,7 +19,7 @@ import {
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { type Config, VERSION } from '../config.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
-import type { RequestContext } from '../http/request-context.ts';
+import { clientScheme, type RequestContext } from '../http/request-context.ts';
 import { COST_PATH, GRAPHQL_PATH } from '../http/transport.ts';
 import type { Store } from '../store/store.ts';
 import { watched, withCalls } from './instrumented-store.ts';
@@ -39,11 +38,11 @@ const FLUSH_TIMEOUT = 2_000;
 export class Tracing {
   readonly #provider: NodeTracerProvider;
   readonly #tracer;
-  readonly #trustsProxy: boolean;
+  readonly #proxies: number;
 
-  private constructor(provider: NodeTracerProvider, trustsProxy: boolean) {
+  private constructor(provider: NodeTracerProvider, proxies: number) {
     this.#provider = provider;
-    this.#trustsProxy = trustsProxy;
+    this.#proxies = proxies;
     this.#tracer = provider.getTracer(NAME);
   }
 
@@ -61,7 +60,7 @@ export class Tracing {
       spanProcessors: [new BatchSpanProcessor(new exporter.OTLPTraceExporter())],
     });
     provider.register({ contextManager: null });
-    return new Tracing(provider, config.TRUST_PROXY > 0);
+    return new Tracing(provider, config.TRUST_PROXY);
   }
 
   /** Starts the span of a request. */
@@ -77,7 +76,7 @@ export class Tracing {
           'url.path': shownPath(path),
           // GraphQL over GET has variables in its query, which are nobody's business.
           'url.query': query === '' || isGraphQL(path) ? undefined : shownPath(query),
-          'url.scheme': this.#schemeOf(headers),
+          'url.scheme': clientScheme(headers, this.#proxies),
           'client.address': context.address,
           'user_agent.original': headers['user-agent'] && shownPath(headers['user-agent']),
           'server.address': headers.host?.replace(/:\d*$/, '') ?? localAddress,
@@ -88,12 +87,6 @@ export class Tracing {
       },
       propagation.extract(ROOT_CONTEXT, headers),
     );
-  }
-
-  /** The scheme that the client used: TLS ends at a proxy. */
-  #schemeOf({ 'x-forwarded-proto': forwarded }: IncomingHttpHeaders): string {
-    const scheme = this.#trustsProxy && String(forwarded).split(',').at(-1)!.trim().toLowerCase();
-    return scheme === 'https' ? scheme : 'http';
   }
 
   /** Ends the span of a request with its outcome. */

@@ -44,18 +44,18 @@ export class RouteOperation {
     this.subject = { transport, operations: [{ name: read.field.name, units: ROUTE_COST }] };
   }
 
-  /** Whether it no longer works, which is so after its sunset date where that is enforced. */
-  hasEnded(now: number): boolean {
-    const { SUNSET_DATE, SUNSET_ENFORCED } = this.#lifecycle;
-    return this.route.deprecation !== undefined && SUNSET_ENFORCED && now >= SUNSET_DATE;
-  }
-
-  /** Begins a call, which the next charges of the session are for. @throws GONE if it no longer works */
+  /**
+   * Begins a call by its path, which the next charges of the session are for.
+   *
+   * @throws GONE after its sunset date, where that is enforced
+   */
   begin(session: Session): void {
     session.subject = this.subject;
-    if (!this.hasEnded(session.now())) return;
-    const [date, { replacement }] = [formatDate(this.#lifecycle.SUNSET_DATE), this.route.deprecation!];
-    throw new AppError('GONE', `This operation ended on ${date}. Use ${replacement} instead.`);
+    const { SUNSET_DATE, SUNSET_ENFORCED } = this.#lifecycle;
+    const { deprecation } = this.route;
+    if (deprecation === undefined || !SUNSET_ENFORCED || session.now() < SUNSET_DATE) return;
+    const date = formatDate(SUNSET_DATE);
+    throw new AppError('GONE', `This operation ended on ${date}. Use ${deprecation.replacement} instead.`);
   }
 
   /** Charges a call. @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE */

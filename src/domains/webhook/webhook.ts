@@ -40,6 +40,8 @@ function faultsOf(text: string): string[] {
   if (!url) return ['must be an https:// address'];
   return [
     ...(url.username !== '' || url.password !== '' ? ['must not contain credentials'] : []),
+    // URL would drop or encode them.
+    ...(/\p{Cc}/u.test(text) ? ['must not contain control characters'] : []),
     ...(text.includes('#') ? ['must not contain a fragment'] : []),
   ];
 }

@@ -53,6 +53,7 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
     ignoreUndefined: true,
     writeConcern: { w: 'majority', wtimeoutMS: timeoutMs },
     readPreference: 'primary',
+    readConcernLevel: 'local',
     // Many instances share the connections of one database, so the URI takes precedence.
     ...(!/[?&]maxPoolSize=/i.test(settings.uri) && { maxPoolSize: 50 }),
     serverSelectionTimeoutMS: selectionMs,

@@ -103,7 +103,11 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   /** The log from a start on, in batches as the server responds with them. Ends when the database is dropped. */
   async function* batches(start: ChangeStreamOptions): AsyncGenerator<EventPage> {
-    const stream = db.watch<Document, Change>([{ $match: isEvent }], start);
+    // Change streams have no other read concern, whatever the URI says.
+    const stream = db.watch<Document, Change>([{ $match: isEvent }], {
+      ...start,
+      readConcern: { level: 'majority' },
+    });
     let end: Timestamp | undefined;
     try {
       for (let next: string | undefined; !stream.closed;) {

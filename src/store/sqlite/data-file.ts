@@ -3,6 +3,8 @@ import {
   closeSync,
   constants,
   existsSync,
+  fchmodSync,
+  fstatSync,
   mkdirSync,
   openSync,
   readSync,
@@ -35,6 +37,13 @@ export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string
   refuseForeign(file, latest);
   accessSync(file, constants.W_OK);
   return realpathSync(file);
+}
+
+/** Makes a file accessible to its owner only, and creates it if need be. One that belongs to somebody else stays as it is. */
+export function makePrivate(file: string): void {
+  const descriptor = openSync(file, 'a', 0o600);
+  if (fstatSync(descriptor).uid === process.getuid?.()) fchmodSync(descriptor, 0o600);
+  closeSync(descriptor);
 }
 
 /**
@@ -90,6 +99,8 @@ export const unknownLayout = (file: string, layout: number, latest: number): Err
  * @returns what ends it; undefined if another process is the server
  */
 export function lockDataFile(file: string, wait: number): (() => void) | undefined {
+  // Who may read it can hold it.
+  makePrivate(`${file}.lock`);
   const lock = new Database(`${file}.lock`);
   try {
     lock.exec(`pragma busy_timeout = ${wait}; begin exclusive`);

@@ -76,12 +76,13 @@ class RouteTool extends RouteOperation implements Tool {
     };
   }
 
-  isOffered({ principal, now }: Session): boolean {
-    return !this.hasEnded(now()) && this.scopes.every((scope) => permits(principal, scope));
+  isOffered({ principal }: Session): boolean {
+    return this.scopes.every((scope) => permits(principal, scope));
   }
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
-    this.begin(session);
+    // What ends at its sunset is the path: this runs its field.
+    session.subject = this.subject;
     const variables = readArguments(this.route, given);
     const call = () =>
       newContext(session, {

@@ -4,7 +4,7 @@ import { STREAMS } from '../../domains/routes.ts';
 import { publicBase, publicPath } from '../../config.ts';
 import type { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { type RequestContext, rootOf } from '../../http/request-context.ts';
+import { clientScheme, type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import { openApiJson } from '../../openapi/document.ts';
@@ -215,9 +215,8 @@ const isNavigation = (context: RequestContext): boolean =>
 
 /** The origin used by the browser, or localhost if that is unsafe to paste into a shell. */
 function originOf({ headers }: RequestContext, proxies: number): string {
-  const { host = '', 'x-forwarded-proto': protocol } = headers;
-  const isSecure = proxies > 0 && String(protocol).split(',')[0]!.trim() === 'https';
-  return `${isSecure ? 'https' : 'http'}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
+  const { host = '' } = headers;
+  return `${clientScheme(headers, proxies)}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }
 
 /**

@@ -51,8 +51,8 @@ export class StreamOperation extends RouteOperation implements RestOperation {
       });
     // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would take
     // three writes for each reader and event.
-    context.response.useChunkedEncodingByDefault = false;
-    const headers = [...NO_BUFFERING, 'Link', nextLink(context, stream.beginning)];
+    context.response.removeHeader('Transfer-Encoding');
+    const headers = [...NO_BUFFERING, 'Connection', 'close', 'Link', nextLink(context, stream.beginning)];
     return { ...head, headers, stream: { pieces: framesOf(stream, context), ending: stream.ending } };
   }
 }

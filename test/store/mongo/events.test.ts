@@ -101,6 +101,27 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     expectQueryRefusal(await query(gateway, subscription, undefined, { headers: accept }), 'GONE');
   });
 
+  it.each(['local', 'linearizable', 'snapshot'])(
+    'is read whatever the URI says of read concern: %s',
+    async (level) => {
+      await create('Concerned');
+      const commands: { name: string; level: unknown }[] = [];
+      const store = await openMongoStore({
+        records: RECORDS,
+        uri: `${uri}&readConcernLevel=${level}&monitorCommands=true`,
+      });
+      store.client.on('commandStarted', ({ commandName: name, command }) =>
+        commands.push({ name, level: command.pipeline?.[0]?.$changeStream && command.readConcern?.level }),
+      );
+      const { events } = await store.eventPage({ limit: 100 });
+      expect(events.map(({ record }) => (record as { name?: string }).name)).toContain('Concerned');
+      const streams = commands.filter(({ level: sent }) => sent !== undefined);
+      expect(streams.length).toBeGreaterThan(0);
+      for (const { level: sent } of streams) expect(sent).toBe('majority');
+      await store.close();
+    },
+  );
+
   it('starts at the oldest event in the oplog by default', async () => {
     await create('Forgotten');
     await writeUnrelatedDocuments();

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
@@ -78,6 +78,22 @@ describe('an existing file', { timeout: 60_000 }, () => {
 });
 
 describe('the log of events', () => {
+  it.runIf(process.platform !== 'win32')(
+    'is accessible to its owner alone, with all that is beside it',
+    async () => {
+      writeFileSync(`${folder.file}.lock`, '', { mode: 0o644 });
+      await fill();
+      const store = folder.open();
+      const names = readdirSync(dirname(folder.file)).filter((name) =>
+        name.startsWith(basename(folder.file)),
+      );
+      expect(names.length).toBeGreaterThan(2);
+      for (const name of names)
+        expect(statSync(join(dirname(folder.file), name)).mode & 0o777, name).toBe(0o600);
+      await store.close();
+    },
+  );
+
   it('forgets what is older than it keeps, and says so', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
     let now = Date.now();

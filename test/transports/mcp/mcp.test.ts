@@ -7,7 +7,7 @@ import { ROUTES } from '../../../src/domains/routes.ts';
 import { WEBHOOKS } from '../../../src/store/webhooks.ts';
 import type { Reply } from '../../kit/gateway.ts';
 import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
-import { makeWorld, onAnyEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
+import { expectRefusal, makeWorld, onAnyEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
 const BROWSING = { key: null, headers: { accept: 'text/html' } };
 const LARGEST = '9223372036854775807';
@@ -438,16 +438,19 @@ describe('MCP for browsers', () => {
 describe('MCP without introspection, after an enforced sunset', () => {
   const kit = useGateway(sqlite, { INTROSPECTION: 'off', SUNSET_ENFORCED: 'on', SUNSET_DATE: '2126-11-20' });
 
-  it('lists and runs neither the schema nor what has ended', async () => {
+  it('lists and runs no schema, and the field of an operation whose path has ended', async () => {
+    const { P } = await makeWorld(kit);
     const { tools } = (await rpc(kit.gateway, 'tools/list')).json.result;
     const names = tools.map(({ name }: { name: string }) => name);
     expect(names).toContain('graphql');
-    for (const name of ['schema', 'getPet']) expect(names).not.toContain(name);
+    expect(names).toContain('getPet');
+    expect(names).not.toContain('schema');
+    expectRefusal(await send(kit.gateway, `/pets/${P}`), 'GONE');
     const call = (name: string, args: object = {}) =>
       rpc(kit.gateway, 'tools/call', { name, arguments: args });
     expect((await call('schema')).json.error.code).toBe(-32602);
-    const { isError, content } = (await call('getPet', { petId: '1' })).json.result;
-    expect([isError, content[0].text]).toEqual([true, expect.stringMatching(/^GONE: .*Use .* instead/)]);
+    const { structuredContent } = (await call('getPet', { petId: P })).json.result;
+    expect(structuredContent).toMatchObject({ id: P, name: 'Rex' });
   });
 });
 
