@@ -11,10 +11,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../src/sample.ts';
-import { sqlite, useGateway } from '../kit/petstore.ts';
+import { useProgram } from '../kit/program.ts';
 
 /**
- * Generates clients from the OpenAPI description, compiles them with their own settings and runs them against a gateway.
+ * Generates clients from the OpenAPI description, compiles them with their own settings and runs them against the built program.
  * The Python generator comes from PyPI: OPENAPI_PYTHON_CLIENT is the path of its executable, next to its Python.
  */
 const run = promisify(execFile);
@@ -29,7 +29,7 @@ interface Program {
 }
 
 describe('TypeScript client generation', () => {
-  const kit = useGateway(sqlite);
+  const kit = useProgram();
   const program = (name: string): Promise<Program> =>
     import(pathToFileURL(join(programs, `${name}.ts`)).href);
 
@@ -86,7 +86,7 @@ if (!pythonGenerator) {
   );
 } else {
   describe('the generated Python client', () => {
-    const kit = useGateway(sqlite);
+    const kit = useProgram();
     const home = mkdtempSync(join(tmpdir(), 'petstore-python-'));
     const client = join(home, 'petstore_client');
 
@@ -127,7 +127,7 @@ if (!pythonGenerator) {
   });
 
   describe('the Python programs of docs/clients.md', () => {
-    const kit = useGateway(sqlite);
+    const kit = useProgram();
     const python = (name: string) =>
       spawn(join(dirname(pythonGenerator), 'python'), [
         join(programs, name),
