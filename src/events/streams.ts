@@ -1,6 +1,7 @@
 import { CLIENT_DISCONNECTED, isFault, type OpenStreams, SERVER_STOPPING } from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
 import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
+import { Meter } from '../foundation/meter.ts';
 import type { EventStore } from '../store/events.ts';
 import { EventFeed, type EventReader, type FeedEvent, type Selection } from './feed.ts';
 
@@ -33,6 +34,8 @@ export interface EventStream {
   ending: AbortController;
   /** Events sent so far. */
   sent: number;
+  /** Of what is done for the events that one payment covers. */
+  meter: Meter;
   /**
    * At least one at a time, without an end; throws what ends it: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED,
    * UNAUTHENTICATED after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING.
@@ -78,8 +81,9 @@ export class EventStreams {
     });
     this.size++;
     const stream: EventStream = {
-      ...{ beginning: reader.beginning, ending, sent: 0 },
-      events: paidEvents(reader, ending.signal, session, cost, (count) => {
+      ...{ beginning: reader.beginning, ending, sent: 0, meter: new Meter(cost) },
+      events: paidEvents(reader, ending.signal, session, cost, (count, isPaidAnew) => {
+        if (isPaidAnew) stream.meter = new Meter(cost);
         stream.sent += count;
         this.sent += count;
       }),
@@ -127,7 +131,7 @@ async function* paidEvents(
   signal: AbortSignal,
   session: Session,
   cost: number,
-  onSent: (count: number) => void,
+  onSent: (count: number, isPaidAnew: boolean) => void,
 ): EventStream['events'] {
   let paid = 0;
   for await (let { events } of pages)
@@ -136,14 +140,15 @@ async function* paidEvents(
       // The key may have changed since they came.
       events = events.filter(({ event }) => mayReadEvent(session.principal, event.type));
       if (events.length === 0) break;
-      if (paid === 0) {
+      const isPaidAnew = paid === 0;
+      if (isPaidAnew) {
         await session.charge(cost);
         paid = EVENTS_PER_PAYMENT;
       }
       const next = events.slice(0, paid);
       events = events.slice(paid);
       paid -= next.length;
-      onSent(next.length);
+      onSent(next.length, isPaidAnew);
       yield next;
     }
 }

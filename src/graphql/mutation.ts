@@ -7,6 +7,7 @@ import {
 } from 'graphql';
 import { isRefusal } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { Meter } from '../foundation/meter.ts';
 import type { Context } from '../schema/context.ts';
 import type { Writer } from '../schema/write.ts';
 import type { Transaction } from '../store/store.ts';
@@ -52,10 +53,12 @@ async function mutateAlone(
   execute: ExecutePart,
 ): Promise<MutationResult> {
   let committed = false;
+  let writes = 0;
   const root: Writer = {
     async write(work, args, own) {
+      // A field that does something between its writes has an outcome of each.
       const outcome = context.idempotency
-        ? (await callOnce(context, name, args, (transaction) => work(transaction, args, own))).value
+        ? (await callOnce(nthOf(context, writes++), name, args, (writing) => work(writing, args, own))).value
         : await work(context.store, args, own);
       committed = true;
       return outcome;
@@ -64,6 +67,11 @@ async function mutateAlone(
   const result = await execute(0, root, context);
   return result.errors && committed ? { ...result, committed } : result;
 }
+
+const nthOf = (context: Context, n: number): Context =>
+  n === 0
+    ? context
+    : { ...context, idempotency: { ...context.idempotency!, key: `${context.idempotency!.key} +${n}` } };
 
 async function mutateTogether(
   context: Context,
@@ -77,6 +85,7 @@ async function mutateTogether(
     // Each attempt has its own, and the last one counts. No prototype: a response key may be `__proto__`.
     data = Object.create(null);
     const outcomes: unknown[] = [];
+    const meter = new Meter(context.meter.units);
     for (const at of writes.keys()) {
       const writer: Writer = {
         async write(work, args, own) {
@@ -86,8 +95,8 @@ async function mutateTogether(
         },
       };
       // New loaders, because this write may change what was read before it.
-      const loaders = context.loaders.within(transaction);
-      const payload = await execute(at, writer, { ...context, loaders });
+      const loaders = context.loaders.within(transaction, meter);
+      const payload = await execute(at, writer, { ...context, meter, loaders });
       if (payload.errors) {
         // The engine has to know of its own errors, because it may try again.
         const unexpected = payload.errors.find(

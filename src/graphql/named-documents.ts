@@ -71,7 +71,7 @@ export class NamedDocuments {
     const { query, documentId, persistedQuery } = given;
     const binding = documents === undefined ? undefined : bindingOf(documents);
     const hash = persistedQuery == null ? undefined : persistedHash(persistedQuery);
-    const text = typeof query === 'string' && query !== '' ? query : undefined;
+    let text = typeof query === 'string' && query !== '' ? query : undefined;
     if (documentId != null) {
       const document = await this.#named(binding?.list, documentId);
       if (!document) throw persistedQueryNotFound();
@@ -82,12 +82,12 @@ export class NamedDocuments {
     if (text === undefined) {
       if (hash === undefined) return query;
       // A list is all that its keys may run; other clients register what they send.
-      const persisted = binding?.isStrict ? undefined : this.#persisted.get(hash);
-      const document = persisted === undefined ? await this.#named(binding?.list, hash) : null;
-      if (document) return this.#used(document);
-      if (persisted === undefined) throw persistedQueryNotFound();
-      if (binding) this.#services.onUntrusted(id, hash);
-      return persisted;
+      text = binding?.isStrict ? undefined : this.#persisted.get(hash);
+      if (text === undefined) {
+        const document = await this.#named(binding?.list, hash);
+        if (!document) throw persistedQueryNotFound();
+        return this.#used(document);
+      }
     }
     if (binding) {
       const document = await this.#byText(binding.list, text);

@@ -56,14 +56,15 @@ const MAX_UNINTERRUPTED_COST = 10;
 /**
  * Creates the context of one operation.
  *
- * @param call `cost`: its cost in units; `client`: the response to it, which is destroyed once it has disconnected
+ * @param call `cost`: its cost in units; `meter`: of what was paid together with others; `client`: the response to it,
+ * which is destroyed once it has disconnected
  */
 export const newContext = (
   session: Session,
-  call: { cost: number } & Pick<Caller, 'client'> &
+  call: { cost: number; meter?: Meter | undefined } & Pick<Caller, 'client'> &
     Pick<Context, 'requestId' | 'precondition' | 'idempotency'>,
 ): Context => {
-  const meter = new Meter(call.cost);
+  const { meter = new Meter(call.cost) } = call;
   return {
     meter,
     principal: session.principal,

@@ -135,9 +135,9 @@ export class Loaders {
     return turns ? list.map((entry) => (entry instanceof Promise ? entry : turns.pass(entry))) : list;
   }
 
-  /** New loaders for the same caller, which read what a transaction sees. */
-  within(transaction: Transaction): Loaders {
-    return new Loaders(transaction, this.#from.caller);
+  /** New loaders for the same caller, which read what a transaction sees, and draw on the meter of this attempt at it. */
+  within(transaction: Transaction, meter: Meter): Loaders {
+    return new Loaders(transaction, { ...this.#from.caller, meter });
   }
 
   /**

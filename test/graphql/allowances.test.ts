@@ -1,5 +1,9 @@
 import { afterEach, beforeAll, expect, it } from 'vitest';
+import { Pet } from '../../src/domains/pet/pet.ts';
 import { ALLOWANCES, type Metered } from '../../src/foundation/meter.ts';
+import type { Store } from '../../src/store/store.ts';
+import { EventStreamClient } from '../kit/event-stream.ts';
+import { TestGateway } from '../kit/gateway.ts';
 import { makeWorld, onEachEngine, query } from '../kit/petstore.ts';
 
 /** What draws on each allowance. Without one it would go on, whatever it had paid. */
@@ -42,6 +46,46 @@ onEachEngine('allowances', (kit) => {
       message: `The operation ${verb} more than 0 ${rest.join(' ')}.`,
       extensions: { code: 'QUERY_TOO_COMPLEX', status: 400 },
     });
+  });
+
+  it('are the same for each attempt of a transaction', async () => {
+    const { store } = kit.opened;
+    table.records = { ...table.records, base: 0, perUnit: 3 };
+    let attempts = 0;
+    const conflicting: Store = {
+      ...store,
+      transaction: (work) =>
+        store.transaction(async (own) => {
+          for (; attempts < 4; attempts++) await work(own);
+          return work(own);
+        }),
+    };
+    const gateway = await TestGateway.start(conflicting, {}, kit.clock);
+    const text = `mutation {
+      a: updatePet(id: ${world.P}, input: {}) { category { pets { nodes { id } } } }
+      b: updatePet(id: ${world.F}, input: {}) { category { pets { nodes { id } } } }
+    }`;
+    const sent = await query(gateway, text);
+    await gateway.close();
+    expect([sent.json.errors, attempts]).toEqual([undefined, 4]);
+  });
+
+  it('of a subscription cover the 100 events of a payment', async () => {
+    const { gateway } = kit;
+    table.counted = { ...table.counted, base: 0, perUnit: 50 };
+    const body = JSON.stringify({
+      query: `subscription { events(types: [pet_updated]) {
+        pet { category { pets(first: 1, filter: {status: [sold]}) { totalCount } } } } }`,
+    });
+    const headers = { 'content-type': 'application/json' };
+    const client = await EventStreamClient.open(gateway, '/graphql', { method: 'POST', body, headers });
+    for (let n = 1; n <= 101; n++) await gateway.store.table(Pet).update(world.P!, { name: `P${n}` });
+    const codes = (await client.until(101)).map(
+      ({ data }) => JSON.parse(data!).errors?.[0].extensions.code ?? 'counted',
+    );
+    client.close();
+    expect(codes.indexOf('QUERY_TOO_COMPLEX')).toBeGreaterThan(10);
+    expect([codes[99], codes[100]]).toEqual(['QUERY_TOO_COMPLEX', 'counted']);
   });
 
   it('have a test each', () => {

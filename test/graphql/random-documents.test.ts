@@ -55,7 +55,7 @@ async function expectedOf(store: Store, document: DocumentNode, variableValues: 
   let left: unknown;
   const work = async (transaction: Parameters<Parameters<Store['transaction']>[0]>[0]) => {
     const write = (work: Write<object, unknown>, args: object) => {
-      Object.assign(contextValue, { loaders: contextValue.loaders.within(transaction) });
+      Object.assign(contextValue, { loaders: contextValue.loaders.within(transaction, contextValue.meter) });
       return work(transaction, args, contextValue);
     };
     result = await run({ write });

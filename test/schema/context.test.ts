@@ -77,7 +77,7 @@ describe('reading', () => {
         return call(...args);
       });
       const { loaders, meter } = contextOf(1);
-      const own = loaders.within(counting);
+      const own = loaders.within(counting, meter);
       const { items } = await own.pagesByParent(Pet, 'categoryId', {}, { limit: 20 })(id);
       expect(items.map((pet) => pet.id)).toEqual(pets);
       const pages = await Promise.all(

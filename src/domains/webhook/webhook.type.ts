@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { InputRef } from '@pothos/core';
 import { PLANS } from '../../access/plans.ts';
 import { notFound, validationFailed } from '../../foundation/errors.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../schema/arguments.ts';
 import { builder } from '../../schema/builder.ts';
@@ -107,6 +109,31 @@ builder.queryFields((t) => ({
   }),
 }));
 
+/** How long the call may take that sends a test, in milliseconds, and how often others look for its outcome. */
+const [TEST_TIME, LOOK_INTERVAL] = [20_000, 100];
+const NOT_SENT = Symbol();
+
+/**
+ * The outcome of an earlier call with the same Idempotency-Key, for which a later one waits.
+ *
+ * @returns null if the instance that made it has died: then the same event is sent again
+ */
+async function sentBefore(
+  { time }: { time: number },
+  outcomeOf: (work: () => Promise<WebhookAttempt>) => MaybePromise<WebhookAttempt>,
+  { now }: Context,
+): Promise<WebhookAttempt | null> {
+  const left = Math.min(TEST_TIME, time + TEST_TIME - now());
+  for (const deadline = performance.now() + left; ; await sleep(LOOK_INTERVAL)) {
+    try {
+      return await outcomeOf(() => Promise.reject(NOT_SENT));
+    } catch (error) {
+      if (error !== NOT_SENT) throw error;
+    }
+    if (performance.now() > deadline) return null;
+  }
+}
+
 builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: WebhookType,
@@ -170,10 +197,20 @@ builder.mutationFields((t) => ({
     args: ID,
     resolve: async (writer, args, context) => {
       const webhook = await find(args.id, context);
-      if (!webhook) throw notFound('webhook', args.id);
-      // A retry sends the same event and names the same time.
-      const newTest = write(async () => ({ id: `test_${randomUUID()}`, time: context.now() }));
-      return context.webhooks!.test(webhook, await newTest(writer, args, context));
+      const outcomeOf = <T>(work: () => Promise<T>) => write(work)(writer, args, context);
+      const found = (): Webhook => {
+        if (!webhook) throw notFound('webhook', args.id);
+        return webhook;
+      };
+      const id = `test_${randomUUID()}`;
+      const test = await outcomeOf(async () => {
+        found();
+        return { id, time: context.now() };
+      });
+      const sent = test.id === id ? null : await sentBefore(test, outcomeOf, context);
+      if (sent) return sent;
+      const attempt = await context.webhooks!.test(found(), test);
+      return context.idempotency ? outcomeOf(async () => attempt) : attempt;
     },
   }),
 }));

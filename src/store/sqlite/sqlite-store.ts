@@ -72,7 +72,6 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       // Whoever needs a file that is away reports it.
     }
   };
-  // A kill may lose a second of counts.
   const timer = setInterval(tick, FOLLOW_WAIT).unref();
   // A transaction sees nothing that is written after its first read.
   if (role === 'snapshot') db.exec('begin; select 1 from event_log');

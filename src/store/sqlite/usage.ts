@@ -5,6 +5,9 @@ import type { Writer } from './writer.ts';
 /** Beyond this many keys in memory, saved ones are dropped. */
 const MAX_IN_MEMORY = 20_000;
 
+/** What may pass, of a minute's limit, before it is saved. */
+const UNSAVED_SHARE = 0.1;
+
 /** Saves the usage of keys, by their ids. */
 export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, UsageState>) =>
   db.run(
@@ -15,27 +18,46 @@ export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, Usag
 
 /**
  * The usage of each key. The server charges in memory; changes are saved in one statement when they are flushed, and
- * before anybody is told of a ban. While they cannot be saved, as on a full disk, it charges all the same.
+ * before anybody is told of a ban, or of more than a tenth of a
+ * minute's limit. While they cannot be saved, as on a full disk, it charges all the same.
  */
 export function usageLedger(db: SqliteConnection, writer: Writer) {
   const states = new Map<string, UsageState>();
   let changed = new Map<string, UsageState>();
+  /** Units that passed and are not saved, which a kill would lose. */
+  const unsaved = new Map<string, number>();
+  let saving: Promise<void> | undefined;
 
   const known = (apiKeyId: string): UsageState | undefined =>
     states.get(apiKeyId) ?? db.json('select state from usage where api_key_id = ?', [apiKeyId]);
 
-  const flush = async (): Promise<void> => {
+  const save = async (): Promise<void> => {
     if (changed.size === 0) return;
-    const saving = changed;
+    const saved = changed;
+    const units = new Map(unsaved);
     changed = new Map();
     try {
-      await writer.write(() => saveUsage(db, saving));
+      await writer.write(() => saveUsage(db, saved));
       if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
     } catch (error) {
       // Later states may have been saved meanwhile, as of a ban: the current ones are.
-      for (const [id, state] of saving) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
+      for (const [id, state] of saved) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
       throw error;
+    } finally {
+      for (const [id, count] of units) {
+        const rest = unsaved.get(id)! - count;
+        if (rest > 0) unsaved.set(id, rest);
+        else unsaved.delete(id);
+      }
     }
+  };
+
+  /** Saves all that has changed so far. One at a time: those who wait for one that is running share the next. */
+  const flush = async (): Promise<void> => {
+    await saving?.catch(() => {});
+    await (saving ??= save().finally(() => {
+      saving = undefined;
+    }));
   };
 
   return {
@@ -46,7 +68,10 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);
         changed.set(apiKeyId, result.usage);
-        if (result.usage.bannedUntil !== before.bannedUntil) await flush().catch(() => {});
+        const units = (unsaved.get(apiKeyId) ?? 0) + (result.outcome === 'passed' ? charge.cost : 0);
+        if (units > 0) unsaved.set(apiKeyId, units);
+        const isDue = units > charge.limits.perMinute * UNSAVED_SHARE;
+        if (isDue || result.usage.bannedUntil !== before.bannedUntil) await flush().catch(() => {});
       }
       return result;
     },

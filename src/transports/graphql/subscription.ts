@@ -24,15 +24,15 @@ export async function subscribe(
   session: Session,
   operation: PreparedOperation,
 ): Promise<StreamedBody> {
-  let stream!: EventStream;
+  let stream: EventStream | undefined;
   const { cost } = operation;
-  const contextOfEvent = () => newContext(session, { cost, requestId });
+  const contextOfEvent = () => newContext(session, { cost, requestId, meter: stream?.meter });
   const followEvents = async (selection: StreamOptions['selection']) => {
     stream = await streams.open({ session, selection, cost, requestId });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
-  return { pieces: piecesOf(operation, stream, results), ending: stream.ending };
+  return { pieces: piecesOf(operation, stream!, results), ending: stream!.ending };
 }
 
 async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {

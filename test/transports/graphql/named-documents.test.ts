@@ -163,6 +163,12 @@ onEachEngine('trusted documents', (kit) => {
     const logged = gateway.logs.filter((line) => line.includes('untrusted document'));
     expect(logged).toHaveLength(3);
     expect(logged[0]).toContain(hashOf(text));
+    // Clients of other keys have sent a listed document, and another one, with their hashes.
+    for (const query of [PETS, text]) dataOf(await ask({ query, ...persisted(hashOf(query)) }, keys.free));
+    for (const query of [PETS, text]) dataOf(await ask(persisted(hashOf(query)), keys.reporting));
+    expect((await send(gateway, '/metrics')).text).toContain(
+      `petstore_untrusted_documents_total{api_key="${id}"} 4`,
+    );
   });
 
   it('is in force on every instance within 5 seconds, for open subscriptions too', async () => {
