@@ -34,7 +34,7 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   combinations: readonly (readonly (string & keyof F)[])[];
   /**
    * The fields that lists can be ordered by, apart from the id. Those that are texts can also be searched for by how
-   * they begin.
+   * they begin; integers, instants and dates by a range, unless they are filters.
    */
   sorts: readonly (string & keyof F)[];
   /** Combinations of values that only one record may have, if it has all of them. */
@@ -93,14 +93,26 @@ export interface Prefix {
   prefix: string;
 }
 
+/** The condition that a value is in a range, which has its ends; one of them may be open. */
+export interface Bounds<T = unknown> {
+  min?: T | undefined;
+  max?: T | undefined;
+}
+
+/** A condition that holds for one piece of the order by its field, in which a list with it is. */
+export type OrderCondition = Prefix | Bounds;
+
+export const isOrderCondition = (condition: unknown): condition is OrderCondition =>
+  typeof condition === 'object' && condition !== null && !Array.isArray(condition);
+
 export const isPrefix = (condition: unknown): condition is Prefix =>
-  typeof condition === 'object' && condition !== null && 'prefix' in condition;
+  isOrderCondition(condition) && 'prefix' in condition;
 
 /** Conditions on fields, all of which must match: a value, or a list of which any matches (and an empty one none). */
 export type FilterOf<R extends AnyRecord> =
   R extends RecordDeclaration<infer F, infer Filters>
     ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined } & {
-        [K in Exclude<keyof F, Filters>]?: Prefix | undefined;
+        [K in Exclude<keyof F, Filters>]?: Prefix | Bounds<ValueOf<F[K]>> | undefined;
       }
     : never;
 
@@ -255,8 +267,10 @@ function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<
     if (isFolded(field) && record.filters.includes(name))
       yield `.${name}: a text in \`sorts\` is found by how it begins; take it out of \`filters\`.`;
   }
+  const bounds = record.sorts.filter((name) => hasRange(record, name)).flatMap<string>(boundNames);
   for (const name of [...record.filters, ...record.sorts])
-    if (PARAMETERS.has(name)) yield `.${name}: lists have an argument of this name; choose another.`;
+    if (PARAMETERS.has(name) || bounds.includes(name))
+      yield `.${name}: lists have an argument of this name; choose another.`;
 
   const filtered = filteredFields(record);
   if (!saysTogether && filtered.length > MAX_FREE_FILTERS)
@@ -277,6 +291,15 @@ function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<
 export const filteredFields = (record: AnyRecord): readonly string[] => [
   ...new Set([...record.filters, ...referencesOf(record).map(({ field }) => field)]),
 ];
+
+/** Whether lists of a record can be asked for a range of a field, by the index for its order. */
+export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
+  sorts.includes(name) &&
+  !filters.includes(name) &&
+  ['integer', 'instant', 'date'].includes((fields as Fields)[name]!.kind);
+
+/** What parameters for the ends of a field's range are called. */
+export const boundNames = (field: string) => [`${field}Min`, `${field}Max`] as const;
 
 /** The references of a record. */
 export const referencesOf = (child: AnyRecord): readonly Referrer[] =>

@@ -9,11 +9,11 @@ import {
 } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { type AnyRecord, boundNames, type Fields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
-import { DEFAULT_SORT, findersOf, readList, sortsOf } from '../schema/list-arguments.ts';
+import { DEFAULT_SORT, findersOf, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -23,6 +23,8 @@ export interface QueryParameter {
   /** Whether it is the same for every kind of record. */
   shared?: true;
   description: string;
+  /** The field, if it is an end of a range of its values. */
+  bounds?: string;
   /** Whether it may be given several times, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
   schema: JsonSchema;
@@ -126,7 +128,11 @@ export function listParameters(
       const all = Object.entries(variables);
       if (all.length === 0 || (given.has('sort') && variables.sort === undefined)) return [];
       const filter = all.filter(([name]) => Object.hasOwn(record.fields, name));
-      return readList(record, variables, Object.fromEntries(filter), below).issues;
+      const ranges = rangesOf(record, view).map(([name]) => {
+        const [min, max] = boundNames(name).map((end) => variables[end]);
+        return [name, { min, max }] as const;
+      });
+      return readList(record, variables, Object.fromEntries([...filter, ...ranges]), below).issues;
     },
   };
   const after: QueryParameter = {
@@ -148,7 +154,16 @@ export function listParameters(
     rule: '',
     read: (text) => text,
   }));
-  return [...byText, sort, limit, after];
+  const byRange = rangesOf(record, view).flatMap(([field, declared]) =>
+    boundNames(field).map((name, n): QueryParameter => {
+      const which = `Only ${record.plural} whose ${field} is at ${n === 0 ? 'least' : 'most'} this.`;
+      return {
+        ...fieldParameter(name, `${which} They are ordered by ${field}.`, declared),
+        bounds: field,
+      };
+    }),
+  );
+  return [...byText, ...byRange, sort, limit, after];
 }
 
 /**

@@ -1,4 +1,11 @@
-import { type AnyRecord, type Inputs, inputFields, newRules, patchRules } from '../foundation/record.ts';
+import {
+  type AnyRecord,
+  boundNames,
+  type Inputs,
+  inputFields,
+  newRules,
+  patchRules,
+} from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { filterParameter, listParameters, type QueryParameter } from './parameter.ts';
@@ -13,8 +20,12 @@ import { pageSelection, type Shape, selectionOf } from './shape.ts';
 export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
   const paging = ['sort', 'limit', 'after'];
   const conditions = query
-    .filter(({ name }) => !paging.includes(name))
+    .filter(({ name, bounds }) => !paging.includes(name) && bounds === undefined)
     .map(({ name }) => `${name}: $${name}`);
+  for (const field of new Set(query.flatMap(({ bounds = [] }) => bounds))) {
+    const [min, max] = boundNames(field);
+    conditions.push(`${field}: { min: $${min}, max: $${max} }`);
+  }
   const filter = conditions.length > 0 ? `filter: { ${conditions.join(', ')} }, ` : '';
   return {
     variables: query.map(({ name, type }) => `$${name}: ${type}`).join(', '),

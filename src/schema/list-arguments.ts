@@ -5,7 +5,7 @@ import { type Field, type FieldKind, isFolded } from '../foundation/fields.ts';
 import { folded } from '../foundation/folded.ts';
 import { type Id, MAX_INT64, parseId } from '../foundation/id.ts';
 import { parseInstant } from '../foundation/instant.ts';
-import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { type AnyRecord, type Bounds, type Fields, hasRange } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
 import { withRule } from './arguments.ts';
@@ -41,6 +41,10 @@ export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
 export const findersOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([, field]) => isFolded(field));
 
+/** The fields that lists can be asked for a range of. */
+export const rangesOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
+  sortedFields(record, view).filter(([name]) => hasRange(record, name));
+
 /** Options of a text in a filter that records are found by: how a field begins. */
 export const finder = (record: AnyRecord, field: string) => ({
   description: `Those whose ${field} begins with this, regardless of case and accents, ${(record.fields as Fields)[field]!.limits}. They are ordered by ${field}.`,
@@ -57,6 +61,19 @@ export const sortEnum = (record: AnyRecord, view?: string) => ({
     ]),
   ),
 });
+
+/** The ends of a range that a client gives, in their canonical form; undefined if both are open. */
+function readBounds(name: string, field: Field, given: Bounds, issues: Issue[]): Bounds | undefined {
+  const bounds: Bounds = {};
+  for (const end of ['min', 'max'] as const) {
+    if (given[end] == null) continue;
+    const { data, error } = ruleOf(field).safeParse(given[end]);
+    if (error) issues.push({ path: `${name}.${end}`, message: error.issues[0]!.message });
+    // Not left open: the list would be another.
+    bounds[end] = error ? given[end] : data;
+  }
+  return 'min' in bounds || 'max' in bounds ? bounds : undefined;
+}
 
 /** Cursors belong to one order of one kind of records. */
 const listName = ({ plural }: AnyRecord, { name }: Sort): string => `${plural} ${name}`;
@@ -120,7 +137,12 @@ export function readList(
   const issues: Issue[] = [];
   const filter: Record<string, unknown> = {};
   const filtered = below === undefined ? [] : [below];
+  /** The field whose order the list is in because of a condition on it. */
   let found: string | undefined;
+  const find = (name: string) => {
+    if (found !== undefined) issues.push({ path: name, message: `must not be combined with ${found}` });
+    found ??= name;
+  };
   for (const name in given) {
     const value = given[name];
     if (value == null) continue;
@@ -134,15 +156,20 @@ export function readList(
       filtered.push(name);
       continue;
     }
+    if (hasRange(record, name)) {
+      const bounds = readBounds(name, field, value as Bounds, issues);
+      if (!bounds) continue;
+      find(name);
+      filter[name] = bounds;
+      continue;
+    }
     const { data, error } = ruleOf(field).safeParse(value);
     if (error) issues.push({ path: name, message: error.issues[0]!.message });
     if (!record.sorts.includes(name) || !isFolded(field)) {
       filter[name] = data;
       filtered.push(name);
-    } else if (found !== undefined)
-      issues.push({ path: name, message: `must not be combined with ${found}` });
-    else {
-      found = name;
+    } else {
+      find(name);
       filter[name] = { prefix: error ? '' : folded(data as string) };
     }
   }
@@ -180,7 +207,7 @@ export function readList(
 export const sortArgument = (record: AnyRecord, view?: string, below?: string) => ({
   description: [
     'The order of the list; `id_asc` by default',
-    ...findersOf(record, view).map(([name]) => `by ${name} if the filter has it`),
+    ...[...findersOf(record, view), ...rangesOf(record, view)].map(([name]) => `by ${name} if the filter has it`),
   ]
     .join(', or ')
     .concat('.'),

@@ -1,7 +1,7 @@
 import type { EnumRef, ObjectFieldsShape, ObjectRef } from '@pothos/core';
 import { memoized } from '../foundation/cache.ts';
 import { notFound } from '../foundation/errors.ts';
-import type { Choices, Computed, Field } from '../foundation/fields.ts';
+import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import {
   type AnyRecord,
@@ -27,7 +27,7 @@ import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { type Domain, deletionDescription, type SampleOf, uniquenessDescription } from './domain.ts';
 import { checkedBy } from './input-rules.ts';
-import { type ConnectionArguments, finder, findersOf, sortArgument, sortEnum } from './list-arguments.ts';
+import { type ConnectionArguments, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from './node.ts';
 import { unchanged, write } from './write.ts';
 
@@ -60,6 +60,23 @@ export const exposed = <F extends Field>({ description, presence, opaque, maxLen
   nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
   extensions: { ...(!opaque && { maxLength }), maxItems },
 });
+
+/** Of each kind of values that lists can be asked for a range of. */
+const RANGES: Readonly<Partial<Record<FieldKind, { name: string; type: 'Int' }>>> = {
+  integer: { name: 'IntRange', type: 'Int' },
+  instant: { name: 'DateTimeRange', type: SCALARS.instant as 'Int' },
+  date: { name: 'DateRange', type: SCALARS.date as 'Int' },
+};
+
+const rangeType = memoized(({ name, type }: { name: string; type: 'Int' }) =>
+  builder.inputType(name, {
+    description: 'A range of values, to which both ends belong.',
+    fields: (t) => ({
+      min: t.field({ type, description: 'The smallest value; open by default.' }),
+      max: t.field({ type, description: 'The largest value; open by default.' }),
+    }),
+  }),
+);
 
 /** Makes an object of each of these, by its name. */
 const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
@@ -158,9 +175,10 @@ export function addLists(
     },
   );
   const finders = findersOf(record, view);
+  const ranges = rangesOf(record, view);
   // An input type has at least one field.
   const filter =
-    filters.length + finders.length > 0 &&
+    filters.length + finders.length + ranges.length > 0 &&
     builder.inputType(`${prefix}Filter`, {
       description: said[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
       fields: (t) => ({
@@ -174,6 +192,12 @@ export function addLists(
           }),
         ),
         ...mapped(Object.fromEntries(finders), (_, name) => t.string(finder(record, name))),
+        ...mapped(Object.fromEntries(ranges), ({ kind }, name) =>
+          t.field({
+            type: rangeType(RANGES[kind]!),
+            description: `Those whose \`${name}\` is in this range. They are ordered by ${name}.`,
+          }),
+        ),
       }),
     });
   const sort = builder.enumType(`${prefix}Sort`, sortEnum(record, view));

@@ -2,6 +2,7 @@ import type { SortValue } from '../foundation/cursor.ts';
 import type { Field } from '../foundation/fields.ts';
 import { isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
+import { isPrefix, type OrderCondition } from '../foundation/record.ts';
 import type { PageRequest } from './table.ts';
 
 /**
@@ -45,12 +46,12 @@ export interface Range {
  * together. There is one, or two if values may be absent: those are after all others.
  *
  * @param field the field that the list is ordered by; undefined for its id
- * @param prefix of the folded values
+ * @param condition on the field
  */
 export function readingOf(
   field: Field | undefined,
   { after, before, backward = false, inclusive = false, order }: PageRequest,
-  prefix?: string,
+  condition?: OrderCondition,
 ): { searches: readonly (readonly Range[])[]; descending: boolean } {
   const isDescending = order?.descending ?? false;
   const descending = isDescending !== backward;
@@ -78,22 +79,43 @@ export function readingOf(
     if (last !== undefined) ranges.push({ value: last, ...between(undefined, end) });
     else if (first !== null && field.presence === 'optional') ranges.push({ value: null });
   }
-  const found = prefix === undefined ? ranges : ranges.flatMap((range) => withPrefix(prefix, range));
+  const found = condition ? ranges.flatMap((range) => meeting(endsOf(field, condition), range)) : ranges;
   const searches = [found.filter(({ value }) => value !== null), found.filter(({ value }) => value === null)];
   if (backward) searches.reverse();
   return { searches: searches.filter(({ length }) => length > 0), descending };
 }
 
-/** What of a range begins with a prefix. */
-function withPrefix(prefix: string, { value, lower, upper }: Range): Range[] {
+/** The ends of what a condition holds for. */
+function endsOf(field: Field, condition: OrderCondition): Pick<Range, 'lower' | 'upper'> {
+  const bound = (key: SortKey | undefined, inclusive: boolean) =>
+    key === undefined ? undefined : { key, inclusive };
+  if (isPrefix(condition)) {
+    const { prefix } = condition;
+    return { lower: bound(prefix, true), upper: bound(endOfPrefix(prefix), false) };
+  }
+  const [lower, upper] = [condition.min, condition.max].map((value) =>
+    value === undefined ? undefined : bound(sortKeyOf(field, value as SortValue)!, true),
+  );
+  return { lower, upper };
+}
+
+/** What of a range is between the ends of a condition, which no absent value is. */
+function meeting(ends: Pick<Range, 'lower' | 'upper'>, { value, lower, upper }: Range): Range[] {
+  const isWithin = (key: SortKey, end: Bound | undefined, side: number): boolean => {
+    const distance = end ? side * compare(key, end.key) : 1;
+    return distance > 0 || (distance === 0 && end!.inclusive);
+  };
   if (value !== undefined)
-    return typeof value === 'string' && value.startsWith(prefix) ? [{ value, lower, upper }] : [];
-  const end = endOfPrefix(prefix);
+    return value !== null && isWithin(value, ends.lower, 1) && isWithin(value, ends.upper, -1)
+      ? [{ value, lower, upper }]
+      : [];
+  // Those of the range itself exclude their keys.
+  const isTighter = (own: Bound | undefined, end: Bound | undefined, side: number) =>
+    own && (!end || side * compare(own.key, end.key) >= 0);
   return [
     {
-      lower: lower && compare(lower.key, prefix) >= 0 ? lower : { key: prefix, inclusive: true },
-      upper:
-        end === undefined || (upper && compare(upper.key, end) < 0) ? upper : { key: end, inclusive: false },
+      lower: isTighter(lower, ends.lower, 1) ? lower : ends.lower,
+      upper: isTighter(upper, ends.upper, -1) ? upper : ends.upper,
     },
   ];
 }

@@ -140,6 +140,18 @@ class Model {
     const matches = (values: Values) =>
       Object.entries(filter).every(([name, wanted]) => {
         if (Array.isArray(wanted)) return wanted.includes(values[name]);
+        if (typeof wanted === 'object') {
+          const { min, max } = wanted as { min?: unknown; max?: unknown };
+          const key = (value: unknown) =>
+            (record.fields as Fields)[name]!.kind === 'instant'
+              ? Date.parse(value as string)
+              : (value as number);
+          if (values[name] === undefined) return false;
+          return !(
+            (min != null && key(values[name]) < key(min)) ||
+            (max != null && key(values[name]) > key(max))
+          );
+        }
         if (record.sorts.includes(name) && isText(record, name))
           return (
             values[name] !== undefined && folded(values[name] as string).startsWith(folded(wanted as string))
@@ -261,7 +273,13 @@ class Program {
       const ids: string[] = nodes.map(({ id }: { id: string }) => id);
       return { ids, next: pageInfo.hasNextPage ? (pageInfo.endCursor as string) : undefined, totalCount };
     }
-    const args = { ...filter, sort, limit, ...(after !== undefined && { after }) };
+    const args: Values = { ...filter, sort, limit, ...(after !== undefined && { after }) };
+    for (const [name, value] of Object.entries(filter)) {
+      if (typeof value !== 'object' || Array.isArray(value)) continue;
+      delete args[name];
+      for (const [end, bound] of Object.entries(value as Values))
+        if (bound !== null) args[`${name}${end === 'min' ? 'Min' : 'Max'}`] = bound;
+    }
     if (door === 'mcp') {
       const { json, text } = await rpc(this.gateway, 'tools/call', {
         name: `list${plural[0]!.toUpperCase()}${plural.slice(1)}`,
@@ -458,9 +476,14 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     const record = model.declared[n]!;
     const filter: Values = {};
     let found: string | undefined;
-    for (const [name, isPrefix] of conditions(record)) {
-      if (pick([true, false]) || (isPrefix && found !== undefined)) continue;
-      if (isPrefix) {
+    for (const [name, is] of conditions(record)) {
+      if (pick([true, false]) || (is !== 'value' && found !== undefined)) continue;
+      if (is === 'range') {
+        const end = () => pick([anyValue(n, name), anyValue(n, name), null, undefined]);
+        const range = { min: end(), max: end() };
+        filter[name] = range;
+        if (range.min != null || range.max != null) found = name;
+      } else if (is === 'prefix') {
         const text = [...String(anyValue(n, name))].slice(0, pick([1, 2, 9])).join('');
         if (text.trim() === '') continue;
         found = name;
@@ -516,11 +539,11 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
   /** A list that all interfaces refuse: with two texts that records are found by, or a number out of range. */
   const wrongList = async (n: number) => {
     const all = conditions(model.declared[n]!);
-    const finders = all.flatMap(([name, isPrefix]) => (isPrefix ? [name] : []));
-    const number = all.find(([name]) => kindOf(n, name) === 'integer')?.[0];
+    const finders = all.flatMap(([name, is]) => (is === 'prefix' ? [name] : []));
+    const [number, is] = all.find(([name]) => kindOf(n, name) === 'integer') ?? [];
     const wrong = [
       ...(finders.length > 1 ? [{ [finders[0]!]: 'a', [finders[1]!]: 'a' }] : []),
-      ...(number ? [{ [number]: 11 }] : []),
+      ...(number ? [{ [number]: is === 'range' ? { min: 11 } : 11 }] : []),
     ];
     if (wrong.length === 0) return;
     const [by, filter] = [door(), pick(wrong)];

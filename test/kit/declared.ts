@@ -3,7 +3,7 @@ import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
 import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
 import type { Domain } from '../../src/schema/domain.ts';
-import { findersOf } from '../../src/schema/list-arguments.ts';
+import { findersOf, rangesOf } from '../../src/schema/list-arguments.ts';
 import { recordDomain } from '../../src/schema/record-domain.ts';
 
 /** When something is declared: never, from the start, or from the restart on. */
@@ -236,10 +236,13 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
   return records;
 }
 
-/** The names of the conditions of a record's lists, each with whether it is how a text begins. */
-export const conditionsOf = (record: AnyRecord): readonly (readonly [name: string, isPrefix: boolean])[] => [
-  ...record.filters.map((name: string) => [name, false] as const),
-  ...findersOf(record).map(([name]) => [name, true] as const),
+/** The names of the conditions of a record's lists: its value, how a text begins, and a range of values. */
+export const conditionsOf = (
+  record: AnyRecord,
+): readonly (readonly [name: string, is: 'value' | 'prefix' | 'range'])[] => [
+  ...record.filters.map((name: string) => [name, 'value'] as const),
+  ...findersOf(record).map(([name]) => [name, 'prefix'] as const),
+  ...rangesOf(record).map(([name]) => [name, 'range'] as const),
 ];
 
 /** Adds domains of these records to the program, which must not have built its schema yet. */

@@ -330,6 +330,14 @@ const NAMES = [
   ...['b', 'B', 'ä', 'A', 'a\u0301', 'Zoë', 'zoe', 'ﬁsh', 'fi', 'f'],
   ...['\uffff', '\u{10000}', 'Ａ', 'ſ', 'ß', 'b'],
 ];
+const RANGES: Readonly<Record<string, object[]>> = {
+  quantity: [{ min: 1, max: 3 }, { min: 2 }, { max: 2 }, { min: 3, max: 1 }, { min: 5 }, { max: 0 }],
+  shipDate: [
+    { min: '2026-01-02T09:30:00Z', max: '2026-01-03T09:30:00Z' },
+    { max: '2026-01-01T09:30:00Z' },
+    { min: '2026-01-01T09:30:00.001Z' },
+  ],
+};
 const PREFIXES = ['ä', '\u{10000}', 'ß', 'Zoë', 'b', 'F', 'fi', 'zo', '\uffff', 'none', '\u0301'].map(folded);
 
 describe.each(engines)('lists ($name)', ({ name, open }) => {
@@ -363,7 +371,10 @@ describe.each(engines)('lists ($name)', ({ name, open }) => {
     const [table, expected] = [opened.store.table(record), model.table(record)];
     const prefixed = field === 'name' ? PREFIXES.slice(0, prefixes) : [];
     const found = prefixed.map((prefix, n) => ({ ...filters[n % filters.length], name: { prefix } }));
-    for (const filter of [...filters, ...found]) {
+    const ranges = (RANGES[field ?? ''] ?? []).flatMap((range) =>
+      (name === 'sqlite' ? filters : filters.slice(-1)).map((filter) => ({ ...filter, [field!]: range })),
+    );
+    for (const filter of [...filters, ...found, ...ranges]) {
       for (const backward of [false, true]) {
         for (const limit of limits) {
           const order = { field, descending };

@@ -2,7 +2,14 @@ import { AppError, idempotencyKeyReused, notFound, unknownReferences } from '../
 import type { Field } from '../../src/foundation/fields.ts';
 import { folded } from '../../src/foundation/folded.ts';
 import type { Id } from '../../src/foundation/id.ts';
-import { type AnyRecord, holdersOf, isHolding, isPrefix, referencesOf } from '../../src/foundation/record.ts';
+import {
+  type AnyRecord,
+  holdersOf,
+  isHolding,
+  isOrderCondition,
+  isPrefix,
+  referencesOf,
+} from '../../src/foundation/record.ts';
 import { idTaken, stillReferred } from '../../src/store/conflicts.ts';
 import type { IdempotentCall, Outcome } from '../../src/store/store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../../src/store/table.ts';
@@ -49,7 +56,7 @@ class ModelTable {
     parents.map((parent) => this.page({ ...filter, [field]: parent }, request));
 
   page(filter: Values, { limit, after, before, backward, inclusive, order }: PageRequest): Page<never> {
-    const sort = order?.field ?? Object.keys(filter).find((field) => isPrefix(filter[field]));
+    const sort = order?.field ?? Object.keys(filter).find((field) => isOrderCondition(filter[field]));
     const sign = order?.descending ? -1 : 1;
     const compare = (a: Place, b: Place): number => {
       if ((a.value == null) !== (b.value == null)) return a.value == null ? 1 : -1;
@@ -129,6 +136,12 @@ class ModelTable {
       Object.entries(filter).every(([field, wanted]) => {
         if (wanted === undefined) return true;
         if (isPrefix(wanted)) return folded(String(record[field])).startsWith(wanted.prefix);
+        if (isOrderCondition(wanted) && !isPrefix(wanted)) {
+          const [value, min, max] = [record[field], wanted.min, wanted.max].map(
+            (each) => each != null && Number(keyOf(this.#record.fields[field], each)),
+          ) as [number | false, number | false, number | false];
+          return value !== false && (min === false || value >= min) && (max === false || value <= max);
+        }
         return Array.isArray(wanted) ? wanted.includes(record[field]) : record[field] === wanted;
       });
     return [...this.stored.values()].filter(matches);

@@ -17,10 +17,13 @@ import type { PageRequest } from '../../src/store/table.ts';
 import { LISTS } from '../kit/lists.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
-/** How texts that records are found by begin. */
-const prefixesOf = (record: AnyRecord, sort: string | undefined): object[] => {
-  const isFound = sort !== undefined && isFolded((record.fields as Fields)[sort]!);
-  return isFound ? [{}, { [sort]: { prefix: 're' } }] : [{}];
+/** Conditions that a piece of the order by a field meets: how texts begin, and ranges of other values. */
+const conditionsIn = (record: AnyRecord, sort: string | undefined): object[] => {
+  if (sort === undefined) return [{}];
+  const field = (record.fields as Fields)[sort]!;
+  if (isFolded(field)) return [{}, { [sort]: { prefix: 're' } }];
+  const [min, max] = [field.example, field.example];
+  return [{}, { [sort]: { min } }, { [sort]: { max } }, { [sort]: { min, max } }];
 };
 
 /** Every kind of page: each filter, order, direction and kind of bound. */
@@ -28,14 +31,14 @@ const PAGES = LISTS.flatMap(({ record, sorts, filters }) =>
   sorts.flatMap((sort) =>
     filters.flatMap((filter) =>
       [false, true].flatMap((descending) =>
-        prefixesOf(record, sort).flatMap((prefix) =>
+        conditionsIn(record, sort).flatMap((condition) =>
           [{}, { after: '50' }, { before: '50' }, { after: '50', before: '60', backward: true }].map(
             (bounds) => {
               const { kind, example } = (record.fields as Fields)[sort ?? ''] ?? {};
               const value = (kind === 'id' ? '1' : (example ?? null)) as SortValue;
               const order = { field: sort, descending, afterValue: value, beforeValue: value };
               const request: PageRequest = { limit: 20, ...bounds, order };
-              return { record, filter: { ...filter, ...prefix }, request };
+              return { record, filter: { ...filter, ...condition }, request };
             },
           ),
         ),

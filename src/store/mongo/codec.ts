@@ -4,7 +4,7 @@ import { type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import type { Id } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
-import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import { type AnyRecord, type Fields, isOrderCondition } from '../../foundation/record.ts';
 import type { Stored, Values } from '../engine.ts';
 import { type EventRecord, type EventType, eventOf, type StoredEvent } from '../events.ts';
 
@@ -91,13 +91,13 @@ export const codecOf = memoized((record: AnyRecord) => {
   );
   const names = fields.map(({ name }) => name);
 
-  /** The values of a filter or a record as stored; undefined ones are left out. */
+  /** The values of a filter or a record as stored; undefined ones are left out, order conditions as they are. */
   function stored(values: Values): Document {
     const document: Document = {};
     for (const { name, stored } of fields) {
       const value = values[name];
       if (value === undefined) continue;
-      if (!stored) document[name] = value;
+      if (!stored || isOrderCondition(value)) document[name] = value;
       else document[name] = Array.isArray(value) ? value.map(stored as never) : stored(value as never);
     }
     return document;

@@ -1,6 +1,11 @@
 import type { Document } from 'mongodb';
 import type { Field } from '../../foundation/fields.ts';
-import { type AnyRecord, type Fields, isPrefix } from '../../foundation/record.ts';
+import {
+  type AnyRecord,
+  type Fields,
+  isOrderCondition,
+  type OrderCondition,
+} from '../../foundation/record.ts';
 import type { Lists } from '../engine.ts';
 import { indexFor } from '../indexes.ts';
 import { type Range, readingOf, type SortKey } from '../order.ts';
@@ -19,15 +24,17 @@ interface Searches {
   hint: Document;
 }
 
-/** Without an order, lists with a prefix are in its field's. */
+/** Without an order, lists with an order condition are in its field's. */
 export function searchesOf(record: AnyRecord, { filter, below }: Lists, request: PageRequest): Searches {
   const where: Document = {};
   const filtered = below ? [below.field] : [];
-  let [sort, prefix]: (string | undefined)[] = [request.order?.field];
+  let sort = request.order?.field;
+  let condition: OrderCondition | undefined;
   for (const [name, value] of Object.entries(codecOf(record).stored(filter))) {
-    if (isPrefix(value)) {
+    const given = filter[name];
+    if (isOrderCondition(given)) {
       sort ??= name;
-      ({ prefix } = value);
+      condition = given;
     } else {
       filtered.push(name);
       where[name] = !Array.isArray(value) ? value : value.length === 1 ? value[0] : { $in: value };
@@ -35,7 +42,7 @@ export function searchesOf(record: AnyRecord, { filter, below }: Lists, request:
   }
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort];
   const property = field && sortProperty(record, sort!);
-  const { searches, descending } = readingOf(field, request, prefix);
+  const { searches, descending } = readingOf(field, request, condition);
   const direction = descending ? -1 : 1;
   return {
     matches: searches.map((ranges) => {

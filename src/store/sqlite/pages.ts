@@ -1,7 +1,12 @@
 import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
-import { type AnyRecord, type Fields, isPrefix, type Prefix } from '../../foundation/record.ts';
+import {
+  type AnyRecord,
+  type Fields,
+  isOrderCondition,
+  type OrderCondition,
+} from '../../foundation/record.ts';
 import type { Lists, Stored } from '../engine.ts';
 import { fewValued, indexFor } from '../indexes.ts';
 import { type Range, readingOf } from '../order.ts';
@@ -17,8 +22,8 @@ interface Conditions {
   where: readonly string[];
   /** The values that they are compared with: any of these combinations. */
   values: readonly (readonly Value[])[];
-  /** The start of a folded text. */
-  prefix: string | undefined;
+  /** The condition on the field that they are ordered by. */
+  within: OrderCondition | undefined;
   /** The field that they are ordered by and its column; undefined for the id. */
   sort: Field | undefined;
   sorted: string | undefined;
@@ -28,10 +33,10 @@ interface Conditions {
  * The conditions of lists. In an order other than by id, few-valued fields without a condition get all their values: each
  * value has its index range.
  *
- * @param order the field that the lists are ordered by; by default that of a prefix
+ * @param order the field that the lists are ordered by; by default that of an order condition
  */
 export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
-  const [field, given] = Object.entries(filter).find(([, value]) => isPrefix(value)) ?? [];
+  const [field, given] = Object.entries(filter).find(([, value]) => isOrderCondition(value)) ?? [];
   const sort = order ?? field;
   const few = sort === undefined ? {} : { ...fewValued(record), [sort]: undefined };
   const where: string[] = [];
@@ -39,7 +44,7 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
   let values: Value[][] = [[]];
   for (const { field, name, stored } of columnsOf(record)) {
     const value = filter[field] ?? few[field];
-    if (value === undefined || isPrefix(value)) continue;
+    if (value === undefined || isOrderCondition(value)) continue;
     fields.push(field);
     where.push(`${name} = ?`);
     const some = Array.isArray(value) ? [...new Set(value)] : [value];
@@ -54,14 +59,14 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
     from: `"${record.plural}"${indexed.length > 0 ? ` indexed by ${indexName(record, indexed)}` : ''}`,
     where,
     values,
-    prefix: (given as Prefix | undefined)?.prefix,
+    within: given as OrderCondition | undefined,
     sort: sort === undefined ? undefined : (record.fields as Fields)[sort],
     sorted: sort === undefined ? undefined : sortColumn(record, sort),
   };
 }
 
 /** The conditions of a range, with their parameters. @param sorted the column that lists are ordered by, if not by id */
-function within({ value, lower, upper }: Range, sorted: string | undefined) {
+function rangeConditions({ value, lower, upper }: Range, sorted: string | undefined) {
   const [sql, params]: [string[], Value[]] = [[], []];
   const add = (condition: string, value: Range['value']) => {
     sql.push(`${condition} ?`);
@@ -81,7 +86,7 @@ function within({ value, lower, upper }: Range, sorted: string | undefined) {
  * order and stops at a limit, whereas `in (…)` would sort all.
  */
 function selectionOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
-  const bounds = ranges.map((range) => within(range, sorted));
+  const bounds = ranges.map((range) => rangeConditions(range, sorted));
   const selects = bounds.flatMap(({ sql }) => {
     const all = [...where, ...sql].join(' and ');
     return values.map(() => `select ${columns} from ${from}${all && ` where ${all}`}`);
@@ -115,7 +120,7 @@ export function countMatching(
   meter: Meter | undefined,
 ): number[] {
   const conditions = conditionsOf(record, lists);
-  const { searches } = readingOf(conditions.sort, { limit: 0 }, conditions.prefix);
+  const { searches } = readingOf(conditions.sort, { limit: 0 }, conditions.within);
   const { sql, params } = selectionOf(conditions, searches[0]!, '1');
   if (!sql.includes(' where ')) return [db.value(`select count(*) from ${conditions.from}`) as number];
   if (meter) params.push(meter.left('counted') + 1);
@@ -143,8 +148,8 @@ export function readPages(
   const { limit, backward } = request;
   const { columns, json, decode } = rowForm(record);
   const conditions = conditionsOf(record, lists, request.order?.field);
-  const { sort, sorted, prefix } = conditions;
-  const { searches, descending } = readingOf(sort, request, prefix);
+  const { sort, sorted } = conditions;
+  const { searches, descending } = readingOf(sort, request, conditions.within);
   const selected = sorted === undefined ? columns : `${columns}, ${sorted}`;
   const direction = descending ? 'desc' : 'asc';
   const order = `${sorted === undefined ? '' : `${sorted} ${direction}, `}id ${direction}`;

@@ -135,7 +135,7 @@ describe('query parameters of lists', () => {
     ['/categories?status=sold', 'status: is not a known query parameter (known: name, sort, limit, after).'],
     [
       '/store/inventory?categoryId=1',
-      'categoryId: is not a known query parameter (known: status, sort, limit, after).',
+      'categoryId: is not a known query parameter (known: status, quantityMin, quantityMax, sort, limit, after).',
     ],
     ['/store/orders/1?x=1', 'x: is not a known query parameter (there are none).'],
     ['DELETE /store/orders/1?force=1', 'force: is not a known query parameter (there are none).'],
