@@ -275,8 +275,11 @@ class Writer {
       /^(New(Pet|Category)|InventoryUpdate)$/.test(type.name) && /^(name|categoryId|quantity)$/.test(name);
     return (
       Object.values(type.getFields())
-        // What finds by name orders by it.
-        .filter(({ name }) => name !== 'name' || !type.name.endsWith('Filter'))
+        // What finds by name or range orders by it.
+        .filter(
+          ({ name, type: of }) =>
+            !type.name.endsWith('Filter') || (name !== 'name' && !getNamedType(of).name.endsWith('Range')),
+        )
         .filter((field) => isNonNullType(field.type) || isNeeded(field.name) || this.#of([true, false]))
     );
   }
