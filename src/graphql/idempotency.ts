@@ -9,7 +9,7 @@ const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
  * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
  * first outcome.
  *
- * @param several whether `work` makes several writes, or reads what they left
+ * @param how `single` if `work` makes one write at most, at its end
  * @throws what `work` throws, which is not kept
  */
 export async function callOnce<T>(
@@ -17,7 +17,7 @@ export async function callOnce<T>(
   operation: string,
   input: object,
   work: (transaction: Transaction) => Promise<T>,
-  several = false,
+  how?: 'single',
 ): Promise<{ value: T; replayed: boolean }> {
   const { value, replayed } = await store.once(
     {
@@ -26,7 +26,7 @@ export async function callOnce<T>(
       fingerprint: fingerprint(operation, input),
       now: now(),
       keepFor: IDEMPOTENCY_TTL,
-      several,
+      how,
     },
     work,
   );

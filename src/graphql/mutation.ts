@@ -55,11 +55,12 @@ async function mutateAlone(
   let committed = false;
   let writes = 0;
   const root: Writer = {
-    async write(work, args, own) {
+    async write(work, args, own, how) {
+      const within = (transaction: Transaction) => work(transaction, args, own);
       // A field that does something between its writes has an outcome of each.
       const outcome = context.idempotency
-        ? (await callOnce(nthOf(context, writes++), name, args, (writing) => work(writing, args, own))).value
-        : await work(context.store, args, own);
+        ? (await callOnce(nthOf(context, writes++), name, args, within, how)).value
+        : await context.store.transaction(within, how);
       committed = true;
       return outcome;
     },
@@ -114,7 +115,7 @@ async function mutateTogether(
         definition.name,
         getArgumentValues(definition, nodes[0], variables),
       ]);
-      const { value, replayed } = await callOnce(context, 'mutation', inputs, work, true);
+      const { value, replayed } = await callOnce(context, 'mutation', inputs, work);
       if (replayed) return await replay(context, value, execute);
     } else await store.transaction(work);
     return { data: data! };

@@ -285,14 +285,19 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
       type,
       description: describe(create, `Creates ${indefinite(kind)}.`, uniquenessDescription(record)),
       args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
-      resolve: write((tables, { input }: { input: object }) => tables.table(record).insert(input as never)),
+      resolve: write(
+        (tables, { input }: { input: object }) => tables.table(record).insert(input as never),
+        'single',
+      ),
     }),
     [update]: t.field({
       type,
       description: describe(update, `Updates ${indefinite(kind)}.`, uniquenessDescription(record)),
       args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
-      resolve: write((tables, { id, input }: { id: Id; input: object }, context) =>
-        tables.table(record).update(id, input as never, unchanged(record.type, context)),
+      resolve: write(
+        (tables, { id, input }: { id: Id; input: object }, context) =>
+          tables.table(record).update(id, input as never, unchanged(record.type, context)),
+        'single',
       ),
     }),
     [remove]: t.id({
@@ -302,8 +307,9 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
         deletionDescription(record),
       ),
       args: id,
-      resolve: write((tables, { id }: Row, context) =>
-        tables.table(record).remove(id, unchanged(record.type, context)),
+      resolve: write(
+        (tables, { id }: Row, context) => tables.table(record).remove(id, unchanged(record.type, context)),
+        'single',
       ),
     }),
   }));

@@ -9,16 +9,26 @@ export type Write<Args, T> = (writes: Transaction, args: Args, context: Context)
 export interface Writer {
   /**
    * @param args what the write depends on
+   * @param how `single` if it makes one write at most, at its end, which is cheaper
    * @returns the outcome of `work`, now or the first time the call was made
    */
-  write<Args extends object, T>(work: Write<Args, T>, args: Args, context: Context): MaybePromise<T>;
+  write<Args extends object, T>(
+    work: Write<Args, T>,
+    args: Args,
+    context: Context,
+    how?: 'single',
+  ): MaybePromise<T>;
 }
 
-/** Creates the resolver of a mutation's root field, which makes one write. */
+/**
+ * Creates the resolver of a mutation's root field. All that it writes is committed together, or nothing.
+ *
+ * @param how `single` if it makes one write at most, at its end, which is cheaper
+ */
 export const write =
-  <Args extends object, T>(work: Write<Args, T>) =>
+  <Args extends object, T>(work: Write<Args, T>, how?: 'single') =>
   (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
-    (writer as Writer).write(work, args, context);
+    (writer as Writer).write(work, args, context, how);
 
 /** The check of a write against If-Match, for a record shown as this GraphQL type. */
 export const unchanged = (type: string, { precondition }: Context) =>

@@ -75,7 +75,8 @@ export function apiKeysOver({ objects, transaction }: Engine) {
     /** All keys, oldest first. */
     apiKeys: async (): Promise<ApiKey[]> => (await keys.all()).sort((a, b) => a.createdAt - b.createdAt),
 
-    createApiKey: (key: ApiKey): Promise<void> => transaction((own) => own.objects(API_KEYS).put([key])),
+    createApiKey: (key: ApiKey): Promise<void> =>
+      transaction((own) => own.objects(API_KEYS).put([key]), 'single'),
 
     /** Changes a key; null if it does not exist or is revoked. */
     updateApiKey: (id: string, changes: ApiKeyChanges) =>

@@ -100,10 +100,10 @@ export interface Engine extends EventStore, LimiterStore {
    * Commits all that `work` writes, or nothing if it throws. What it has read to decide is unchanged at the commit:
    * otherwise the engine takes it back and runs it again, also if an id or a unique combination was taken meanwhile.
    *
-   * @param several whether `work` makes several writes, or reads what they left; by default it makes one, at its end
+   * @param how `single` if `work` makes one write at most, at its end, which is cheaper (`single-write.ts`)
    * @throws what `work` throws, UNAVAILABLE
    */
-  transaction<T>(work: (transaction: EngineTransaction) => Promise<T>, several?: boolean): Promise<T>;
+  transaction<T>(work: (transaction: EngineTransaction) => Promise<T>, how?: 'single'): Promise<T>;
   /** @throws UNAVAILABLE if the database does not respond or cannot be written */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -18,6 +18,7 @@ import { idTaken, notUnique, outOfRange, stillReferred } from './conflicts.ts';
 import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
+import { singleWrite, withSingleWrites } from './single-write.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table } from './table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
@@ -29,8 +30,10 @@ import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webho
  * The store over an engine: the rules of a record, which stand here once for all engines. An operation with several
  * errors has the first in this order: existence (404), precondition (412), references (422), conflicts (409).
  */
-export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store {
+export function storeOver(database: Engine, records: readonly AnyRecord[]): Store {
+  const engine = withSingleWrites(database);
   const { transaction } = engine;
+  const alone: Run = (write) => transaction(write, 'single');
   const tablesOver =
     (readsOf: (record: AnyRecord) => Reads, run: Run) =>
     (record: AnyRecord): Table<AnyRecord> =>
@@ -47,23 +50,27 @@ export function storeOver(engine: Engine, records: readonly AnyRecord[]): Store 
     ...documentsOver(engine),
     ...webhooksOver(engine),
     // Each write on its own.
-    table: memoized(tablesOver(engine.reads, transaction)) as Store['table'],
+    table: memoized(tablesOver(engine.reads, alone)) as Store['table'],
     webhookWrites: webhookWritesOf(transaction),
-    transaction: (work) => transaction((own) => work(within(own)), true),
-    addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects), true),
+    transaction: (work, how) => transaction((own) => work(within(own)), how),
+    addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects)),
     interruptedLoad: async (source, line) =>
       interruptedLoad(engine.objects(LOADS), source, line, await engine.now()),
     beginLoad: async (load) => {
       const now = await engine.now();
-      return await transaction((own) => beginLoad(own, load, now), true);
+      return await transaction((own) => beginLoad(own, load, now));
     },
     continueLoad: (load, work, alone = false) =>
       transaction(async (own) => {
         await continueLoad(own, load);
         if (alone) await excludeOthers(own);
         return await work(within(own));
-      }, true),
-    once: (call, work) => transaction((own) => once(own, call, () => work(within(own))), call.several),
+      }),
+    once: (call, work) =>
+      database.transaction(
+        (own) => once(own, call, () => work(within(call.how === 'single' ? singleWrite(own) : own))),
+        call.how,
+      ),
   };
 }
 

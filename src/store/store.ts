@@ -24,8 +24,8 @@ export interface IdempotentCall {
   now: number;
   /** How long the outcome is kept, in milliseconds. */
   keepFor: number;
-  /** Whether its work makes several writes, or reads what they left. By default, it makes one. */
-  several?: boolean;
+  /** `single` if its work makes one write at most, at its end. */
+  how?: 'single' | undefined;
 }
 
 /** The outcome of an idempotent call, now or the first time. `value` is plain JSON data. */
@@ -64,9 +64,10 @@ export interface Store
    * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its argument and do
    * nothing else asynchronous. It may run several times.
    *
+   * @param how `single` if `work` makes one write at most, at its end, which is cheaper. A second one throws
    * @throws what `work` throws
    */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(work: (transaction: Transaction) => Promise<T>, how?: 'single'): Promise<T>;
   /** How far a process loaded a file that told that this line is next; undefined if none has done so for a day. */
   interruptedLoad(source: string, line: number): Promise<Load | undefined>;
   /** Begins to load a file, or takes over from another process. @returns how far it is loaded */

@@ -52,7 +52,7 @@ export function documentsOver({ objects, transaction }: Engine) {
         const documents = own.objects(DOCUMENTS);
         const known = new Set((await documents.get(added.map(keyOf))).map(keyOf));
         await documents.put(added.filter((document) => !known.has(keyOf(document))));
-      }, true),
+      }),
 
     removeDocuments: (list: string, ids: readonly string[]): Promise<void> =>
       transaction((own) => own.objects(DOCUMENTS).delete(ids.map((id) => keyOf({ list, id })))),

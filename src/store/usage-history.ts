@@ -85,7 +85,7 @@ export function usageHistoryOver({ objects, transaction }: Engine) {
         for (const day of await history.get([...days.keys()])) days.set(keyOf(day), day);
         for (const row of rows) days.set(keyOf(row), plus(days.get(keyOf(row))!, row));
         await history.put([...days.values()]);
-      }, true),
+      }),
 
     /** The days of a key with use, oldest first. Both dates are included. */
     async usageDays(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {

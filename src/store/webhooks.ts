@@ -200,7 +200,7 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
         };
         await webhooks.put([saved]);
         return withoutClaim(saved);
-      }),
+      }, 'single'),
   };
 }
 

@@ -82,7 +82,7 @@ describe.each(engines)('$name', (engine) => {
         return changed;
       };
       const call = { apiKeyId: 'key', idempotencyKey: randomUUID(), fingerprint: 'a', now: T, keepFor: DAY };
-      const once = () => store.once({ ...call, several: true }, work);
+      const once = () => store.once(call, work);
       if (fault) {
         expect(await errorOf(() => store.transaction(work))).toBe(fault);
         expect([await errorOf(once), await errorOf(once)]).toEqual([fault, fault]);
@@ -99,6 +99,24 @@ describe.each(engines)('$name', (engine) => {
       for (const seen of looks) expect([before, after]).toContainEqual(await seen);
       const next = await store.table(Pet).insert({ name: 'Next', categoryId, status: 'sold' });
       expect(items.map(({ id }) => id)).not.toContain(next.id);
+    });
+
+    it('refuses a second write of work that has said that it makes a single one', async () => {
+      const { id } = await store.table(Category).insert({ name: 'Once' });
+      const call = { apiKeyId: 'key', idempotencyKey: randomUUID(), fingerprint: 'a', now: T, keepFor: DAY };
+      const work = async ({ table }: Transaction) => {
+        await table(Category).update(id, { name: randomUUID() });
+        await table(Category).insert({ name: 'Second' });
+      };
+      const fault = 'A single write was followed by another: leave out `single`.';
+      await expect(store.transaction(work, 'single')).rejects.toThrow(fault);
+      await expect(store.once({ ...call, how: 'single' }, work)).rejects.toThrow(fault);
+      // What changes nothing is no write.
+      const changed = store.transaction(async ({ table }) => {
+        const { name } = await table(Category).update(id, {});
+        return await table(Category).update(id, { name: `${name}!` });
+      }, 'single');
+      expect((await changed).name).toMatch(/!$/);
     });
 
     it('reads its own writes, which leave nothing behind when it fails', async () => {

@@ -83,10 +83,12 @@ builder.mutationField('updateInventory', (t) =>
       ...petId,
       input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
     },
-    resolve: write((tables, { petId, input }, context) =>
-      tables
-        .table(Pet)
-        .update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
+    resolve: write(
+      (tables, { petId, input }, context) =>
+        tables
+          .table(Pet)
+          .update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
+      'single',
     ),
   }),
 );
@@ -100,8 +102,10 @@ builder.mutationField('adjustInventory', (t) =>
     description:
       'Changes the stock of a pet by a difference. Concurrent ones add up. Refused where the stock would be negative or beyond its maximum.',
     args: { ...petId, by: t.arg.int({ required: true, description: `${by.description}.` }) },
-    resolve: write((tables, { petId, by }, context) =>
-      tables.table(Pet).adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
+    resolve: write(
+      (tables, { petId, by }, context) =>
+        tables.table(Pet).adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
+      'single',
     ),
   }),
 );

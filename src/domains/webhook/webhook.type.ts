@@ -197,7 +197,7 @@ builder.mutationFields((t) => ({
     args: ID,
     resolve: async (writer, args, context) => {
       const webhook = await find(args.id, context);
-      const outcomeOf = <T>(work: () => Promise<T>) => write(work)(writer, args, context);
+      const outcomeOf = <T>(work: () => Promise<T>) => write(work, 'single')(writer, args, context);
       const found = (): Webhook => {
         if (!webhook) throw notFound('webhook', args.id);
         return webhook;

@@ -67,10 +67,10 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     objects: (kind) => objectsOf(database, kind),
     ...mongoUsage(database),
     ...mongoEvents(database, records),
-    transaction: (work, several = false) =>
+    transaction: (work, how) =>
       execute(() =>
         run(async (access) => {
-          if (several) await access.begin();
+          if (how !== 'single') await access.begin();
           return await work(within(access));
         }),
       ),

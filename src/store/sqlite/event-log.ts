@@ -148,7 +148,8 @@ export function eventLog(
       const oldest = db.value(some, [removed + REMOVED_AT_ONCE]) as number | null;
       const before = now() - keepFor;
       // If the disk is full or away, other writes report it.
-      if (oldest !== null && oldest < before) writer.write(() => removeSome(before)).catch(() => {});
+      if (oldest !== null && oldest < before)
+        writer.write(() => removeSome(before), 'single').catch(() => {});
     },
   };
 }

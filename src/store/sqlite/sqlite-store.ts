@@ -84,19 +84,20 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     lastIds: async () =>
       Object.fromEntries(records.map((record) => [record.plural, lastAssigned(db, record)])),
     now: async () => now(),
-    transaction: (work, several) =>
+    transaction: (work, how) =>
       writer.write((within) => {
         const rows = (record: AnyRecord) => rowsOf(record)(within);
         return work({ rows, objects: (kind) => objectsOf(db, kind, now, within) });
-      }, several),
+      }, how),
     ...events,
     ...usage,
     async ping() {
       db.checkFile();
       // A disk that was full may have room again, for more than the smallest of writes.
       if (writer.failure) {
-        await writer.write(() =>
-          db.run(`insert or replace into stored_objects values ('', '', ?, 0)`, ['-'.repeat(65_536)]),
+        await writer.write(
+          () => db.run(`insert or replace into stored_objects values ('', '', ?, 0)`, ['-'.repeat(65_536)]),
+          'single',
         );
         writer.failure = undefined;
       }
@@ -108,7 +109,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       try {
         await flush();
         // After all that waits.
-        await writer.write(() => {});
+        await writer.write(() => {}, 'single');
       } finally {
         db.close();
         release?.();

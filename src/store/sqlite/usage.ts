@@ -37,7 +37,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     const units = new Map(unsaved);
     changed = new Map();
     try {
-      await writer.write(() => saveUsage(db, saved));
+      await writer.write(() => saveUsage(db, saved), 'single');
       if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
     } catch (error) {
       // Later states may have been saved meanwhile, as of a ban: the current ones are.

@@ -22,8 +22,8 @@ export type Gate = () => Promise<void> | undefined;
 
 interface Write {
   work: (within: Gate) => unknown;
-  /** Whether it has a transaction of its own. */
-  several: boolean;
+  /** Whether it shares a transaction with others. */
+  isSingle: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -63,12 +63,13 @@ export class Writer {
    * Resolves when what `work` has written is committed, with what it returned.
    *
    * @param work is given what its reads and writes pass: they throw once it has ended, by taking too long
-   * @param several whether it makes several writes or may take time; else one statement, or what it writes is taken
-   * back with the writes of others if it throws after it
+   * @param how `single` if it makes one write at most, takes no time and cannot fail once it has written: what others
+   * write in the same transaction would be taken back with it
    */
-  write<T>(work: (within: Gate) => T | Promise<T>, several = false): Promise<T> {
+  write<T>(work: (within: Gate) => T | Promise<T>, how?: 'single'): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ work, several, resolve: resolve as Write['resolve'], reject });
+      const isSingle = how === 'single';
+      this.#queue.push({ work, isSingle, resolve: resolve as Write['resolve'], reject });
       this.#running ??= this.#run();
     });
   }
@@ -112,7 +113,7 @@ export class Writer {
         };
         try {
           const result = write.work(within);
-          const value = await (write.several ? withinTime(result) : result);
+          const value = await (write.isSingle ? result : withinTime(result));
           answers.push(() => write.resolve(value));
         } catch (error) {
           // A write that was refused before it wrote anything leaves the others alone.
@@ -121,7 +122,7 @@ export class Writer {
         } finally {
           hasEnded = true;
         }
-        const isLast = write.several || this.#queue[0]?.several !== false;
+        const isLast = !write.isSingle || !this.#queue[0]?.isSingle;
         if (isLast || performance.now() - began >= MAX_GROUP) break;
       }
       for (const follower of this.#followers) follower.beforeCommit?.();

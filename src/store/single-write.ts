@@ -1,0 +1,52 @@
+import type { Engine, EngineTransaction } from './engine.ts';
+
+/**
+ * A transaction that has said that it makes a single write. Engines commit that without a transaction of its own, so a
+ * second one would be committed apart from the first.
+ *
+ * @returns the same, whose second write throws: a programmer's error
+ */
+export function singleWrite({ rows, objects }: EngineTransaction): EngineTransaction {
+  let hasWritten = false;
+  const write = async <T>(command: () => Promise<T>, isWrite = (_: T) => true): Promise<T> => {
+    if (hasWritten) throw new Error('A single write was followed by another: leave out `single`.');
+    hasWritten = true;
+    const result = await command();
+    hasWritten = isWrite(result);
+    return result;
+  };
+  return {
+    rows(record) {
+      const own = rows(record);
+      return {
+        ...own,
+        insert: (added) => write(() => own.insert(added)),
+        replace: (before, after) => write(() => own.replace(before, after)),
+        add: (id, field, amount) =>
+          write(
+            () => own.add(id, field, amount),
+            (changed) => changed !== null,
+          ),
+        delete: (deleted) => write(() => own.delete(deleted)),
+      };
+    },
+    objects(kind) {
+      const own = objects(kind);
+      return {
+        ...own,
+        put: (put) => write(() => own.put(put)),
+        delete: (keys) => write(() => own.delete(keys)),
+      };
+    },
+  };
+}
+
+/** The same engine, which holds its single writes to their word. */
+export const withSingleWrites = <E extends Pick<Engine, 'transaction'>>(engine: E): E => ({
+  ...engine,
+  transaction: ((work, how) =>
+    engine.transaction(
+      how === 'single' ? (own) => work(singleWrite(own)) : work,
+      how,
+    )) satisfies Engine['transaction'],
+});
