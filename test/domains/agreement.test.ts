@@ -63,11 +63,14 @@ function anyValue({ kind, choices, range, reference }: Field): fc.Arbitrary<unkn
 const isFinder = (record: AnyRecord, name: string): boolean =>
   findersOf(record).some(([found]) => found === name);
 
-function anyParameter({ name, schema }: QueryParameter, record: AnyRecord): fc.Arbitrary<unknown> {
+function anyParameter({ name, schema, bounds }: QueryParameter, record: AnyRecord): fc.Arbitrary<unknown> {
   if (name === 'limit') return fc.constantFrom(1, 2, 100);
   if (name === 'sort') return fc.constantFrom(...(schema.enum as string[]));
   if (name === 'after') return position;
-  const field: Field = record.fields[name];
+  const field: Field = record.fields[bounds ?? name];
+  // Messages name an end as the interface does.
+  if (bounds !== undefined)
+    return anyValue(field).filter((value) => field.range === undefined || value !== field.range[0] - 1);
   if (field.choices) return fc.subarray([...field.choices.values], { minLength: 1 });
   return isFinder(record, name) ? fc.constantFrom('r', 'ZOË') : anyValue(field);
 }
@@ -119,6 +122,8 @@ function consistent(record: AnyRecord, { sort, after, ...others }: Values): Valu
   const [first, ...more] = Object.keys(others).filter((name) => isFinder(record, name));
   for (const name of more) delete others[name];
   if (first !== undefined) return others;
+  const range = Object.keys(others).find((name) => /M(in|ax)$/.test(name));
+  if (range !== undefined) return others;
   return { ...others, ...(sort === undefined ? after !== undefined && { after } : { sort }) };
 }
 
