@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Bytes that are read at once. */
-const CHUNK_SIZE = 262_144;
+const CHUNK_SIZE = 65_536;
 /** Bytes in which the form of a file shows, and a header ends. */
 const HEAD_SIZE = 65_536;
 

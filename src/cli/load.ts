@@ -95,7 +95,10 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
         lines: [`${what} can be loaded. Nothing was written.`, ...names],
       };
     }
-    const written = await write(store, reader, options, checked.parents, { ...load, owner: randomUUID() });
+    const owned = { ...load, owner: randomUUID() };
+    const written = await store.filling(record, checked.added, (isAlone) =>
+      write(store, reader, options, checked.parents, owned, new Pace(store, isAlone)),
+    );
     const what = amounts(written.added).join(' and ');
     const changed = options.update ? `, changed ${amount(written.changed, record)}` : '';
     const before =
@@ -353,10 +356,10 @@ async function write(
   options: LoadOptions,
   parents: readonly NewParent[],
   begun: Omit<Load, 'expiresAt'>,
+  pace: Pace,
 ): Promise<{ added: number; changed: number; before: number }> {
   const { record, onProgress, signal } = options;
   const written = { added: 0, changed: 0, before: 0 };
-  const pace = new Pace(store);
   let line = options.from ?? 1;
   try {
     let load = await store.beginLoad(begun);
@@ -412,32 +415,36 @@ async function write(
   }
 }
 
-/** How many rows a commit has: about as many as hold up a server beside for a moment only. */
+/** How many rows a commit has: on an embedded store, as many as hold up a server beside for a moment only. */
 class Pace {
   size: number;
-  readonly #isEmbedded: boolean;
+  readonly #commitTime: number | undefined;
+  readonly #pause: number;
 
-  constructor({ engine }: Store) {
-    this.#isEmbedded = engine === 'sqlite';
-    this.size = 500;
+  /** @param isAlone whether nobody else uses the store */
+  constructor({ engine }: Store, isAlone: boolean) {
+    this.#pause = engine === 'sqlite' && !isAlone ? PAUSE : 0;
+    this.size = isAlone ? MAX_COMMITTED : 500;
+    this.#commitTime = engine === 'sqlite' ? (isAlone ? 500 : COMMIT_TIME) : undefined;
   }
 
   async commit<T>(work: () => Promise<T>): Promise<T> {
     const began = performance.now();
     const result = await work();
-    if (this.#isEmbedded) {
-      const took = performance.now() - began;
-      this.size = Math.round(Math.min(5_000, Math.max(100, this.size * Math.min(2, COMMIT_TIME / took))));
-      // A server beside can write.
-      await sleep(PAUSE);
+    if (this.#commitTime !== undefined) {
+      const change = Math.min(2, this.#commitTime / (performance.now() - began));
+      this.size = Math.round(Math.min(MAX_COMMITTED, Math.max(MIN_COMMITTED, this.size * change)));
     }
+    if (this.#pause > 0) await sleep(this.#pause);
     return result;
   }
 }
 
-/** Milliseconds that a commit takes, and between commits. */
+/** Milliseconds that a commit beside a server takes, and between two. */
 const COMMIT_TIME = 25;
 const PAUSE = 2;
+/** Rows in a commit. */
+const [MIN_COMMITTED, MAX_COMMITTED] = [100, 5_000];
 
 /** Puts ids in place of names. */
 async function withParents(reader: Reader, names: Names, rows: Row[], onFault: OnFault): Promise<Row[]> {

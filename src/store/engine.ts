@@ -104,6 +104,11 @@ export interface Engine extends EventStore, LimiterStore {
    * @throws what `work` throws, UNAVAILABLE
    */
   transaction<T>(work: (transaction: EngineTransaction) => Promise<T>, how?: 'single'): Promise<T>;
+  /**
+   * Runs work that adds this many records of a kind in transactions. If it is alone with the database, lists of that kind
+   * may not be readable meanwhile.
+   */
+  filling<T>(record: AnyRecord, rows: number, work: (isAlone: boolean) => Promise<T>): Promise<T>;
   /** @throws UNAVAILABLE if the database does not respond or cannot be written */
   ping(): Promise<void>;
   close(): Promise<void>;

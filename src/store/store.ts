@@ -45,7 +45,7 @@ export interface Outcome<T> {
  */
 export interface Store
   extends
-    Pick<Engine, 'engine' | 'lastIds' | 'objects' | 'ping' | 'close'>,
+    Pick<Engine, 'engine' | 'lastIds' | 'objects' | 'filling' | 'ping' | 'close'>,
     Transaction,
     ApiKeyStore,
     LimiterStore,

@@ -203,8 +203,11 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
       await expect(readExport(directory, manifest, { ...killed, addRecords }, nothing)).rejects.toThrow(
         /jsonl, lines \d+ to \d+: killed/,
       );
-      if (name === 'sqlite') expect(existsSync(target.DATA_FILE)).toBe(false);
-      else {
+      if (name === 'sqlite') {
+        expect(existsSync(target.DATA_FILE)).toBe(false);
+        // The end of a process gives its locks up.
+        await killed.close();
+      } else {
         await expect(open(target)).rejects.toThrow(/unfinished import\. Begin it again/);
         await expect(exportTo(target)).rejects.toThrow(/unfinished import/);
       }
@@ -267,15 +270,28 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     expect(await after.table(Pet).count({})).toBe(0);
     await after.table(Category).remove('1');
     await after.close();
-    if (name === 'sqlite') {
-      const filling = await openDumpTarget(target, RECORDS);
-      await fill(target, 1);
-      await filling.finish();
-      await expect(filling.close()).rejects.toThrow('The store is not empty');
-      rmSync(target.DATA_FILE);
-    }
     await importFrom(directory, target);
     expect((await seen(target, key)).replies[0]!.status).toBe(200);
+  });
+
+  it('is refused while another one runs, which loses nothing', { timeout: 60_000 }, async () => {
+    const target = newStore();
+    const first = await openDumpTarget(target, RECORDS);
+    // It goes on writing.
+    const manifest = await readManifest(directory);
+    const importing = (async () => {
+      for (let n = 0; n < 8; n++) {
+        await first.addRecords(Category, [{ id: `${1_000 + n}`, name: 'Later' }]);
+        await sleep(250);
+      }
+      await readExport(directory, manifest, first, nothing).finally(() => first.close());
+    })();
+    await expect(importFrom(directory, target)).rejects.toThrow(/is in use|Another process imports/);
+    await expect(open(target)).rejects.toThrow(/is in use|unfinished import/);
+    await importing;
+    const store = await open(target);
+    expect(await store.table(Category).count({})).toBe(1 + 8);
+    await store.close();
   });
 });
 

@@ -1,4 +1,6 @@
-import type { Document } from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClientSession, Document } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { codecOf } from './codec.ts';
@@ -6,32 +8,81 @@ import { countersOf } from './ids.ts';
 import { layoutsOf } from './layout.ts';
 import { type MongoOptions, openMongoStore } from './mongo-store.ts';
 
+/** How long after its last sign of life an importing process counts as dead, in milliseconds. */
+const DEAD_AFTER = 10_000;
+/** How often a process gives one that writes nothing for long, in milliseconds. */
+const SIGN_INTERVAL = 1_000;
+/** How often one is looked for, in milliseconds. */
+const LOOK_INTERVAL = 500;
+
 /**
- * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished; what an
- * interrupted import has left behind is removed.
+ * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished, and other imports
+ * out while its owner gives signs of life; what an interrupted import has left behind is removed.
  *
- * @throws Error if it holds anything else
+ * @throws Error if it holds anything else, or another process imports into it
  */
 export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarget> {
   const { records } = settings;
   const store = await openMongoStore({ ...settings, role: 'import' });
-  const db = store.client.db();
+  const { client } = store;
+  const db = client.db();
   const layouts = layoutsOf(db);
-  const mark = (isImporting: boolean) => layouts.updateOne({ _id: 'layout' }, { $set: { isImporting } });
+  const owner = randomUUID();
+  const own = { _id: 'layout', 'importer.owner': owner } as const;
+  const sign = { $currentDate: { 'importer.seenAt': true } } as const;
+
+  /** Makes this process the one that imports. */
+  async function takeOver(): Promise<void> {
+    const isDead = {
+      $lt: [{ $toLong: '$importer.seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }],
+    };
+    let seen: Date | undefined;
+    for (;;) {
+      const { matchedCount } = await layouts.updateOne(
+        { _id: 'layout', $or: [{ importer: { $exists: false } }, { $expr: isDead }] },
+        { $set: { 'importer.owner': owner }, ...sign },
+      );
+      if (matchedCount > 0) return;
+      const seenAt = (await layouts.findOne())?.importer?.seenAt;
+      if (seen && seenAt && +seenAt !== +seen)
+        throw new Error('Another process imports into the database. Wait for its end.');
+      seen = seenAt;
+      await sleep(LOOK_INTERVAL);
+    }
+  }
+
+  /** Runs work in a transaction, if this process is still the one that imports. */
+  const write = (work: (session: ClientSession) => Promise<unknown>): Promise<unknown> =>
+    client.withSession((session) =>
+      session.withTransaction(async () => {
+        const { matchedCount } = await layouts.updateOne(own, sign, { session });
+        if (matchedCount === 0) throw new Error('Another process has begun the import again.');
+        await work(session);
+      }),
+    );
+  const insert = (name: string, documents: Document[]) =>
+    write(async (session) => {
+      if (documents.length > 0) await db.collection(name).insertMany(documents, { ordered: false, session });
+    });
   const clear = async () => {
+    const signing = setInterval(() => void layouts.updateOne(own, sign).catch(() => {}), SIGN_INTERVAL);
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray())
       if (name !== 'layout' && !name.startsWith('system.')) await db.collection(name).deleteMany({});
-    await mark(false);
+    clearInterval(signing);
   };
-  const insert = async (name: string, documents: Document[]): Promise<void> => {
-    if (documents.length > 0) await db.collection(name).insertMany(documents, { ordered: false });
-  };
+  const giveUp = () => layouts.updateOne(own, { $set: { isImporting: false }, $unset: { importer: '' } });
   let isFinished = false;
   try {
     await store.ping();
-    if ((await layouts.findOne())?.isImporting) await clear();
-    await refuseUnlessEmpty(store, records);
-    await mark(true);
+    await takeOver();
+    try {
+      if ((await layouts.findOne())?.isImporting) await clear();
+      await refuseUnlessEmpty(store, records);
+      await layouts.updateOne(own, { $set: { isImporting: true } });
+    } catch (error) {
+      await layouts.updateOne(own, { $unset: { importer: '' } });
+      throw error;
+    }
   } catch (error) {
     await store.close();
     throw error;
@@ -49,16 +100,23 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
         rows.map((row) => codec.toDocument(row)),
       );
     },
-    addUsage: (rows) =>
-      insert(
+    async addUsage(rows) {
+      await insert(
         'usage',
         rows.map(({ apiKeyId, ...state }) => ({ _id: apiKeyId as never, ...state })),
-      ),
+      );
+    },
     async finish() {
+      await write(async () => {});
       isFinished = true;
     },
     async close() {
-      await (isFinished ? mark(false) : clear());
+      const { matchedCount } = await layouts.updateOne(own, sign);
+      // Nothing is this process's own if another has begun again.
+      if (matchedCount > 0) {
+        if (!isFinished) await clear();
+        await giveUp();
+      }
       await store.close();
     },
   };

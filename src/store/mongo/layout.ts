@@ -19,6 +19,8 @@ interface LayoutDocument {
   filled?: Record<string, string[]>;
   /** Whether it is being filled by an import, which is not finished. */
   isImporting?: boolean;
+  /** The process that imports, and its last sign of life by the server's clock. */
+  importer?: { owner: string; seenAt: Date };
 }
 
 export const layoutsOf = (db: Db) => db.collection<LayoutDocument>('layout');

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
-import { unavailable } from '../../foundation/errors.ts';
+import { isUnavailable, unavailable } from '../../foundation/errors.ts';
 
 /** Types that can be bound: ids as bigints, which are exact. A boolean would abort the process inside libsql. */
 export type Value = string | number | bigint | null;
@@ -11,12 +11,14 @@ const ENVIRONMENT_ERROR = /^SQLITE_(?!ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOO
 /** What a commit outlives: the end of the process, or also that of the machine. */
 export type Durability = 'process' | 'full';
 
+const ROWS_AT_ONCE = 50;
+
 type Statement = Database.Statement<[Value[]]>;
 
 /** A connection whose statements stay prepared. One raw row costs a tenth of `all`: several are one JSON text. */
 export class SqliteConnection {
   readonly #db: Database.Database;
-  readonly #file: string;
+  readonly file: string;
   readonly #inode: number | undefined;
   readonly #statements = new Map<string, Statement>();
   /** The number of writing statements so far. */
@@ -26,7 +28,7 @@ export class SqliteConnection {
   /** @param busyTimeout how many milliseconds to wait for a lock of another process: all else in this one waits too */
   constructor(file: string, busyTimeout: number, durability: Durability = 'process') {
     this.#db = new Database(file);
-    this.#file = file;
+    this.file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
     // nothing; FULL waits for the disk too. Pages that are not in this cache come from that of the file system, at no
@@ -44,10 +46,8 @@ export class SqliteConnection {
 
   /** @throws UNAVAILABLE if the path no longer leads to the open file: what is written to it would be lost */
   checkFile(): void {
-    if (inodeOf(this.#file) !== this.#inode)
-      throw unavailable(
-        new Error(`The data file ${this.#file} was deleted or replaced. Restart the server.`),
-      );
+    if (inodeOf(this.file) !== this.#inode)
+      throw unavailable(new Error(`The data file ${this.file} was deleted or replaced. Restart the server.`));
   }
 
   /** The first column of the first row; undefined if there is no row. */
@@ -68,9 +68,30 @@ export class SqliteConnection {
     return changes;
   }
 
+  /** Inserts rows, many with one statement, which takes half the time of one each. @param into the table and its columns */
+  insert<T>(into: string, rows: readonly T[], params: (row: T, index: number) => Value[]): void {
+    const width = rows.length > 0 ? params(rows[0]!, 0).length : 0;
+    const row = `(${Array(width).fill('?').join(', ')})`;
+    for (let n = 0; n < rows.length;) {
+      const count = rows.length - n >= ROWS_AT_ONCE ? ROWS_AT_ONCE : 1;
+      const values: Value[] = [];
+      for (const end = n + count; n < end; n++) values.push(...params(rows[n]!, n));
+      this.run(`insert into ${into} values ${Array(count).fill(row).join(', ')}`, values);
+    }
+  }
+
   /** Runs one or more SQL statements without parameters or results. */
   exec(sql: string): void {
     this.#use(() => this.#db.exec(sql));
+  }
+
+  /** The same with what other processes may prevent. */
+  tryExec(sql: string): void {
+    try {
+      this.exec(sql);
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    }
   }
 
   /** Runs `work` in a transaction, which is rolled back if it throws. */

@@ -1,31 +1,40 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
-import { insertRows } from './columns.ts';
+import { insertRecords } from './columns.ts';
+import { locateFile, lockDataFile } from './data-file.ts';
 import { noteAssigned } from './ids.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+import { createIndexes, dropIndexes } from './record-schema.ts';
+import { inUse, openSqliteStore, type SqliteOptions } from './sqlite-store.ts';
 import { saveUsage } from './usage.ts';
 
 const removeFile = (file: string): void => {
-  for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(`${file}${suffix}`, { force: true });
+  for (const suffix of ['', '-wal', '-shm', '-journal', '.lock']) rmSync(`${file}${suffix}`, { force: true });
 };
 
 /**
- * Opens a new file, which takes the place of the data file when it is finished.
+ * Opens a new file, which takes the place of the data file when it is finished. Until then nobody else can serve that, or
+ * import into it.
  *
  * @throws Error if the data file is in use or not empty
  */
 export async function openSqliteTarget(file: string, records: readonly AnyRecord[]): Promise<DumpTarget> {
-  const refuseIfFilled = async () => {
+  const refuseIfFilled = async (role: SqliteOptions['role']) => {
     if (!existsSync(file)) return;
-    const before = openSqliteStore({ file, records, role: 'server' });
+    const before = openSqliteStore({ file, records, role });
     await refuseUnlessEmpty(before, records).finally(() => before.close());
   };
-  await refuseIfFilled();
-  const filling = `${file}.import`;
+  await refuseIfFilled('server');
+  const place = locateFile(file);
+  const release = lockDataFile(place, 0);
+  if (!release) throw inUse(file);
+  const filling = `${place}.import`;
   removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
   const { db } = store;
+  // Nobody sees it before it is whole and on the disk.
+  db.exec('pragma journal_mode = memory; pragma synchronous = off');
+  for (const record of records) dropIndexes(db, record);
   let isWhole = false;
   return {
     store,
@@ -33,24 +42,29 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       for (const record of records) noteAssigned(db, record, lastIds[record.plural] ?? '0');
     },
     async addRecords(record, rows) {
-      db.transaction(() => insertRows(db, record, rows));
+      db.transaction(() => insertRecords(db, record, rows));
     },
     async addUsage(rows) {
       saveUsage(db, new Map(rows.map(({ apiKeyId, ...state }) => [apiKeyId, state])));
     },
     async finish() {
+      createIndexes(db, records);
       isWhole = true;
     },
     async close() {
       try {
         await store.close();
         if (!isWhole) return;
-        // Somebody may have made or filled it meanwhile.
-        await refuseIfFilled();
-        for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
-        renameSync(filling, file);
+        // A tool may have made or filled it meanwhile.
+        await refuseIfFilled('tool');
+        const descriptor = openSync(filling, 'r+');
+        fsyncSync(descriptor);
+        closeSync(descriptor);
+        for (const suffix of ['-wal', '-shm']) rmSync(place + suffix, { force: true });
+        renameSync(filling, place);
       } finally {
         removeFile(filling);
+        release();
       }
     },
   };

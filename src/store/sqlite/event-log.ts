@@ -75,10 +75,11 @@ export function eventLog(
     },
     beforeCommit() {
       if (pending.length === 0) return;
-      const rows = pending.map(({ type, time, record }) => [type, time, record]);
-      db.run(`insert into events select ? + key, value ->> 0, value ->> 1, value ->> 2 from json_each(?)`, [
-        last + 1,
-        JSON.stringify(rows),
+      db.insert('events', pending, ({ type, time, record }, n) => [
+        BigInt(last + 1 + n),
+        type,
+        BigInt(time),
+        JSON.stringify(record),
       ]);
     },
     onCommitted() {

@@ -92,6 +92,20 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
   }
 }
 
+/** Creates the indexes that were dropped, one after the other. What they sort is kept in files rather than in memory. */
+export function createIndexes(db: SqliteConnection, records: readonly AnyRecord[]): void {
+  db.exec('pragma temp_store = file');
+  for (const change of missing(db, records)) change();
+  db.exec('pragma temp_store = memory');
+}
+
+/** Removes the indexes of a record but those that keep values unique, until they are created again. */
+export const dropIndexes = (db: SqliteConnection, record: AnyRecord): void =>
+  db.transaction(() => {
+    for (const [name, sql] of indexStatements(record))
+      if (sql.startsWith('create index')) db.exec(`drop index if exists ${name}`);
+  });
+
 /** Whether nothing would have to be created for these records. */
 export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]): boolean =>
   missing(db, records).next().done === true;

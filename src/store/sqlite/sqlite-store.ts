@@ -9,6 +9,7 @@ import type { Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
 import { createFile, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
+import { fill, isBeingFilled } from './filling.ts';
 import { lastAssigned } from './ids.ts';
 import { objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
@@ -89,6 +90,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
         const rows = (record: AnyRecord) => rowsOf(record)(within);
         return work({ rows, objects: (kind) => objectsOf(db, kind, now, within) });
       }, how),
+    filling: (record, rows, work) => fill(db, record, rows, work),
     ...events,
     ...usage,
     async ping() {
@@ -118,6 +120,9 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   };
 }
 
+/** How long a tool waits until another has filled the file, in milliseconds. */
+const UNTIL_FILLED = 24 * 3_600_000;
+
 /** Opens the file, and brings it to what this program and its records need. */
 function open(options: SqliteOptions): { db: SqliteConnection; release: (() => void) | undefined } {
   const { role, records, busyTimeout = 2_000, durability, migrations = MIGRATIONS } = options;
@@ -128,13 +133,12 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     const file = locateFile(options.file, latest);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
     if (release && !existsSync(file)) createFile(file);
-    if (!release && role === 'server')
-      throw new Error(
-        `The data file ${options.file} is in use by another server. Stop that server or use another file.`,
-      );
+    // An import may be about to make it.
+    if (!release && (role === 'server' || !existsSync(file))) throw inUse(options.file);
     db = new SqliteConnection(file, busyTimeout, durability);
     const layout = layoutOf(db);
     if (layout > latest) throw unknownLayout(options.file, layout, latest);
+    if (!release && isBeingFilled(db) && !isPrepared(db, records)) release = lockDataFile(file, UNTIL_FILLED);
     if (release) {
       if (layout < latest) migrate(db, migrations);
       prepareRecords(db, records);
@@ -155,6 +159,11 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     throw openingError(options.file, error);
   }
 }
+
+export const inUse = (file: string): Error =>
+  new Error(
+    `The data file ${file} is in use by another server, or by an import or load that fills it. Stop that or use another file.`,
+  );
 
 /** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */
 function openingError(file: string, error: unknown): Error {

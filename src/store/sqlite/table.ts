@@ -5,7 +5,7 @@ import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page } from '../table.ts';
-import { allColumnsOf, insertRows, rowForm } from './columns.ts';
+import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
 import { conditionsOf, countMatching, idList, readPages } from './pages.ts';
@@ -125,8 +125,11 @@ export function tableOf(
 
     async insert(added) {
       await gate();
-      insertRows(db, record, added);
-      for (const one of added) changed(undefined, one);
+      insertRecords(db, record, added);
+      // Whoever adds many reads other records next.
+      if (added.length === 1) changed(undefined, added[0]);
+      else for (const one of added) append(eventOf(record, undefined, one));
+      pages.clear();
     },
 
     async replace(before, after) {

@@ -1,0 +1,46 @@
+import type { AnyRecord } from '../../foundation/record.ts';
+import { referencesOf } from '../../foundation/record.ts';
+import type { SqliteConnection } from './connection.ts';
+import { lockDataFile } from './data-file.ts';
+import { createIndexes, dropIndexes } from './record-schema.ts';
+
+/** Records that are worth it to create the indexes after them. */
+const MANY = 20_000;
+
+/** Marks a file whose indexes are missing, in the key of an object that is none. */
+const MARK = 'filling';
+
+/** Whether a process is adding many records to a file, whose indexes it creates afterwards. */
+export const isBeingFilled = (db: SqliteConnection): boolean =>
+  db.value(`select 1 from stored_objects where kind = '' and key = ?`, [MARK]) !== undefined;
+
+/**
+ * Runs work that adds records. If they are many, to a table without any, and no server has the file, it becomes the only
+ * user of it: then indexes are created after the records, which sorts them instead of writing their pages again and again,
+ * and commits write new pages where they belong instead of to a log first. A process that is killed meanwhile leaves
+ * indexes to whoever opens the file next.
+ */
+export async function fill<T>(
+  db: SqliteConnection,
+  record: AnyRecord,
+  rows: number,
+  work: (isAlone: boolean) => Promise<T>,
+): Promise<T> {
+  const isEmpty = () => db.value(`select 1 from "${record.plural}" limit 1`) === undefined;
+  const readsItself = referencesOf(record).some(({ parent }) => parent === record);
+  if (rows < MANY || readsItself || !isEmpty()) return await work(false);
+  const release = lockDataFile(db.file, 0);
+  if (!release) return await work(false);
+  try {
+    db.run(`insert or replace into stored_objects values ('', ?, '', null)`, [MARK]);
+    // Not while another tool reads; then there is a log.
+    db.tryExec('pragma journal_mode = delete');
+    dropIndexes(db, record);
+    return await work(true);
+  } finally {
+    createIndexes(db, [record]);
+    db.run(`delete from stored_objects where kind = '' and key = ?`, [MARK]);
+    db.tryExec('pragma journal_mode = wal');
+    release();
+  }
+}
