@@ -78,7 +78,8 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
       for (const id of ids) {
         const of = lockOf(id);
         const filter = { _id: `${of}/${slot}` };
-        const lock = await access.send((options) => locks.updateOne(filter, count, options));
+        const lock =
+          ids.length === 1 ? update : await access.send((options) => locks.updateOne(filter, count, options));
         if (lock.matchedCount === 0) {
           const parent = await access.send((options) =>
             collection.updateOne({ _id: toKey(id) }, { $inc: { _locked: 1 } }, options),
