@@ -73,6 +73,7 @@ const VARIABLES = z.object({
   INTROSPECTION: onOff(true),
   METRICS: onOff(true),
   MCP: onOff(true),
+  REQUEST_LOG: onOff(true),
   CORS_ORIGIN: list
     .refine(
       (origins) => String(origins) === '*' || origins.every(isOrigin),

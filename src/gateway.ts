@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
-import { UsageHistory } from './access/usage-history.ts';
+import { RequestLog } from './access/request-log.ts';
+import { OTHER, UsageHistory } from './access/usage-history.ts';
 import { type Config, isLocalDevelopment, publicBase } from './config.ts';
 import { ROUTES } from './domains/routes.ts';
 import { EventStreams } from './events/streams.ts';
@@ -46,8 +47,9 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
   const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
   const history = new UsageHistory(store, report);
+  const requestLog = new RequestLog({ store, now: clock.now, report, isKept: config.REQUEST_LOG });
   const access = new Access({
-    ...{ clock, history, isProduction: config.NODE_ENV === 'production' },
+    ...{ clock, history, requestLog, isProduction: config.NODE_ENV === 'production' },
     storeOf: (caller: RequestContext) => tracing?.traced(caller, store) ?? store,
   });
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
@@ -68,7 +70,8 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
   metrics?.watchDeliveries(deliveries);
   return {
     ...options,
-    ...{ clock, routes, report, store, schema, access, history, openStreams, streams, deliveries, documents },
+    ...{ clock, routes, report, store, schema, access, history, requestLog, openStreams },
+    ...{ streams, deliveries, documents },
     operations: new Operations(schema, report, {
       introspection: config.INTROSPECTION,
       receivers: deliveries,
@@ -125,7 +128,8 @@ export class Gateway implements RequestHandler {
 
   /** Stores what is only in memory, once the last request has been answered. */
   async close(): Promise<void> {
-    await Promise.all([this.services.history.close(), this.services.documents.close()]);
+    const { history, requestLog, documents } = this.services;
+    await Promise.all([history.close(), requestLog.close(), documents.close()]);
   }
 
   /** The phases of a request: match, admit, handle, respond. */
@@ -192,7 +196,7 @@ export class Gateway implements RequestHandler {
     const latest = isAdmitted && session ? await session.fail(error) : error;
     const known = asAppError(latest);
     if (isUnreported(latest)) this.services.report(latest, requestId);
-    context.addError(known.code);
+    context.addError(known.code, known.message);
     return transport.errorResponse(known, context);
   }
 
@@ -212,6 +216,7 @@ export class Gateway implements RequestHandler {
     const milliseconds = performance.now() - context.startedAt;
     metrics?.observe(context, milliseconds);
     tracing?.end(context);
+    this.#logForKey(context, milliseconds);
     const { requestId, method, path, operation, operationName, status, span, session, errorCodes } = context;
     log.info(
       {
@@ -231,6 +236,17 @@ export class Gateway implements RequestHandler {
       },
       'request',
     );
+  }
+
+  /** Logs a request for the holder of its key. */
+  #logForKey(context: RequestContext, milliseconds: number): void {
+    const { session, requestId: id, method, path, query, status, errorCodes, errorMessage } = context;
+    if (!session) return;
+    const { transport, operations } = session.resolvedSubject;
+    const operation = operations[0]?.name ?? OTHER;
+    const outcome = { status, code: errorCodes[0], message: errorMessage, units: session.units };
+    const request = { id, transport, operation, method, path, query, ...outcome };
+    this.services.requestLog.add(session.principal, { ...request, ms: Math.round(milliseconds) });
   }
 
   #logStream(context: RequestContext, fields: Record<string, unknown>): void {

@@ -14,6 +14,7 @@ const DEFAULTS = {
   GRAPHIQL: true,
   INTROSPECTION: true,
   MCP: true,
+  REQUEST_LOG: true,
   METRICS: true,
   CORS_ORIGIN: ['*'],
   TRUST_PROXY: 0,
@@ -76,6 +77,7 @@ const VARIABLES: Record<string, [valid: Valid, ...invalid: string[]]> = {
   GRAPHIQL: [ON_OFF, 'true', 'On'],
   INTROSPECTION: [ON_OFF, 'yes'],
   MCP: [ON_OFF, '1'],
+  REQUEST_LOG: [ON_OFF, '1'],
   METRICS: [ON_OFF, '1'],
   CORS_ORIGIN: [
     {

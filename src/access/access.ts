@@ -11,6 +11,7 @@ import { Limiter, type WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
 import { type Counters, type ExpectedPrice, type Sender, Session } from './session.ts';
 import { SlidingWindow } from './sliding-window.ts';
+import type { RequestLog } from './request-log.ts';
 import type { UsageHistory } from './usage-history.ts';
 
 /** How long a key is served from the cache. Revocation must take effect within 5 s. */
@@ -41,6 +42,7 @@ interface AccessOptions {
   storeOf(caller: Caller): Store;
   /** Of what keys do. */
   history: UsageHistory;
+  requestLog: RequestLog;
   /** Whether development keys are refused. */
   isProduction: boolean;
 }
@@ -55,11 +57,12 @@ export class Access {
   readonly #counters: Counters;
 
   constructor(options: AccessOptions) {
-    const { clock, history } = options;
+    const { clock, history, requestLog } = options;
     this.#options = options;
     this.#clock = clock;
     this.#addressGuard = new AddressGuard(clock);
-    this.#counters = { limiter: new Limiter(), window: new SlidingWindow(clock), history, now: clock.now };
+    const window = new SlidingWindow(clock);
+    this.#counters = { limiter: new Limiter(), window, history, requestLog, now: clock.now };
   }
 
   /**

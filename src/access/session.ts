@@ -7,6 +7,7 @@ import type { Principal } from './api-keys.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
 import { PLANS } from './plans.ts';
+import type { RequestLog } from './request-log.ts';
 import type { Limit, SlidingWindow } from './sliding-window.ts';
 import { OTHER, type UsageHistory } from './usage-history.ts';
 
@@ -32,6 +33,7 @@ export interface UsageSubject {
 /** The counters that all sessions of a process share. */
 export interface Counters {
   history: UsageHistory;
+  requestLog: RequestLog;
   limiter: Limiter;
   /** Limits what no plan does: bursts of mutations, and what is free. */
   window: SlidingWindow;
@@ -66,6 +68,8 @@ export class Session {
   readonly now: () => number;
   /** What keys did so far. */
   readonly history: UsageHistory;
+  /** Their latest requests. */
+  readonly requestLog: RequestLog;
   readonly #counters: Counters;
   /** Undefined for what nobody sent. */
   readonly sender: Sender | undefined;
@@ -92,6 +96,7 @@ export class Session {
     this.#counters = counters;
     this.now = counters.now;
     this.history = counters.history;
+    this.requestLog = counters.requestLog;
     this.sender = sender;
   }
 
@@ -227,6 +232,12 @@ export class Session {
     this.#count(units, 0);
   }
 
+  /** What the session is about. */
+  get resolvedSubject(): UsageSubject {
+    if (typeof this.subject === 'function') this.subject = this.subject();
+    return this.subject;
+  }
+
   /** Counts units and refusals for what the request is about, and once the request itself. */
   #count(units: number, refused: number, isRequest = units > 0): void {
     const { history } = this;
@@ -236,8 +247,7 @@ export class Session {
       history.touch(id, now);
       return;
     }
-    if (typeof this.subject === 'function') this.subject = this.subject();
-    const { transport, operations } = this.subject;
+    const { transport, operations } = this.resolvedSubject;
     const requests = isRequest && !this.#isCounted ? 1 : 0;
     if (isRequest) this.#isCounted = true;
     let rest = units;

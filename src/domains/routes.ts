@@ -5,6 +5,7 @@ import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
 import { apiKeys } from './api-key/api-key.domain.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
+import { requests } from './request/request.domain.ts';
 import { usage } from './usage/usage.domain.ts';
 import { webhooks } from './webhook/webhook.routes.ts';
 
@@ -18,6 +19,7 @@ export const RESOURCES: readonly Resource[] = [
   webhooks,
   apiKeys,
   usage,
+  requests,
 ];
 
 export const SHAPES: readonly Shape[] = RESOURCES.flatMap(({ shapes }) => shapes);

@@ -23,6 +23,8 @@ export const ALLOWANCES = {
   counted: { what: 'counts records', base: 1_000_000, perUnit: 100_000 },
   /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
   events: { what: 'examines events', base: 0, perUnit: 1_000 },
+  /** Logged requests read for a page, likewise. */
+  requests: { what: 'examines requests', base: 0, perUnit: 1_000 },
 } as const;
 
 /** A kind of work that is metered. */

@@ -42,6 +42,8 @@ export class RequestContext {
   operationType: string | undefined;
   /** The codes of the errors in the response, each once. */
   readonly errorCodes: ErrorCode[] = [];
+  /** The message of the first error in the response. */
+  errorMessage: string | undefined;
   /** Set by the transport: the path template of the operation. */
   route: string | undefined;
   /** Set by the transport if the operation is deprecated: the headers on each of its responses. */
@@ -74,7 +76,8 @@ export class RequestContext {
   }
 
   /** Notes the error in the response, for the log, metrics and traces. */
-  addError(code: ErrorCode): void {
+  addError(code: ErrorCode, message: string): void {
+    this.errorMessage ??= message;
     if (!this.errorCodes.includes(code)) this.errorCodes.push(code);
   }
 }

@@ -1,4 +1,5 @@
 import type { Principal } from '../access/api-keys.ts';
+import type { RequestLog } from '../access/request-log.ts';
 import type { RateLimitView, Session } from '../access/session.ts';
 import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
@@ -39,6 +40,8 @@ export interface Context {
   requestId?: string | undefined;
   /** What the caller did so far. */
   history: UsageHistory;
+  /** Its latest requests. */
+  requestLog: RequestLog;
   /** The budget after this request's charge. */
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
@@ -77,6 +80,7 @@ export const newContext = (
     now: session.now,
     requestId: call.requestId,
     history: session.history,
+    requestLog: session.requestLog,
     rateLimit: () => session.budget(call.cost),
     precondition: call.precondition,
     idempotency: call.idempotency,

@@ -11,6 +11,8 @@ export interface ObjectKind<T> {
   termsOf?(object: T): readonly string[];
   /** When it is of no use any more, in milliseconds since 1970. It may still be found for a while after that. */
   expiresAt?(object: T): number;
+  /** Set if objects are put each on its own, also those that are put together. */
+  separate?: true;
 }
 
 export interface ObjectReads<T> {
@@ -20,6 +22,8 @@ export interface ObjectReads<T> {
   find(term: string): Promise<T[]>;
   /** All of them, in that order. */
   all(): Promise<T[]>;
+  /** Those with a term that have the greatest keys, in descending order. @param upTo the greatest key to look at */
+  latest(term: string, limit: number, upTo?: string): Promise<T[]>;
 }
 
 /** The objects of one kind within a transaction, which sees what it has written. */
@@ -27,6 +31,8 @@ export interface Objects<T> extends ObjectReads<T> {
   /** Adds objects, each in place of the one with the same key if there is one. */
   put(objects: readonly T[]): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
+  /** Deletes those with a term whose keys are less than this one. */
+  deleteBefore(term: string, key: string): Promise<void>;
 }
 
 /** Moves the time at which objects were last used forwards. @param times by their keys */

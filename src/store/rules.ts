@@ -23,6 +23,7 @@ import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table } from './table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
+import { REQUESTS, requestLogOver } from './request-log.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
 import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhooks.ts';
 
@@ -47,6 +48,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
     ...engine,
     ...apiKeysOver(engine),
     ...usageHistoryOver(engine),
+    ...requestLogOver(engine),
     ...documentsOver(engine),
     ...webhooksOver(engine),
     // Each write on its own.
@@ -127,6 +129,7 @@ const OUTCOMES: ObjectKind<KeptOutcome> = {
 export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   API_KEYS,
   USAGE_HISTORY,
+  REQUESTS,
   DOCUMENTS,
   WEBHOOKS,
   WEBHOOK_COUNTS,

@@ -3,6 +3,7 @@ import type { Engine } from './engine.ts';
 import type { EventStore } from './events.ts';
 import type { Load } from './loads.ts';
 import type { ObjectKind } from './objects.ts';
+import type { RequestLogStore } from './request-log.ts';
 import type { Tables } from './table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
 import type { LimiterStore } from './usage.ts';
@@ -50,6 +51,7 @@ export interface Store
     ApiKeyStore,
     LimiterStore,
     UsageHistoryStore,
+    RequestLogStore,
     DocumentStore,
     EventStore,
     WebhookStore {

@@ -17,8 +17,8 @@ const REFUSED: readonly (readonly [what: Metered, operation: string])[] = [
   ['counted', '{ pets(filter: {name: "r"}) { totalCount } }'],
   ['counted', '{ category(id: $C) { pets(filter: {name: "r"}) { totalCount } } }'],
 ];
-/** What ends a page of events early on MongoDB; the embedded engine reads no more than a page has. */
-const ENDED_EARLY: readonly Metered[] = ['events'];
+/** What ends a page early: of events on MongoDB, since the embedded engine reads no more than a page has, and of requests. */
+const ENDED_EARLY: readonly Metered[] = ['events', 'requests'];
 
 onEachEngine('allowances', (kit) => {
   const table: Record<string, object> = ALLOWANCES;

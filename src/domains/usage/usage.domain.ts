@@ -53,7 +53,7 @@ const Day = {
   fields: { date: day, ...counts },
 };
 
-const Transport = choices('UsageTransport', 'How an operation was used.', {
+export const UsageTransports = choices('UsageTransport', 'How an operation was used.', {
   rest: 'Over REST.',
   graphql: 'Over GraphQL.',
   stream: 'By a stream of events or a subscription.',
@@ -72,7 +72,7 @@ const Operation = {
       'The GraphQL root field, also for the REST operation that corresponds to it; or `other`',
       'pets',
     ),
-    transport: choice(Transport, 'How it was used', 'rest'),
+    transport: choice(UsageTransports, 'How it was used', 'rest'),
     ...counts,
   },
 };

@@ -32,7 +32,7 @@ const collectionsOf = (records: readonly AnyRecord[]): Readonly<Record<string, I
     OBJECT_KINDS.map(({ name, termsOf, expiresAt }) => [
       name,
       [
-        ...(termsOf ? [{ key: { terms: 1 as const } }] : []),
+        ...(termsOf ? [{ key: { terms: 1 as const, _id: 1 as const } }] : []),
         ...(expiresAt ? [{ key: { expiresAt: 1 as const }, expireAfterSeconds: 0 }] : []),
       ],
     ]),

@@ -1,4 +1,4 @@
-import type { Filter } from 'mongodb';
+import type { Filter, FindOptions } from 'mongodb';
 import type { ObjectKind, Objects } from '../objects.ts';
 import type { Database } from './database.ts';
 import { alone } from './transactions.ts';
@@ -19,13 +19,13 @@ interface ObjectDocument {
  */
 export function objectsOf<T>(
   database: Database,
-  { name, keyOf, termsOf, expiresAt }: ObjectKind<T>,
+  { name, keyOf, termsOf, expiresAt, separate }: ObjectKind<T>,
   access = alone(database),
 ): Objects<T> {
   const documents = database.db.collection<ObjectDocument>(name);
-  const find = async (filter: Filter<ObjectDocument>): Promise<T[]> => {
+  const find = async (filter: Filter<ObjectDocument>, order: FindOptions = {}): Promise<T[]> => {
     await access.begin();
-    const found = await access.send((options) => documents.find(filter, options).toArray());
+    const found = await access.send((options) => documents.find(filter, { ...options, ...order }).toArray());
     return found.map(({ value }) => JSON.parse(value) as T);
   };
 
@@ -34,11 +34,13 @@ export function objectsOf<T>(
       keys.length === 0 ? [] : find({ _id: keys.length === 1 ? keys[0]! : { $in: keys } }),
     find: (term) => find({ terms: term }),
     all: () => find({}),
+    latest: (term, limit, upTo) =>
+      find({ terms: term, ...(upTo !== undefined && { _id: { $lte: upTo } }) }, { sort: { _id: -1 }, limit }),
 
     async put(objects) {
       if (objects.length === 0) return;
       // All or none: a single one needs no transaction.
-      if (objects.length > 1) await access.begin();
+      if (objects.length > 1 && !separate) await access.begin();
       const writes = objects.map((object) => {
         const time = expiresAt?.(object);
         const replacement = {
@@ -48,12 +50,17 @@ export function objectsOf<T>(
         };
         return { replaceOne: { filter: { _id: keyOf(object) }, replacement, upsert: true } };
       });
-      await access.send((options) => documents.bulkWrite(writes, options));
+      await access.send((options) => documents.bulkWrite(writes, { ...options, ordered: !separate }));
     },
 
     async delete(keys) {
       if (keys.length > 1) await access.begin();
       await access.send((options) => documents.deleteMany({ _id: { $in: keys } }, options));
+    },
+
+    async deleteBefore(term, key) {
+      if (!separate) await access.begin();
+      await access.send((options) => documents.deleteMany({ terms: term, _id: { $lt: key } }, options));
     },
   };
 }

@@ -2,6 +2,8 @@ import type { ObjectKind, Objects } from '../objects.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Gate } from './writer.ts';
 
+/** Greater than any key. */
+const GREATEST = '\u{10ffff}';
 /** Expired objects removed per new one: more than one, so that the table shrinks. */
 const REMOVED_PER_NEW = 4;
 
@@ -36,6 +38,18 @@ export function objectsOf<T>(
     find: (term) => read('and key in (select key from object_terms where kind = ? and term = ?)', name, term),
     all: () => read(''),
 
+    async latest(term, limit, upTo) {
+      await gate();
+      // The terms first, whose index has the order.
+      return db.json<T[]>(
+        `select json_group_array(json(value)) from (
+           select o.value from object_terms t cross join stored_objects o using (kind, key)
+           where t.kind = ? and t.term = ? and t.key <= ? order by t.key desc limit ?
+         )`,
+        [name, term, upTo ?? GREATEST, limit],
+      )!;
+    },
+
     async put(objects) {
       await gate();
       const rows = objects.map((object) => [keyOf(object), object, expiresAt?.(object)]);
@@ -53,13 +67,11 @@ export function objectsOf<T>(
           JSON.stringify(terms),
         ]);
       }
-      if (expiresAt)
-        db.run(
-          `delete from stored_objects where rowid in (
-             select rowid from stored_objects where expires_at <= ? order by expires_at limit ?
-           )`,
-          [now(), objects.length * REMOVED_PER_NEW],
-        );
+      if (!expiresAt) return;
+      const expired = 'from stored_objects where expires_at <= ? order by expires_at limit ?';
+      const params = [now(), objects.length * REMOVED_PER_NEW];
+      db.run(`delete from object_terms where (kind, key) in (select kind, key ${expired})`, params);
+      db.run(`delete from stored_objects where rowid in (select rowid ${expired})`, params);
     },
 
     async delete(keys) {
@@ -69,6 +81,15 @@ export function objectsOf<T>(
         JSON.stringify(keys),
       ]);
       if (termsOf) removeTerms(keys);
+    },
+
+    async deleteBefore(term, key) {
+      await gate();
+      const keys = db.json<string[]>(
+        'select json_group_array(key) from object_terms where kind = ? and term = ? and key < ?',
+        [name, term, key],
+      )!;
+      await this.delete(keys);
     },
   };
 }

@@ -43,7 +43,7 @@ export function describe(context: RequestContext, { name, rootField, operations 
 
 /** Notes the errors of a response whose HTTP status may still be 200. */
 export function noteErrors(context: RequestContext, errors: readonly GraphQLFormattedError[]): void {
-  for (const { extensions } of errors) context.addError(extensions!.code as ErrorCode);
+  for (const { extensions, message } of errors) context.addError(extensions!.code as ErrorCode, message);
 }
 
 /** Media types of a request body. */

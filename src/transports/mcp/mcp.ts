@@ -141,7 +141,7 @@ export class McpTransport implements Transport {
       const latest = await session.fail(error);
       if (isUnreported(latest)) this.#options.report(latest, context.requestId);
       const known = asAppError(latest);
-      context.addError(known.code);
+      context.addError(known.code, known.message);
       return { content: [textOf(`${known.code}: ${forAgents(known)}`)], isError: true };
     }
   }

@@ -178,7 +178,8 @@ function graphqlTool(services: TransportServices): Tool {
           client: context.response,
         }),
       );
-      for (const { extensions } of errors ?? []) context.addError(extensions!.code as ErrorCode);
+      for (const { extensions, message } of errors ?? [])
+        context.addError(extensions!.code as ErrorCode, message);
       const json = withTextIds(toJson(errors ? { data, errors } : { data }));
       if (json.length <= MAX_RESULT) return json;
       const sizes = [json.length, MAX_RESULT].map((size) => size.toLocaleString('en-US'));

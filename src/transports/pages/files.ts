@@ -75,7 +75,7 @@ export function fileResponse(context: RequestContext): HttpResponse {
       'RANGE_NOT_SATISFIABLE',
       `The range names no byte of the file, which has ${content.length}.`,
     );
-    context.addError(error.code);
+    context.addError(error.code, error.message);
     return { ...errorResponse(error), headers: ['Content-Range', `bytes */${content.length}`] };
   }
   // What is malformed or of other units is ignored. Several parts may be answered with the whole.

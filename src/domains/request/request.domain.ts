@@ -1,0 +1,260 @@
+import type { Principal } from '../../access/api-keys.ts';
+import { accountOf, MAX_TEXT } from '../../access/request-log.ts';
+import type { Issue } from '../../foundation/errors.ts';
+import { validationFailed } from '../../foundation/errors.ts';
+import { choice, instant, integer, opaqueId, optional, text } from '../../foundation/fields.ts';
+import { MAX_INT32 } from '../../foundation/id.ts';
+import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
+import { fieldParameter, limit, type QueryParameter } from '../../rest-routes/parameter.ts';
+import type { Resource } from '../../rest-routes/route.ts';
+import { declaredShape, pageSelection } from '../../rest-routes/shape.ts';
+import { OPAQUE, withRule } from '../../schema/arguments.ts';
+import { builder } from '../../schema/builder.ts';
+import { connectionRule } from '../../schema/connection.ts';
+import { declaredType } from '../../schema/declared-type.ts';
+import type { ConnectionArguments } from '../../schema/list-arguments.ts';
+import { type LoggedRequest, MAX_REQUESTS, type RequestCursor } from '../../store/request-log.ts';
+import type { UsageTransport } from '../../store/usage-history.ts';
+import { UsageTransports } from '../usage/usage.domain.ts';
+
+const operation = text(
+  100,
+  'The GraphQL root field, also for the REST operation that corresponds to it; or `other`',
+  'createPet',
+);
+
+const Declaration = {
+  type: 'Request',
+  listName: 'Requests',
+  listDescription: 'A page of requests, newest first.',
+  description: 'A request of an API key, and how it was answered.',
+  fields: {
+    id: opaqueId(128, 'The X-Request-Id of the response', '8e0b6a5e-6f0c-4a37-9d5c-0f3a4c2e7b11'),
+    time: instant('When it was answered', '2026-11-22T08:30:00.123Z'),
+    transport: choice(UsageTransports, 'How it was sent', 'rest'),
+    operation,
+    method: text(20, 'The HTTP method', 'POST'),
+    path: text(MAX_TEXT.path, 'The path, without the query', '/pets'),
+    status: integer(100, 599, 'The HTTP status', 422),
+    code: optional(text(50, 'The code of the first error in the response', 'UNKNOWN_REFERENCE')),
+    message: optional(
+      text(MAX_TEXT.message, 'The message of that error', 'categoryId: there is no category 7.'),
+    ),
+    units: integer(0, MAX_INT32, 'Units charged', 1),
+    ms: integer(0, MAX_INT32, 'Milliseconds until the response began', 3),
+    keyId: opaqueId(100, 'The id of the key', 'key_3RlZ5unNSlWY'),
+  },
+};
+
+const STATUS_RULE = 'must be a status such as 404 or a class such as 4xx';
+const isStatus = (text: string): boolean => /^[1-5](\d\d|xx)$/.test(text);
+const CURSOR_RULE = 'must be a cursor of this list';
+
+/** No cursor is longer: it has the counts of at most {@link MAX_COUNTS} keys. */
+const MAX_CURSOR_LENGTH = 3_000;
+/** More keys than an account has at once. */
+const MAX_COUNTS = 40;
+
+const encode = ({ position, index, counts }: RequestCursor): string =>
+  Buffer.from(JSON.stringify([position, index, ...[...counts].slice(-MAX_COUNTS)])).toString('base64url');
+
+/** Reads a cursor, which clients may have made up: it reaches nothing but their own requests. */
+function decode(text: string): RequestCursor | null {
+  if (text.length > MAX_CURSOR_LENGTH) return null;
+  try {
+    const [position, index, ...counts] = JSON.parse(Buffer.from(text, 'base64url').toString());
+    const isCount = (entry: unknown) =>
+      Array.isArray(entry) && typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]) && entry[1] >= 0;
+    if (typeof position !== 'string' || !Number.isSafeInteger(index) || index < 0 || index > MAX_REQUESTS)
+      return null;
+    return counts.every(isCount) ? { position, index, counts: new Map(counts) } : null;
+  } catch {
+    return null;
+  }
+}
+
+interface Filter {
+  status?: readonly string[] | null;
+  operation?: string | null;
+  transport?: readonly UsageTransport[] | null;
+}
+
+const matcherOf =
+  ({ status, operation, transport }: Filter) =>
+  (request: LoggedRequest): boolean =>
+    (status == null || status.some((each) => isOfStatus(request.status, each))) &&
+    (operation == null || request.operation === operation) &&
+    (transport == null || transport.includes(request.transport));
+
+const isOfStatus = (status: number, wanted: string): boolean =>
+  wanted.endsWith('xx') ? `${status}`[0] === wanted[0] : `${status}` === wanted;
+
+interface Arguments {
+  filter?: Filter | null | undefined;
+  after?: string | null | undefined;
+}
+
+/** What only shows in the values of arguments: statuses and the cursor. */
+const argumentIssues = ({ filter, after }: Arguments): Issue[] => [
+  ...(filter?.status?.every(isStatus) === false ? [{ path: 'status', message: STATUS_RULE }] : []),
+  ...(after != null && decode(after) === null ? [{ path: 'after', message: CURSOR_RULE }] : []),
+];
+
+const RequestType = declaredType<LoggedRequest>(Declaration);
+
+interface Edge {
+  request: LoggedRequest;
+  cursor: RequestCursor;
+}
+interface Page {
+  requests: readonly Edge[];
+  next?: RequestCursor | undefined;
+  after?: string | null | undefined;
+}
+
+const RequestEdge = builder.objectRef<Edge>('RequestEdge').implement({
+  description: 'A request with its cursor.',
+  fields: (t) => ({
+    cursor: t.string({
+      description: 'Its place in the list.',
+      extensions: { maxLength: 500 },
+      resolve: ({ cursor }) => encode(cursor),
+    }),
+    node: t.field({ type: RequestType, description: 'The request.', resolve: ({ request }) => request }),
+  }),
+});
+
+const RequestConnection = builder.objectRef<Page>('RequestConnection').implement({
+  description:
+    'Requests, newest first. A page may have fewer than `first` even if there are more: `pageInfo.hasNextPage` says so.',
+  fields: (t) => ({
+    edges: t.field({
+      type: [RequestEdge],
+      description: 'The requests, each with its cursor.',
+      resolve: ({ requests }) => [...requests],
+    }),
+    nodes: t.field({
+      type: [RequestType],
+      description: 'The requests themselves.',
+      resolve: ({ requests }) => requests.map(({ request }) => request),
+    }),
+    pageInfo: t.field({
+      type: builder.pageInfoRef(),
+      description: 'The position of the page in the list.',
+      resolve: ({ requests, next, after }) => {
+        const [first, last] = [requests[0]?.cursor, next ?? requests.at(-1)?.cursor];
+        return {
+          startCursor: first ? encode(first) : null,
+          endCursor: last ? encode(last) : null,
+          hasNextPage: next !== undefined,
+          hasPreviousPage: after != null,
+        };
+      },
+    }),
+  }),
+});
+
+const RequestFilter = builder.inputType('RequestFilter', {
+  description: 'Restricts a list of requests. All conditions must hold.',
+  fields: (t) => ({
+    status: t.stringList({
+      description: 'Those with any of these statuses, such as `404`, or classes, such as `4xx`.',
+    }),
+    operation: t.string({ description: 'Those of this operation.' }),
+    transport: t.field({
+      type: [UsageTransports.name as never],
+      description: 'Those sent in any of these ways.',
+    }),
+  }),
+});
+
+/** The keys whose requests a key sees: its own, and those of the keys that it has made. */
+const visibleTo = (principal: Principal) => ({
+  keyId: principal.id,
+  ...(accountOf(principal) === principal.id && { account: principal.id }),
+});
+
+builder.queryField('requests', (t) =>
+  t.field({
+    type: RequestConnection,
+    description: `The last ${MAX_REQUESTS.toLocaleString('en-US')} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry.`,
+    args: {
+      filter: t.arg({
+        type: RequestFilter,
+        description: 'Restricts the list.',
+        extensions: withRule(argumentIssues),
+      }),
+      first: t.arg.int({
+        description: 'Number of requests, 1 to 100; defaults to 20.',
+        extensions: withRule((args: ConnectionArguments) => connectionRule(args)),
+      }),
+      after: t.arg.string({ description: 'The cursor to continue after.', extensions: OPAQUE }),
+    },
+    resolve: async (_root, { filter, first, after }, { loaders, meter, now, principal, requestLog }) => {
+      const issues = argumentIssues({ filter: filter as Filter, after });
+      if (issues.length > 0) throw validationFailed(issues);
+      const page = await loaders.inTurn(() =>
+        requestLog.page({
+          ...visibleTo(principal),
+          limit: first ?? DEFAULT_PAGE_SIZE,
+          now: now(),
+          after: after == null ? undefined : decode(after)!,
+          matches: matcherOf((filter ?? {}) as Filter),
+          meter,
+        }),
+      );
+      meter.draw('entries', page.requests.length);
+      return { ...page, after };
+    },
+  }),
+);
+
+const shape = declaredShape(Declaration);
+
+const status: QueryParameter = {
+  name: 'status',
+  description:
+    'Only requests with this status, such as `404`, or of this class, such as `4xx`. May be repeated.',
+  repeatable: true,
+  schema: { type: 'string', pattern: '^[1-5]([0-9][0-9]|xx)$' },
+  rule: STATUS_RULE,
+  read: (text) => (isStatus(text) ? text : undefined),
+};
+
+const after: QueryParameter = {
+  name: 'after',
+  description: 'The value from the `Link` to the page.',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+  rule: CURSOR_RULE,
+  read: (text) => (decode(text) ? text : undefined),
+};
+
+export const requests: Resource = {
+  scope: 'requests',
+  shapes: [shape],
+  routes: [
+    {
+      operationId: 'listRequests',
+      method: 'GET',
+      path: '/requests',
+      tag: 'Store',
+      stability: 'beta',
+      summary: 'List what was requested with the API key',
+      description: `The last ${MAX_REQUESTS.toLocaleString('en-US')} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry. A page may have fewer than \`limit\` even if there are more: the \`Link\` leads on.`,
+      document: `query listRequests($status: [String!], $operation: String, $transport: [UsageTransport!], $after: String, $limit: Int) {
+        page: requests(filter: {status: $status, operation: $operation, transport: $transport}, first: $limit, after: $after) ${pageSelection(shape)}
+      }`,
+      kind: 'request',
+      status: 200,
+      list: 'pages',
+      shape,
+      query: [
+        status,
+        fieldParameter('operation', 'Only requests of this operation.', operation),
+        fieldParameter('transport', 'Only requests sent like this.', Declaration.fields.transport),
+        limit,
+        after,
+      ],
+    },
+  ],
+};

@@ -1,0 +1,141 @@
+import type { Meter } from '../foundation/meter.ts';
+import type { Engine } from './engine.ts';
+import type { ObjectKind } from './objects.ts';
+import { DAY } from './usage.ts';
+import type { UsageTransport } from './usage-history.ts';
+
+/** Requests of a key that are shown. */
+export const MAX_REQUESTS = 1_000;
+/** How long they are shown, in milliseconds. */
+export const REQUESTS_KEPT = DAY;
+
+/** A request as its key's holder sees it: nothing of its body, its query or its sender. */
+export interface LoggedRequest {
+  /** The X-Request-Id. */
+  id: string;
+  /** When it was answered, in milliseconds since 1970. */
+  time: number;
+  transport: UsageTransport;
+  /** As in the usage history. */
+  operation: string;
+  method: string;
+  /** Without the query. */
+  path: string;
+  /** Of HTTP. */
+  status: number;
+  /** The first error in the response. */
+  code?: string | undefined;
+  message?: string | undefined;
+  units: number;
+  /** How long it took. */
+  ms: number;
+  keyId: string;
+}
+
+/** Some consecutive requests of one key, oldest first, which are stored together. */
+export interface RequestChunk {
+  /** Orders chunks, and is unique. */
+  position: string;
+  /** The key that pays for this one. */
+  account: string;
+  keyId: string;
+  requests: readonly Omit<LoggedRequest, 'keyId'>[];
+}
+
+/** What finds the chunks of all keys of an account. Those of one key are found by its id. */
+const termOfAccount = (account: string): string => `account ${account}`;
+
+export const REQUESTS: ObjectKind<RequestChunk> = {
+  name: 'requests',
+  keyOf: ({ position }) => position,
+  termsOf: ({ account, keyId }) => [keyId, termOfAccount(account)],
+  expiresAt: ({ requests }) => requests.at(-1)!.time + REQUESTS_KEPT,
+  separate: true,
+};
+
+/** A place in the list: the last request that was read, and how many of each key were. */
+export interface RequestCursor {
+  position: string;
+  /** In its chunk. */
+  index: number;
+  counts: ReadonlyMap<string, number>;
+}
+
+export interface RequestQuery {
+  keyId: string;
+  /** Set for the owner of an account, who sees its other keys too. */
+  account?: string | undefined;
+  limit: number;
+  /** Milliseconds since 1970. */
+  now: number;
+  after?: RequestCursor | undefined;
+  matches: (request: LoggedRequest) => boolean;
+  /** A page ends early where what it may examine is used up. */
+  meter: Meter;
+}
+
+export interface RequestPage {
+  requests: { request: LoggedRequest; cursor: RequestCursor }[];
+  /** From where to continue, if there may be more. */
+  next?: RequestCursor | undefined;
+}
+
+/** The most chunks read at once, each of which may have a hundred requests. */
+const MAX_CHUNKS = 50;
+
+/** The latest requests of keys, to which every instance adds. */
+export function requestLogOver({ objects, transaction }: Engine) {
+  /** The requests of a list, newest first, with their places. */
+  async function* read({ keyId, account, after, limit }: RequestQuery) {
+    const term = account === undefined ? keyId : termOfAccount(account);
+    const counts = new Map(after?.counts);
+    let upTo = after?.position;
+    for (let size = Math.min(limit + 1, MAX_CHUNKS); ; size = Math.min(2 * size, MAX_CHUNKS)) {
+      const chunks = await objects(REQUESTS).latest(term, size, upTo);
+      for (const { position, keyId, requests } of chunks) {
+        if (position === upTo && position !== after?.position) continue;
+        let index = position === after?.position ? after.index : requests.length;
+        while (--index >= 0) {
+          counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
+          const request: LoggedRequest = { ...requests[index]!, keyId };
+          yield { request, cursor: { position, index, counts } };
+        }
+      }
+      if (chunks.length < size) return;
+      upTo = chunks.at(-1)!.position;
+    }
+  }
+
+  return {
+    /**
+     * Adds requests, and removes what is too old to be shown.
+     *
+     * @param outdated by key: the position before which its chunks are removed
+     */
+    async addRequests(chunks: readonly RequestChunk[], outdated: ReadonlyMap<string, string>): Promise<void> {
+      await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
+      for (const [keyId, position] of outdated)
+        await transaction((own) => own.objects(REQUESTS).deleteBefore(keyId, position), 'single');
+    },
+
+    /** A page of the last requests of a key, or of all keys of its account, newest first. */
+    async requestPage(query: RequestQuery): Promise<RequestPage> {
+      const { limit, now, matches, meter } = query;
+      const page: RequestPage = { requests: [] };
+      for await (const { request, cursor } of read(query)) {
+        const place = () => ({ ...cursor, counts: new Map(cursor.counts) });
+        meter.spend('requests', 1);
+        const isShown =
+          cursor.counts.get(request.keyId)! <= MAX_REQUESTS && request.time > now - REQUESTS_KEPT;
+        if (isShown && matches(request)) {
+          if (page.requests.length === limit) return { ...page, next: page.requests.at(-1)!.cursor };
+          page.requests.push({ request, cursor: place() });
+        }
+        if (meter.left('requests') === 0) return { ...page, next: place() };
+      }
+      return page;
+    },
+  };
+}
+
+export type RequestLogStore = ReturnType<typeof requestLogOver>;
