@@ -6,7 +6,7 @@ import { type AppError, unknownNames } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
-import { asObject, exactNumber, parseJson } from '../http/json.ts';
+import { asObject, parseJson } from '../http/json.ts';
 import type { Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */
@@ -339,9 +339,6 @@ const readItems: Reader = async function* (source, columns, onFault) {
   if (depth > 0) onFault(line, `what opens here is not closed: the file ends before`);
 };
 
-/** Integers may be written as 3.0, as programs do in a column that has empty cells too. */
-const lenientNumber = (literal: string) => exactNumber(literal.replace(/\.0+$/, ''));
-
 /** @param what it is called in messages */
 function objectOf(
   bytes: Buffer,
@@ -352,7 +349,7 @@ function objectOf(
 ): Row | undefined {
   let object: Record<string, unknown>;
   try {
-    object = asObject(parseJson(bytes, what, '', lenientNumber), what);
+    object = asObject(parseJson(bytes, what), what);
   } catch (error) {
     onFault(line, (error as AppError).message);
     return undefined;

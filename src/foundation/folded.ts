@@ -3,13 +3,15 @@ const ASCII = /^[ -~]*$/;
 
 /**
  * The form of a name that names are ordered and found by: compatibility characters replaced (NFKC), lower case of no
- * locale, without marks such as accents, composed (NFC).
+ * locale, without marks such as accents, composed (NFC). A final sigma is a sigma, since a prefix ends where its name goes
+ * on.
  */
 export function folded(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
   return text
     .normalize('NFKC')
     .toLowerCase()
+    .replaceAll('ς', 'σ')
     .normalize('NFD')
     .replace(/\p{Mn}/gu, '')
     .normalize('NFC');

@@ -81,12 +81,12 @@ export class Plans {
 
   /**
    * @param variables coerced
-   * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
+   * @throws as `select`
    */
   planOf(operation: Operation, variables: Variables): Plan {
     const { node, number, booleans } = operation;
     let key = String(number);
-    for (const name of booleans) key += variables[name] === true ? '+' : '-';
+    for (const name of booleans) key += variables[name] == null ? '?' : variables[name] === true ? '+' : '-';
     const known = this.#plans.get(key);
     if (known) return known;
     const selected = select(this.#schema, operation, variables);

@@ -5,6 +5,7 @@ import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
 import { MAX_COST } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
+import { isObject } from '../schema/json.ts';
 import type { NamedDocuments } from './named-documents.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import { OperationRefused, publicError } from './result.ts';
@@ -139,8 +140,8 @@ async function operationRequest(
   documents: NamedDocuments,
   given: unknown,
 ): Promise<OperationRequest> {
-  if (!isOptionalObject(given) || given == null) throw malformed('must be a JSON object');
-  const { query, documentId, operationName, variables, extensions } = given as Record<string, unknown>;
+  if (!isObject(given)) throw malformed('must be a JSON object');
+  const { query, documentId, operationName, variables, extensions } = given;
   if (operationName != null && typeof operationName !== 'string')
     throw malformed('has an operationName that is not a string');
   if (operationName != null && operationName.length > MAX_NAME_LENGTH)
@@ -155,7 +156,6 @@ async function operationRequest(
   return { query: text, operationName: operationName || undefined, variables } as OperationRequest;
 }
 
-const isOptionalObject = (value: unknown): boolean =>
-  value == null || (typeof value === 'object' && !Array.isArray(value));
+const isOptionalObject = (value: unknown): boolean => value == null || isObject(value);
 
 const malformed = (what: string) => new AppError('BAD_REQUEST', `A GraphQL request ${what}.`);

@@ -15,6 +15,7 @@ import {
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
 } from 'graphql';
+import { validationFailed } from '../foundation/errors.ts';
 import type { Operation } from './documents.ts';
 import { tooComplex } from './result.ts';
 import type { Variables } from './variables.ts';
@@ -47,7 +48,7 @@ export type Selection = readonly SelectedField[];
  * @param operation valid
  * @param variables coerced, with defaults; only those of `@skip` and `@include` matter
  * @returns the selection, and the number of its fields on all levels
- * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large
+ * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large, VALIDATION_FAILED if a variable of a directive is null
  */
 export function select(
   schema: GraphQLSchema,
@@ -84,6 +85,7 @@ export function select(
     const visited = new Set<string>();
     const visitSet = ({ selections }: SelectionSetNode): void => {
       for (const selection of selections) {
+        if (selection.kind === Kind.FRAGMENT_SPREAD && visited.has(selection.name.value)) continue;
         if (!isIncluded(selection)) continue;
         if (selection.kind === Kind.FIELD) {
           const key = (selection.alias ?? selection.name).value;
@@ -92,7 +94,7 @@ export function select(
           else groups.set(key, [selection]);
         } else if (selection.kind === Kind.INLINE_FRAGMENT) {
           if (applies(type, selection.typeCondition)) visitSet(selection.selectionSet);
-        } else if (!visited.has(selection.name.value)) {
+        } else {
           visited.add(selection.name.value);
           const fragment = fragments.get(selection.name.value)!;
           if (applies(type, fragment.typeCondition)) visitSet(fragment.selectionSet);
@@ -103,16 +105,20 @@ export function select(
     return groups;
   }
 
-  /** Executable documents have only `@skip` and `@include`, both with the single argument `if`. */
-  const isIncluded = ({ directives }: SelectionNode): boolean =>
-    directives!.every(({ name, arguments: given }) => {
-      const { value: condition } = given![0]!;
-      const value =
-        condition.kind === Kind.VARIABLE
-          ? variables[condition.name.value] === true
-          : (condition as BooleanValueNode).value;
-      return value !== (name.value === 'skip');
-    });
+  /** In the order of graphql-js, which looks at `@include` only if `@skip` takes nothing out. */
+  const isIncluded = (selection: SelectionNode): boolean =>
+    conditionOf('skip', selection) !== true && conditionOf('include', selection) !== false;
+
+  /** Executable documents have only these directives, both with the single argument `if`. */
+  function conditionOf(directive: 'skip' | 'include', { directives }: SelectionNode): boolean | undefined {
+    const node = directives!.find(({ name }) => name.value === directive)?.arguments![0]!.value;
+    if (node?.kind !== Kind.VARIABLE) return (node as BooleanValueNode | undefined)?.value;
+    const { value: name } = node.name;
+    // Validation permits variables that may be null but have a default.
+    if (variables[name] == null)
+      throw validationFailed([{ path: name, message: `must not be null: @${directive} needs a Boolean` }]);
+    return variables[name] as boolean;
+  }
 
   function applies(type: GraphQLObjectType, condition: NamedTypeNode | undefined): boolean {
     if (condition === undefined) return true;

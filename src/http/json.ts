@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { type DuplicateKeyInfo, parse } from 'lossless-json';
+import { type DuplicateKeyInfo, LosslessNumber, parse } from 'lossless-json';
 import { AppError } from '../foundation/errors.ts';
+import { isObject } from '../schema/json.ts';
 
 /** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
@@ -8,22 +9,19 @@ const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
 const STRING_OR_INEXACT_NUMBER = /"(?:[^"\\]|\\.?)*"?|\d{16}|\d[.eE]/gs;
 
 /**
- * Parses JSON without losing integer precision: integers beyond 2^53 become bigints. A number with an integer
- * value that is not written as an integer (`1.0`, `1e3`) becomes NaN, which every rule refuses, because ids
- * and counts may not be written that way. Of duplicate names in an object the last counts.
+ * Parses JSON without losing integer precision. A number is its value, however it is written: `2.0` and `1e1` are integers,
+ * and those beyond 2^53 become bigints. What a double cannot hold becomes a `SentNumber`, which every rule refuses. Of
+ * duplicate names in an object the last counts. A byte order mark is ignored (RFC 8259 section 8.1).
  *
  * @param name what it is called in messages
  * @param hint what to send instead of what is not JSON
- * @param parseNumber reads the numbers that JSON.parse might round or normalise
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
-export function parseJson(bytes: Buffer, name = BODY, hint = '', parseNumber = exactNumber): unknown {
+export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
   if (!isUtf8(bytes)) throw new AppError('BAD_REQUEST', `${name} is not valid UTF-8.`);
-  const text = bytes.toString('utf8');
+  const text = bytes.toString('utf8', bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0);
   try {
-    return needsLosslessParsing(text)
-      ? parse(text, undefined, { parseNumber, onDuplicateKey })
-      : JSON.parse(text);
+    return needsLosslessParsing(text) ? parse(text, undefined, LOSSLESS_OPTIONS) : JSON.parse(text);
   } catch {
     const place = name === BODY ? placeOfFault(text) : '';
     throw new AppError('BAD_REQUEST', `${name} is not valid JSON${place}.${hint}`);
@@ -31,6 +29,7 @@ export function parseJson(bytes: Buffer, name = BODY, hint = '', parseNumber = e
 }
 
 const BODY = 'The body';
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** Where text stops being JSON. Only some messages of JSON.parse say so. */
 function placeOfFault(text: string): string {
@@ -49,23 +48,43 @@ function placeOfFault(text: string): string {
 const needsLosslessParsing = (text: string): boolean =>
   INEXACT_NUMBER.test(text) && text.match(STRING_OR_INEXACT_NUMBER)!.some((found) => !found.startsWith('"'));
 
-/** Digits of an integer that are read: it is out of every range by then, and BigInt takes 20 ms for 99,000. */
+/** Digits of an integer that is read: a longer one is out of every range, and BigInt takes 20 ms for 99,000. */
 const MAX_DIGITS = 40;
 
 /** The last duplicate wins, as with JSON.parse. */
-const onDuplicateKey = ({ newValue }: DuplicateKeyInfo) => newValue;
+const LOSSLESS_OPTIONS = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
 
-/** An integer, as a bigint where a double would round it; NaN if it is not written as one. */
-export function exactNumber(literal: string): number | bigint {
-  const value = Number(literal);
-  if (!/^-?\d+$/.test(literal)) return Number.isInteger(value) ? Number.NaN : value;
-  return Number.isSafeInteger(value) ? value : BigInt(literal.slice(0, MAX_DIGITS));
+/** A number that no double and no integer of a sensible length holds. Messages repeat it as it was sent. */
+class SentNumber extends LosslessNumber {
+  /** Of graphql-js's messages. */
+  toJSON(): string {
+    return this.value;
+  }
 }
+
+function parseNumber(literal: string): number | bigint | SentNumber {
+  const integer = integerIn(literal);
+  if (integer !== undefined) return Number.isSafeInteger(Number(integer)) ? Number(integer) : BigInt(integer);
+  const value = Number(literal);
+  return String(value) === literal ? value : new SentNumber(literal);
+}
+
+/** The digits of a number whose value is an integer of at most MAX_DIGITS of them; undefined for any other. */
+function integerIn(literal: string): string | undefined {
+  const [, sign, whole, fraction = '', exponent = '0'] = NUMBER.exec(literal)!;
+  const digits = (whole! + fraction).replace(/^0+/, '');
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  if (end === 0) return '0';
+  const zeros = Number(exponent) - fraction.length + digits.length - end;
+  if (zeros < 0 || end + zeros > MAX_DIGITS) return undefined;
+  return `${sign}${digits.slice(0, end)}${'0'.repeat(zeros)}`;
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /** @param name what it is called in messages @throws BAD_REQUEST unless it is an object */
 export function asObject(value: unknown, name = BODY): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new AppError('BAD_REQUEST', `${name} must be a JSON object.`);
-  }
-  return value as Record<string, unknown>;
+  if (isObject(value)) return value;
+  throw new AppError('BAD_REQUEST', `${name} must be a JSON object.`);
 }

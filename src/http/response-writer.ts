@@ -7,7 +7,7 @@ import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
 import { DAY, MINUTE } from '../store/usage.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
-import { type Headers, type HttpResponse, matchesWeakly, type StreamedBody } from './response.ts';
+import { type Headers, type HttpResponse, namesTag, type StreamedBody } from './response.ts';
 
 export interface ResponseWriterOptions {
   cors: Cors;
@@ -32,7 +32,7 @@ export class ResponseWriter {
   /** @returns whether the client was still there */
   respond(context: RequestContext, answer: HttpResponse): boolean {
     const { request, response, method, session } = context;
-    const { headers, contentType, etag, stream, sameOriginOnly } = answer;
+    const { headers, contentType, etag, stream, live, sameOriginOnly } = answer;
     const unmodified = isUnmodified(context, answer);
     const status = unmodified ? 304 : answer.status;
     const body = unmodified ? '' : (answer.body ?? '');
@@ -51,8 +51,9 @@ export class ResponseWriter {
     addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
     // Responses to reads are private to the key and subject to change (RFC 9111), and name the request headers that
     // select them (RFC 9110 section 12.5.5).
-    const vary = context.isRead ? context.transport!.vary : undefined;
+    const vary = context.isRead || live ? context.transport!.vary : undefined;
     if (vary !== undefined) all.push('Cache-Control', 'private, no-cache', 'Vary', vary);
+    if (live) all.push('X-Accel-Buffering', 'no');
     if (etag !== undefined) all.push('ETag', etag);
     if (!sameOriginOnly) cors.addHeaders(all, context.headers.origin);
     if (context.deprecation && session?.decision?.outcome === 'passed') all.push(...context.deprecation);
@@ -152,7 +153,7 @@ const secondsUntil = (time: number, now: number, length: number): number =>
 /** Whether a response to a read is a representation that the client has already, by its If-None-Match. */
 function isUnmodified({ isRead, headers }: RequestContext, { status, etag }: HttpResponse): boolean {
   const { 'if-none-match': header } = headers;
-  return isRead && status === 200 && etag !== undefined && !!header && matchesWeakly(header, etag);
+  return isRead && status === 200 && etag !== undefined && !!header && namesTag(header, etag);
 }
 
 /** What Node's responses keep about their head: private fields, of which Node 20 to 24 have all. */

@@ -16,6 +16,8 @@ export interface HttpResponse {
   etag?: string;
   /** A body of unknown length after the head; null if the request is for the head alone. */
   stream?: StreamedBody | null;
+  /** Whether the body comes about while it is sent, so that no proxy may hold it back or keep it. */
+  live?: boolean;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
 }
@@ -59,12 +61,14 @@ export function errorHeaders(error: AppError, methods?: string): Headers {
 /** A strong entity tag (RFC 9110 section 8.8.3): the same on every instance, and collisions cannot be crafted. */
 export const etagOf = (body: string | Buffer): string => `"${hash('sha256', body, 'base64url')}"`;
 
-const tagsOf = (header: string): string[] => header.match(/(?:W\/)?"[^"]*"|^\s*\*\s*$/g) ?? [];
+const TAG = /(?:W\/)?"[^"]*"|^\s*\*\s*$/g;
 
-/** Whether If-Match names an entity tag, by strong comparison; `*` names any. */
-export const matchesStrongly = (header: string, etag: string): boolean =>
-  tagsOf(header).some((tag) => tag === etag || tag.trim() === '*');
+/**
+ * Whether If-Match or If-None-Match names an entity tag; `*` names any. Proxies that compress change tags, nginx, HAProxy
+ * and Varnish to `W/"…"`, Apache and Caddy to `"…-gzip"`. No tag of ours is weak or ends so, and the content is the same,
+ * so that one comparison does for both headers.
+ */
+export const namesTag = (header: string, etag: string): boolean =>
+  header.match(TAG)?.some((tag) => tag === etag || tag.trim() === '*' || originalOf(tag) === etag) ?? false;
 
-/** Whether If-None-Match names an entity tag, by weak comparison; `*` names any. */
-export const matchesWeakly = (header: string, etag: string): boolean =>
-  matchesStrongly(header.replaceAll('W/"', '"'), etag.replace('W/', ''));
+const originalOf = (tag: string): string => tag.replace(/^W\//, '').replace(/-(?:gzip|br|zstd)"$/, '"');

@@ -29,7 +29,12 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
     tags: [tag],
     summary,
     description: descriptionOf(route, lifecycle),
-    ...(deprecation && { deprecated: true, 'x-sunset': formatDate(lifecycle.SUNSET_DATE) }),
+    ...(deprecation && {
+      deprecated: true,
+      // Of oapi-codegen.
+      'x-deprecated-reason': `Use ${deprecation.replacement} instead.`,
+      'x-sunset': formatDate(lifecycle.SUNSET_DATE),
+    }),
     'x-stability': stability,
     parameters: describeParameters(route, components),
     ...(body && {

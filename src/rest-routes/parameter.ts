@@ -166,6 +166,10 @@ export function listParameters(
   return [...byText, ...byRange, sort, limit, after];
 }
 
+/** How a parameter is written in a URL. */
+const formOf = ({ name, repeatable }: QueryParameter): string =>
+  repeatable ? `${name}=a&${name}=b` : `${name}=a`;
+
 /**
  * Reads parameters, given as texts, into variables.
  *
@@ -181,7 +185,12 @@ export function readTexts(
   const variables: Record<string, unknown> = {};
   const known = parameters.map(({ name }) => name);
   const unknown = [...given.keys()].filter((name) => !known.includes(name));
-  const found = unknownNames(unknown, what, known);
+  const found = unknownNames(unknown, what, known).map((issue) => {
+    // As PHP, axios and qs write lists.
+    const name = /^([^[]+)\[\w*\]$/.exec(issue.path)?.[1];
+    const meant = parameters.find((parameter) => parameter.name === name);
+    return meant ? { ...issue, message: `must be written ${formOf(meant)}` } : issue;
+  });
   for (const [name, texts] of given) {
     const parameter = parameters.find((known) => known.name === name);
     if (!parameter) continue;
@@ -194,8 +203,11 @@ export function readTexts(
       continue;
     }
     const values = texts.map(parameter.read);
-    if (values.includes(undefined)) found.push({ path: name, message: parameter.rule });
-    else variables[name] = parameter.repeatable ? values : values[0];
+    if (values.includes(undefined)) {
+      const isJoined = parameter.repeatable && texts.some((text) => text.includes(','));
+      const form = what === 'argument' ? 'as a list' : formOf(parameter);
+      found.push({ path: name, message: `${parameter.rule}${isJoined ? `, several ${form}` : ''}` });
+    } else variables[name] = parameter.repeatable ? values : values[0];
   }
   for (const { check } of parameters) found.push(...(check?.(variables, given) ?? []));
   if (found.length === 0) return variables;

@@ -1,4 +1,4 @@
-import { stringify } from 'lossless-json';
+import { isLosslessNumber, stringify } from 'lossless-json';
 
 /** Serialises a value to JSON, with bigints as integers. */
 export function toJson(value: unknown): string {
@@ -44,3 +44,7 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
   yield* write(value);
   if (text.length > 0) yield text;
 }
+
+/** Whether a value that was parsed is a JSON object. A number that no double holds is an object of another kind. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value);

@@ -28,7 +28,7 @@ describe('folded', () => {
     ['Ａｉｄａ', 'aida'],
     ['ﬁdo', 'fido'],
     ['İstanbul', 'istanbul'],
-    ['ΟΔΟΣ', 'οδος'],
+    ['ΟΔΟΣ', 'οδοσ'],
     ['Straße', 'straße'],
     ['Ⅳ', 'iv'],
     ['한글', '한글'],
@@ -42,7 +42,7 @@ describe('folded', () => {
   it('maps every code point of Unicode as its definition says, whichever form it comes in', () => {
     const wrong: string[] = [];
     for (const character of codePoints()) {
-      const lower = character.normalize('NFKC').toLowerCase().normalize('NFD');
+      const lower = character.normalize('NFKC').toLowerCase().replace(/ς/g, 'σ').normalize('NFD');
       const bare = Array.from(lower).filter((part) => !/\p{Mn}/u.test(part));
       const expected = bare.join('').normalize('NFC');
       const forms = [character, ...['NFC', 'NFD', 'NFKC', 'NFKD'].map((form) => character.normalize(form))];

@@ -369,7 +369,18 @@ describe('the rules for what is open', () => {
     const { rows, error } = door.received(client);
     expect(rows).toBe(200);
     expect(error).toMatchObject({ code: 'RATE_LIMITED', status: 429 });
-    expect((await open(door, key)).response.statusCode).toBe(429);
+    const refused = (await open(door, key)).response;
+    expect(refused.statusCode).toBe(429);
+    // Clients that reconnect by themselves wait as long.
+    if (door.path !== '/categories') {
+      const waits = client.text.match(/^retry: .*$/gm)!;
+      expect(waits.at(-1)).toBe(`retry: ${refused.headers['retry-after']}000`);
+    }
+    expect(client.response.headers).toMatchObject({
+      'cache-control': 'private, no-cache',
+      'x-accel-buffering': 'no',
+      vary: expect.stringContaining('X-API-Key'),
+    });
   });
 
   const places = { ...doors, 'GET /events?wait': () => AT_ONCE, 'listEvents of MCP': () => BY_MCP };

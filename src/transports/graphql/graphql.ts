@@ -2,6 +2,7 @@ import { requireScopes } from '../../access/scopes.ts';
 import { FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import { STREAM_TYPE } from '../../http/event-stream.ts';
 import { checkIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -22,7 +23,6 @@ import {
   RESPONSES,
   readParameters,
   readQueryString,
-  STREAM_TYPE,
   STREAMS,
 } from './over-http.ts';
 import { subscribe } from './subscription.ts';
@@ -119,7 +119,7 @@ export class GraphQLTransport implements Transport {
     await session.require((principal) => this.#services.documents.requireText(principal, operation.text));
     await session.charge(SUBSCRIPTION_COST);
     const stream = await subscribe(this.#services.streams, context, session, operation);
-    return { status: 200, headers: [], contentType: STREAM_TYPE, stream };
+    return { status: 200, headers: [], contentType: STREAM_TYPE, live: true, stream };
   }
 }
 

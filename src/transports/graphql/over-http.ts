@@ -1,6 +1,7 @@
 import type { GraphQLFormattedError } from 'graphql';
 import { AppError, type ErrorCode } from '../../foundation/errors.ts';
 import { readBody } from '../../http/body.ts';
+import { STREAM_TYPE } from '../../http/event-stream.ts';
 import { parseJson } from '../../http/json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -14,8 +15,6 @@ export const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 
 /** Media types of a response other than a stream; the first is the default. */
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
-
-export const STREAM_TYPE = 'text/event-stream';
 
 /** Chooses the media type of a response other than a stream. */
 export const RESPONSES = new Negotiation(RESPONSE_TYPES);

@@ -2,6 +2,7 @@ import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/op
 import type { Session } from '../../access/session.ts';
 import type { EventStream, EventStreams, StreamOptions } from '../../events/streams.ts';
 import { asAppError } from '../../foundation/errors.ts';
+import { retryLine } from '../../http/event-stream.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { StreamedBody } from '../../http/response.ts';
 import { newContext } from '../../schema/context.ts';
@@ -46,9 +47,13 @@ async function* piecesOf(
 ): StreamedBody['pieces'] {
   try {
     const { body } = await encodeEvents(operation, publicResults(stream, results));
+    const { signal } = stream.ending;
+    let isEnding = false;
     for await (const piece of body) {
       // Without `complete`, clients reconnect and resume.
-      if (stream.ending.signal.reason === SERVER_STOPPING) break;
+      if (signal.reason === SERVER_STOPPING) break;
+      if (signal.aborted && !isEnding) yield retryLine(signal.reason);
+      isEnding = signal.aborted;
       yield piece;
     }
   } finally {

@@ -1,7 +1,7 @@
 import type { Plugin, YogaServerInstance } from 'graphql-yoga';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import type { PublicResult } from '../../graphql/result.ts';
-import { STREAM_TYPE } from './over-http.ts';
+import { STREAM_TYPE } from '../../http/event-stream.ts';
 
 /** Yoga's own default. */
 const ENDPOINT = 'http://localhost/graphql';

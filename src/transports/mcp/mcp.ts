@@ -10,7 +10,7 @@ import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { MCP_PATH, type Transport } from '../../http/transport.ts';
-import { toJson } from '../../schema/json.ts';
+import { isObject, toJson } from '../../schema/json.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { type Arguments, type Tool, toolsOf } from './tools.ts';
 
@@ -92,7 +92,8 @@ export class McpTransport implements Transport {
       await session.charge(FAILURE_COST);
       return faultOf(PARSE_ERROR, asAppError(error).message);
     }
-    const { method: called } = (message ?? {}) as { method?: unknown };
+    const { method: called, params } = (message ?? {}) as { method?: unknown; params?: unknown };
+    if (isObject(params)) message = { ...(message as object), params: withoutNull(params) };
     if (called !== 'tools/call') await session.chargeFree();
     context.operation = FREE.find((free) => free === called);
     const sdk = await this.#loaded();
@@ -120,7 +121,7 @@ export class McpTransport implements Transport {
     server.setRequestHandler('tools/list', () => ({ tools: offered() }));
     server.setRequestHandler('tools/call', ({ params: { name, arguments: given = {} } }) => {
       const tool = this.#tools.get(name);
-      if (tool) return this.#call(context, session, tool, given);
+      if (tool) return this.#call(context, session, tool, withoutNull(given));
       const nearest = closest(
         cut(name),
         offered().map((known) => known.name),
@@ -146,6 +147,10 @@ export class McpTransport implements Transport {
     }
   }
 }
+
+/** Hosts fill in null for what a model leaves out. */
+const withoutNull = (given: Arguments): Arguments =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 
 const textOf = (text: string) => ({ type: 'text' as const, text });
 
@@ -187,11 +192,16 @@ async function answer(
   message: unknown,
 ): Promise<Response> {
   const request = requestWith(headers);
-  if (!(await sdk.isLegacyRequest(request, message)))
+  if (!(await sdk.isLegacyRequest(request, message))) {
     // Changes of the tools are not announced, so nothing would be sent to a subscription.
-    return sdk
-      .createMcpHandler(() => server, { legacy: 'reject', maxSubscriptions: 0 })
-      .fetch(request, { parsedBody: message });
+    const handler = sdk.createMcpHandler(() => server, { legacy: 'reject', maxSubscriptions: 0 });
+    const response = await handler.fetch(request, { parsedBody: message });
+    const { id, method } = message as { id: unknown; method: unknown };
+    // The SDK refuses one that is well-formed as if it could be asked again.
+    return method === 'subscriptions/listen' && response.status === 200
+      ? Response.json({ jsonrpc: '2.0', id, error: NOT_OFFERED }, { status: 404 })
+      : response;
+  }
   // The SDK's default for earlier revisions answers with a stream of events, and takes batches.
   if (Array.isArray(message)) return Response.json(NO_BATCHES, { status: 400 });
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
@@ -200,6 +210,8 @@ async function answer(
   await server.close();
   return response;
 }
+
+const NOT_OFFERED = { code: -32601, message: 'Method not found' };
 
 const NO_BATCHES = { jsonrpc: '2.0', error: { code: -32600, message: 'Send one message, not a batch.' } };
 

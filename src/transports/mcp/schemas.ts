@@ -40,8 +40,11 @@ const described = (schema: JsonSchema, description: unknown): JsonSchema => ({
   ...(description !== undefined && { description }),
 });
 
-/** The instructions say what it is for. */
-const IDEMPOTENCY_KEY = { type: 'string', maxLength: 255 };
+const IDEMPOTENCY_KEY = {
+  type: 'string',
+  maxLength: 255,
+  description: 'Unique for this call and its retries, which then do nothing twice.',
+};
 
 /** The schema of an object. */
 export const object = (properties: JsonSchema, required: readonly string[] = []): ObjectSchema => ({
@@ -50,26 +53,46 @@ export const object = (properties: JsonSchema, required: readonly string[] = [])
   ...(required.length > 0 && { required: [...required] }),
 });
 
+/** The fields that an update can remove, which hosts cannot say by null: they fill in what a model leaves out. */
+export const removableFields = ({ method, body }: Route): readonly string[] =>
+  method === 'PATCH'
+    ? Object.entries(body!.rules.shape)
+        .filter(([, rule]) => rule.safeParse(null).success)
+        .map(([name]) => name)
+    : [];
+
 /** The schema of a tool's arguments: path and query parameters and the fields of the body, flat. */
 export function inputSchemaOf(route: Route): ObjectSchema {
-  const { pathParameter, pathValue, query = [], body, method } = route;
+  const { pathParameter, pathValue, kind, query = [], body, method } = route;
   const fields = body && (bodySchema(route, body) as { properties: JsonSchema; required?: string[] });
   const properties: Record<string, unknown> = {};
   if (pathParameter !== undefined) {
-    properties[pathParameter] = pathValue ? described(pathValue.schema, pathValue.description) : ID;
+    properties[pathParameter] = pathValue
+      ? described(pathValue.schema, pathValue.description)
+      : { ...ID, description: `The id of the ${kind}` };
   }
   for (const { name, schema, description, repeatable } of query) {
     // The tool says how pages are read.
-    if (name === 'after') properties[name] = { type: 'string' };
-    else if (name === 'limit') properties[name] = translate(schema);
+    if (name === 'after') properties[name] = { type: 'string', description: AFTER };
     else if (repeatable) properties[name] = { type: 'array', items: translate(schema), description };
     else properties[name] = described(schema, description);
   }
-  for (const [name, schema] of Object.entries(fields?.properties ?? {}))
-    properties[name] = described(schema as JsonSchema, (schema as JsonSchema).description);
+  for (const [name, schema] of Object.entries(fields?.properties ?? {})) {
+    const { nullable: _, ...given } = schema as JsonSchema;
+    properties[name] = described(given, given.description);
+  }
+  const removable = removableFields(route);
+  if (removable.length > 0)
+    properties.remove = {
+      type: 'array',
+      items: { type: 'string', enum: removable },
+      description: 'Fields to remove',
+    };
   if (method !== 'GET') properties.idempotencyKey = IDEMPOTENCY_KEY;
   return object(properties, [...(pathParameter ? [pathParameter] : []), ...(fields?.required ?? [])]);
 }
+
+const AFTER = '`after` of the previous page';
 
 const recordSchema = ({ fields }: Shape): ObjectSchema =>
   object(

@@ -1,6 +1,6 @@
 import type { Tool as Definition } from '@modelcontextprotocol/server';
 import { lexicographicSortSchema, printSchema } from 'graphql';
-import { isSafeNumber, parse, stringify } from 'lossless-json';
+import { isLosslessNumber, isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
@@ -18,7 +18,7 @@ import type { Route } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { inputSchemaOf, object, outputSchemaOf } from './schemas.ts';
+import { inputSchemaOf, object, outputSchemaOf, removableFields } from './schemas.ts';
 
 /** Characters in the result of a tool, which is sent twice, as text and as it is. More is more than an agent reads. */
 const MAX_RESULT = 2_000_000;
@@ -31,7 +31,13 @@ export interface Tool {
   definition: Definition;
   /** Whether a caller sees it. */
   isOffered(session: Session): boolean;
-  /** Charges a call and runs it. @returns its result as JSON @throws AppError */
+  /**
+   * Charges a call and runs it.
+   *
+   * @param given without null
+   * @returns its result as JSON
+   * @throws AppError
+   */
   call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
 }
 
@@ -113,39 +119,56 @@ class RouteTool extends RouteOperation implements Tool {
 function readArguments(route: Route, given: Arguments): Variables {
   const { method, pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
-  const others: Record<string, unknown> = { ...given };
+  const { ...others }: Record<string, unknown> = given;
   if (method !== 'GET') {
     const { idempotencyKey: key } = given;
-    if (key != null && parseIdempotencyKey(key) === null)
+    if (key !== undefined && parseIdempotencyKey(key) === null)
       issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
     delete others.idempotencyKey;
   }
   if (pathParameter !== undefined) delete others[pathParameter];
-  const variables = body ? {} : readTexts(textsOf(others, query, issues), query, issues, 'argument');
+  const variables = body ? {} : readTexts(textsOf(others, query), query, issues, 'argument');
   if (pathParameter !== undefined) {
     const { [pathParameter]: id } = given;
-    // What is no text breaks the rule.
-    const text = isText(id) ? String(id) : '';
-    readPathParameter(route, id === undefined ? undefined : text, variables, issues);
+    readPathParameter(route, id === undefined ? undefined : textOf(id), variables, issues);
   }
-  if (body) readFields(route, withIntegerIds(shape!, others), [], variables, issues);
+  if (body) {
+    readRemovals(removableFields(route), others, issues);
+    readFields(route, withIntegerIds(shape!, others), [], variables, issues);
+  }
   if (issues.length > 0) throw validationFailed(issues);
   return variables;
 }
 
+/** Turns the names of fields to remove into null as the value of each, as a merge patch has it. */
+function readRemovals(removable: readonly string[], fields: Record<string, unknown>, issues: Issue[]): void {
+  const { remove } = fields;
+  if (removable.length === 0 || remove === undefined) return;
+  delete fields.remove;
+  const refuse = (message: string) => issues.push({ path: 'remove', message });
+  if (!Array.isArray(remove) || !remove.every((name) => removable.includes(name as string)))
+    refuse(`must be a list of ${removable.join(', ')}`);
+  else
+    for (const name of remove as string[]) {
+      if (fields[name] != null) refuse(`must not name ${name}, which has a value too`);
+      fields[name] = null;
+    }
+}
+
 /** Arguments for query parameters, as texts. */
-function textsOf(given: Arguments, query: NonNullable<Route['query']>, issues: Issue[]): GivenTexts {
+function textsOf(given: Arguments, query: NonNullable<Route['query']>): GivenTexts {
   const texts = new Map<string, readonly string[]>();
   for (const [name, value] of Object.entries(given)) {
     const parameter = query.find((known) => known.name === name);
     const values = Array.isArray(value) && parameter?.repeatable ? value : [value];
-    if (!parameter || values.every(isText)) texts.set(name, parameter ? values.map(String) : []);
-    else issues.push({ path: name, message: 'must be text or a number' });
+    texts.set(name, parameter ? values.map(textOf) : []);
   }
   return texts;
 }
 
-const isText = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
+/** An argument as text. An object or a list is none, which breaks every rule. */
+const textOf = (value: unknown): string =>
+  typeof value !== 'object' || isLosslessNumber(value) ? String(value) : '';
 
 const everybody = () => true;
 
@@ -155,7 +178,13 @@ function graphqlTool(services: TransportServices): Tool {
       name: 'graphql',
       description:
         'Run a GraphQL query: related records in one call, such as the pets of a category with their stock and orders. Queries only; see the tool schema for types.',
-      inputSchema: object({ query: { type: 'string' }, variables: { type: 'object' } }, ['query']),
+      inputSchema: object(
+        {
+          query: { type: 'string', description: 'One query operation' },
+          variables: { type: 'object', description: 'The values of its variables' },
+        },
+        ['query'],
+      ),
       outputSchema: object(
         { data: { type: ['object', 'null'] }, errors: { type: 'array', items: { type: 'object' } } },
         ['data'],

@@ -6,13 +6,7 @@ import parseRange from 'range-parser';
 import { ROOT } from '../../config.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import {
-  errorResponse,
-  etagOf,
-  type Headers,
-  type HttpResponse,
-  matchesWeakly,
-} from '../../http/response.ts';
+import { errorResponse, etagOf, type Headers, type HttpResponse, namesTag } from '../../http/response.ts';
 
 /** Where Vite has built the pages (vite.config.ts); the same folder from the sources and from the compiled program. */
 export const FOLDER = fileURLToPath(new URL('dist/pages/', ROOT));
@@ -67,7 +61,7 @@ export function fileResponse(context: RequestContext): HttpResponse {
     contentType: lookup(path) ?? 'application/octet-stream',
   };
   const { range, 'if-range': ifRange = etag, 'if-none-match': ifNoneMatch = '' } = asked;
-  if (method !== 'GET' || range === undefined || ifRange !== etag || matchesWeakly(ifNoneMatch, etag))
+  if (method !== 'GET' || range === undefined || ifRange !== etag || namesTag(ifNoneMatch, etag))
     return whole;
   const ranges = parseRange(content.length, range, { combine: true });
   if (ranges === -1) {

@@ -59,7 +59,7 @@ export async function openExport(
 ): Promise<HttpResponse> {
   const { operation, session } = list;
   await operation.open(session);
-  const head = { status: 200, headers: ['X-Accel-Buffering', 'no'], contentType: NDJSON };
+  const head = { status: 200, headers: [], contentType: NDJSON, live: true };
   const pages = pagesOf(list);
   if (method === 'HEAD') {
     await pages.next();

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { SHAPES } from '../../domains/routes.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
-import { etagOf, matchesStrongly, matchesWeakly } from '../../http/response.ts';
+import { etagOf, namesTag } from '../../http/response.ts';
 import type { Precondition } from '../../schema/context.ts';
 import { recordWriter } from '../../rest-routes/representation.ts';
 import { representedAs, type Shape } from '../../rest-routes/shape.ts';
@@ -33,12 +33,12 @@ export function preconditionOf(headers: IncomingHttpHeaders): Precondition | und
   if (issues.length > 0) throw validationFailed(issues);
   return (type, record) => {
     const tag = etagOf(recordWriter(BY_TYPE[type]!, 'integer').one(formOf(type, record)));
-    if (match !== undefined && !matchesStrongly(match, tag))
+    if (match !== undefined && !namesTag(match, tag))
       throw new AppError(
         'PRECONDITION_FAILED',
         'If-Match does not name the current version of the resource. Read it again and repeat the change with its new ETag.',
       );
-    if (noneMatch !== undefined && matchesWeakly(noneMatch, tag))
+    if (noneMatch !== undefined && namesTag(noneMatch, tag))
       throw new AppError('PRECONDITION_FAILED', 'If-None-Match names the current version of the resource.');
   };
 }

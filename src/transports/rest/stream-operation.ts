@@ -4,6 +4,7 @@ import { eventSelection } from '../../domains/event/event.ts';
 import type { FeedEvent } from '../../events/feed.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
+import { retryLine, STREAM_TYPE } from '../../http/event-stream.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
@@ -13,7 +14,6 @@ import { type EventVariables, ROUTE_COST, RouteOperation } from '../route-operat
 import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './operation.ts';
 
-const STREAM_TYPE = 'text/event-stream';
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
 /** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
@@ -37,7 +37,7 @@ export class StreamOperation extends RouteOperation implements RestOperation {
     STREAM_TYPES.require(context.accept);
     const { type: types, ...variables }: EventVariables = readInput(context, this.route, {});
     await this.open(session);
-    const head = { status: 200, headers: NO_BUFFERING, contentType: STREAM_TYPE };
+    const head = { status: 200, headers: [], contentType: STREAM_TYPE, live: true };
     // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: null };
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
@@ -52,7 +52,7 @@ export class StreamOperation extends RouteOperation implements RestOperation {
     // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would take
     // three writes for each reader and event.
     context.response.removeHeader('Transfer-Encoding');
-    const headers = [...NO_BUFFERING, 'Connection', 'close', 'Link', nextLink(context, stream.beginning)];
+    const headers = ['Connection', 'close', 'Link', nextLink(context, stream.beginning)];
     return { ...head, headers, stream: { pieces: framesOf(stream, context), ending: stream.ending } };
   }
 }
@@ -71,7 +71,7 @@ async function* framesOf(stream: EventStream, { response }: RequestContext): Str
   }
   const { reason: failure } = stream.ending.signal;
   if (failure !== CLIENT_DISCONNECTED && failure !== SERVER_STOPPING)
-    yield `event: error\ndata: ${JSON.stringify(asAppError(failure).toPublic())}\n\n`;
+    yield `${retryLine(failure)}event: error\ndata: ${JSON.stringify(asAppError(failure).toPublic())}\n\n`;
   return { events: stream.sent, end: endReason(failure) };
 }
 
@@ -80,9 +80,6 @@ const isValidationError = (error: unknown): boolean =>
 
 const unknownLastEventId = () =>
   validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event of this log' }]);
-
-/** Stops nginx from buffering the stream. */
-const NO_BUFFERING = ['X-Accel-Buffering', 'no'];
 
 const frameOf = ({ event, json }: FeedEvent): string =>
   `id: ${event.id}\nevent: ${event.type}\ndata: ${json}\n\n`;

@@ -39,6 +39,9 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
           });
           expect(tool.description!.length, name).toBeGreaterThanOrEqual(10);
           expect(ajv.validateSchema(tool.inputSchema), name).toBe(true);
+          const { properties } = tool.inputSchema as { properties: Record<string, { description?: string }> };
+          for (const [argument, { description }] of Object.entries(properties))
+            expect(description, `${name} ${argument}`).toMatch(/\w/);
         }
         expect(agent.tools.get('deletePet')!.description).toMatch(/Refused while the pet has .*orders/);
         await agent.close();
@@ -85,7 +88,7 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
           expect(made.id).toBe(LARGEST),
         );
         expect(await call('getOrder', { orderId: LARGEST })).toMatchObject({ id: LARGEST, petId: pet });
-        expect(await call('updateOrder', { orderId: LARGEST, quantity: null })).not.toHaveProperty(
+        expect(await call('updateOrder', { orderId: LARGEST, remove: ['quantity'] })).not.toHaveProperty(
           'quantity',
         );
         expect(await call('deleteOrder', { orderId: LARGEST })).toEqual({ id: LARGEST });
@@ -96,7 +99,8 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
         await call('getInventoryItem', { petId: pet });
         await call('getOrder', { orderId: order });
         const category = await call('createCategory', { name: `Birds ${C}`, description: 'They sing' });
-        await call('updateCategory', { categoryId: category.id, description: null });
+        const described = { categoryId: category.id, remove: ['description'] };
+        expect(await call('updateCategory', described)).not.toHaveProperty('description');
         expect(await call('deleteCategory', { categoryId: category.id })).toEqual({ id: category.id });
         expect(await call('deletePet', { petId: created.id })).toEqual({ id: created.id });
         for (const name of ['listCategories', 'listOrders', 'listInventory', 'getKey', 'listUsage'])
@@ -132,7 +136,21 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
           expect(await errorOf('listPets', { [name]: 'x' })).toBe(
             `VALIDATION_FAILED: ${name}: is not a known argument (known: status, categoryId, name, sort, limit, after). Correct the arguments and call again.`,
           );
-        expect(await errorOf('listOrders', { complete: [] })).toMatch(/complete: must be text/);
+        expect(await errorOf('listOrders', { complete: [] })).toMatch(/complete: must be true or false/);
+        expect(await errorOf('listPets', { name: {}, status: 'sold,lost' })).toMatch(
+          /name: must have 1 to .*; status: must be one of .*, several as a list/,
+        );
+        for (const [remove, message] of [
+          [['description'], 'must not name description, which has a value too'],
+          [['name'], 'must be a list of description'],
+          ['description', 'must be a list of description'],
+        ] as const)
+          expect(await errorOf('updateCategory', { categoryId: '1', description: 'x', remove })).toContain(
+            `remove: ${message}`,
+          );
+        expect(await errorOf('updatePet', { petId: '1', remove: [] })).toMatch(
+          /remove: is not a known field/,
+        );
         expect(await errorOf('createPet', { categoryId: '1' })).toMatch(
           /^VALIDATION_FAILED: name: is required/,
         );
@@ -151,6 +169,40 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
       });
     },
   );
+
+  it('takes null for what is not given, for every tool and argument', async () => {
+    const { P, E } = await makeWorld(kit);
+    const call = async (name: string, args: object | null) => {
+      const { json, about } = await rpc(kit.gateway, 'tools/call', { name, arguments: args }).then(
+        (reply) => ({
+          ...reply,
+          about: `${name} ${reply.text}`,
+        }),
+      );
+      expect(json.result, about).toBeDefined();
+      return json.result.structuredContent ?? json.result.content[0].text;
+    };
+    const { tools } = (await rpc(kit.gateway, 'tools/list')).json.result;
+    for (const { name, inputSchema } of tools) {
+      const { properties, required = [] } = inputSchema;
+      const nothing = Object.fromEntries(Object.keys(properties).map((argument) => [argument, null]));
+      const answer = await call(name, nothing);
+      for (const argument of name === 'graphql' ? [] : required)
+        expect(answer, name).toMatch(new RegExp(`${argument}: is required`));
+      if (name === 'graphql') expect(answer).toMatch(/must have a query/);
+      else if (required.length === 0 && !/^create|test/.test(name))
+        expect(typeof (await call(name, null)), `${name} ${answer}`).toBe('object');
+    }
+    const path = `/categories/${E}`;
+    await kit.gateway.call(path, { method: 'PATCH', body: { description: 'They swim' } });
+    const before = (await kit.gateway.call(path)).json;
+    const nulls = { name: null, description: null, remove: null, idempotencyKey: null };
+    expect(await call('updateCategory', { categoryId: E, ...nulls })).toEqual({ ...before, id: E });
+    expect(await call('updateInventory', { petId: P, quantity: null })).toMatchObject({ quantity: 5 });
+    const variables = { id: null };
+    const query = 'query ($id: ID) { pets(filter: {categoryId: $id}, first: 1) { nodes { id } } }';
+    expect((await call('graphql', { query, variables })).data.pets.nodes).toHaveLength(1);
+  });
 
   it('keeps ids in the data of events exact, and refuses a result that no agent reads', async () => {
     const { C } = await makeWorld(kit);
@@ -241,6 +293,15 @@ describe('MCP over HTTP', () => {
     ['no name in the headers', stateless(CALL, { name: 'getPet' }), headers(CALL), 400, -32020],
     ['no _meta', { method: LIST }, headers(LIST), 400, -32602],
     ['an unknown method', stateless('resources/list'), headers('resources/list'), 404, -32601],
+    [
+      'a subscription',
+      stateless('subscriptions/listen', { notifications: {} }),
+      headers('subscriptions/listen'),
+      404,
+      -32601,
+    ],
+    ['a subscription of an earlier revision', { method: 'subscriptions/listen' }, {}, 200, -32601],
+    ['another method than subscribing', stateless('subscriptions/listen'), headers(LIST), 400, -32020],
     ['an unknown method of an earlier revision', { method: 'resources/list' }, {}, 200, -32601],
     ['an unknown tool', { method: CALL, params: { name: 'nope' } }, {}, 200, -32602],
     [
@@ -401,7 +462,13 @@ onAnyEngine('MCP with a restricted key', (kit) => {
 
   it('calls the tools for webhooks and usage', async () => {
     const key = await kit.gateway.restrictedKey({});
-    const webhook = await callAs(key, 'createWebhook', { url: 'https://example.com/hook' });
+    const wanted = { url: 'https://example.com/hook', types: ['pet.created'], after: null };
+    const webhook = await callAs(key, 'createWebhook', wanted);
+    const update = (args: object) => callAs(key, 'updateWebhook', { webhookId: webhook.id, ...args });
+    expect((await update({ types: null, enabled: false })).types).toEqual(['pet.created']);
+    expect(await update({ remove: ['types'] })).toEqual(
+      expect.not.objectContaining({ types: expect.anything() }),
+    );
     expect(webhook.secret).toMatch(/^whsec_/);
     expect((await callAs(key, 'listWebhooks')).items).toHaveLength(1);
     const rotate = (args: object) => callAs(key, 'rotateWebhookSecret', { webhookId: webhook.id, ...args });

@@ -1,0 +1,13 @@
+import { asAppError } from '../foundation/errors.ts';
+
+/** The media type of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+export const STREAM_TYPE = 'text/event-stream';
+
+/**
+ * A line that stands before the error that ends a stream: the time until another can be opened, which clients wait before
+ * they reconnect. Empty if waiting changes nothing.
+ */
+export function retryLine(failure: unknown): string {
+  const { retryAfter } = asAppError(failure);
+  return retryAfter === undefined ? '' : `retry: ${retryAfter * 1_000}\n`;
+}
