@@ -6,7 +6,7 @@ import { type AppError, unknownNames } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
-import { asObject, parseJson } from '../http/json.ts';
+import { asObject, exactNumber, parseJson } from '../http/json.ts';
 import type { Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */
@@ -378,7 +378,7 @@ function unwrapped(value: unknown): unknown {
     case '$numberLong':
     case '$numberDouble':
     case '$numberDecimal':
-      return lenientNumber(String(inner));
+      return exactNumber(String(inner));
     case '$date': {
       const time = unwrapped(inner);
       return typeof time === 'number' ? formatInstant(time) : time;

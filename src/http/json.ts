@@ -52,7 +52,10 @@ const needsLosslessParsing = (text: string): boolean =>
 const MAX_DIGITS = 40;
 
 /** The last duplicate wins, as with JSON.parse. */
-const LOSSLESS_OPTIONS = { parseNumber, onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue };
+const LOSSLESS_OPTIONS = {
+  parseNumber: exactNumber,
+  onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue,
+};
 
 /** A number that no double and no integer of a sensible length holds. Messages repeat it as it was sent. */
 class SentNumber extends LosslessNumber {
@@ -62,16 +65,18 @@ class SentNumber extends LosslessNumber {
   }
 }
 
-function parseNumber(literal: string): number | bigint | SentNumber {
-  const integer = integerIn(literal);
+/** The exact value of a number as JSON writes it; NaN for any other text. */
+export function exactNumber(literal: string): number | bigint | SentNumber {
+  const parts = NUMBER.exec(literal);
+  if (!parts) return Number.NaN;
+  const integer = integerOf(parts);
   if (integer !== undefined) return Number.isSafeInteger(Number(integer)) ? Number(integer) : BigInt(integer);
   const value = Number(literal);
   return String(value) === literal ? value : new SentNumber(literal);
 }
 
 /** The digits of a number whose value is an integer of at most MAX_DIGITS of them; undefined for any other. */
-function integerIn(literal: string): string | undefined {
-  const [, sign, whole, fraction = '', exponent = '0'] = NUMBER.exec(literal)!;
+function integerOf([, sign, whole, fraction = '', exponent = '0']: RegExpExecArray): string | undefined {
   const digits = (whole! + fraction).replace(/^0+/, '');
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
