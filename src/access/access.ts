@@ -94,12 +94,22 @@ export class Access {
   /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
   async sessionOf(apiKeyId: string, store: Store): Promise<Session | null> {
     const apiKey = await store.apiKeyById(apiKeyId);
-    return apiKey && !this.#faultOf(apiKey) ? new Session(principalOf(apiKey), store, this.#counters) : null;
+    const owner = await ownerOf(apiKey, store);
+    if (!apiKey || this.#faultOf(apiKey, owner)) return null;
+    return new Session(principalOf(apiKey, owner), store, this.#counters);
   }
 
-  /** Why a key is not valid, if it is not. @param secretHash of the secret that was sent; any by default */
-  #faultOf(apiKey: ApiKey | null, secretHash?: string): string | undefined {
-    return validityFault(apiKey, expiryOf(apiKey, secretHash), this.#clock.now(), this.#options.isProduction);
+  /**
+   * Why a key is not valid, if it is not: a child ends with its owner.
+   *
+   * @param secretHash of the secret that was sent; any by default
+   */
+  #faultOf(apiKey: ApiKey | null, owner: ApiKey | undefined, secretHash?: string): string | undefined {
+    const faultOf = (key: ApiKey | null, secretExpiresAt: number) =>
+      validityFault(key, secretExpiresAt, this.#clock.now(), this.#options.isProduction);
+    const fault = faultOf(apiKey, expiryOf(apiKey, secretHash));
+    if (fault !== undefined || !apiKey?.owner) return fault;
+    return faultOf(owner ?? null, Number.POSITIVE_INFINITY)?.replace('API key', 'API key of its owner');
   }
 
   /**
@@ -116,16 +126,20 @@ export class Access {
     // Saves a read.
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
-    return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) => {
-      if (!apiKey || this.#faultOf(apiKey, keyHash)) {
+    const cache = (apiKey: ApiKey | null, owner: ApiKey | undefined) => {
+      if (!apiKey || this.#faultOf(apiKey, owner, keyHash)) {
         this.#byKey.delete(key);
         return null;
       }
-      const principal = principalOf(apiKey);
-      const expiresAt = Math.min(expiryOf(apiKey, keyHash), apiKey.expiresAt ?? Number.POSITIVE_INFINITY);
+      const principal = principalOf(apiKey, owner);
+      const ends = [apiKey.expiresAt, owner?.expiresAt].filter((time) => time !== undefined);
+      const expiresAt = Math.min(expiryOf(apiKey, keyHash), ...ends);
       this.#byKey.set(key, { principal, until: readAt + CACHE_TTL, expiresAt });
       return principal;
-    });
+    };
+    return andThen(store.apiKeyBySecretHash(keyHash), (apiKey) =>
+      andThen(ownerOf(apiKey, store), (owner) => cache(apiKey, owner)),
+    );
   }
 
   /**
@@ -150,10 +164,12 @@ export class Access {
     const fault = formFault(apiKey, query);
     if (apiKey === undefined || fault !== undefined) return new AppError('UNAUTHENTICATED', fault!);
     const keyHash = hashOf(apiKey);
-    return andThen(store.apiKeyBySecretHash(keyHash), (known) => {
-      const why = this.#faultOf(known, keyHash);
-      return new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
-    });
+    return andThen(store.apiKeyBySecretHash(keyHash), (stored) =>
+      andThen(ownerOf(stored, store), (owner) => {
+        const why = this.#faultOf(stored, owner, keyHash);
+        return new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
+      }),
+    );
   }
 
   /** The remaining allowance of an address without a valid key. */
@@ -161,6 +177,12 @@ export class Access {
     return this.#addressGuard.view(address);
   }
 }
+
+/** The owner of a child; undefined if there is none. */
+const ownerOf = (apiKey: ApiKey | null, store: ApiKeyStore): MaybePromise<ApiKey | undefined> =>
+  apiKey?.owner === undefined
+    ? undefined
+    : andThen(store.apiKeyById(apiKey.owner), (owner) => owner ?? undefined);
 
 /** When a secret of a key expires, or the last of all, in milliseconds since 1970. */
 const expiryOf = (apiKey: ApiKey | null, secretHash?: string): number =>

@@ -5,11 +5,14 @@ import type { ApiKey, ApiKeySecret } from '../store/api-keys.ts';
 import type { Limits } from '../store/usage.ts';
 import { NetworkList, type Reach } from './networks.ts';
 import { PLANS } from './plans.ts';
-import { impliedScopes, type Permissions } from './scopes.ts';
+import { impliedScopes, intersection, type Permissions } from './scopes.ts';
 
 /** The caller a key belongs to, and what it may do. */
 export interface Principal
-  extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits' | 'documents'>, Permissions, Reach {}
+  extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits' | 'documents'>, Permissions, Reach {
+  /** The id of the owner's key, whose plan, windows and bans are this key's too; its own id if it is no child. */
+  account: string;
+}
 
 const PREFIX = 'petstore_';
 const SECRET_LENGTH = 43;
@@ -53,7 +56,7 @@ export function newApiKey(
     now,
     limits: ownLimits,
     ...properties
-  }: Pick<ApiKey, 'name' | 'plan' | 'kind' | 'expiresAt' | 'scopes' | 'allow' | 'documents'> & {
+  }: Pick<ApiKey, 'name' | 'plan' | 'kind' | 'owner' | 'expiresAt' | 'scopes' | 'allow' | 'documents'> & {
     limits?: Limits | undefined;
     now: number;
   },
@@ -65,22 +68,38 @@ export function newApiKey(
   return { key, apiKey: { id, ...properties, limits, createdAt: now, secrets: [secretOf(key)] } };
 }
 
-/** What the holder of a key may do. */
-export const principalOf = ({ id, name, plan, limits, scopes, allow, documents }: ApiKey): Principal => ({
-  id,
-  name,
-  plan,
-  limits,
-  ...(documents !== undefined && { documents }),
-  ...(scopes && { scopes: impliedScopes(scopes) }),
-  ...(allow && { networks: new NetworkList(allow) }),
-});
+/**
+ * The holder of a key, and what it may do.
+ *
+ * @param owner of a child, which may do no more than its owner and shares its plan
+ */
+export function principalOf(
+  { id, name, scopes, allow, documents, ...own }: ApiKey,
+  owner?: ApiKey,
+): Principal {
+  const { plan, limits } = owner ?? own;
+  const bound = documents ?? owner?.documents;
+  const permitted = intersection(
+    ...[scopes, owner?.scopes].flatMap((each) => (each ? [{ scopes: impliedScopes(each) }] : [])),
+  );
+  const networks = [allow, owner?.allow].filter((each) => each !== undefined);
+  return {
+    ...{ id, name, plan, limits, account: owner?.id ?? id },
+    ...(bound !== undefined && { documents: bound }),
+    ...permitted,
+    ...(networks.length > 0 && { networks: new NetworkList(...networks) }),
+  };
+}
 
 /** The list of documents that a key is bound to. */
 export function bindingOf(documents: string): { list: string; isStrict: boolean } {
   const isStrict = !documents.startsWith('report:');
   return { list: isStrict ? documents : documents.slice('report:'.length), isStrict };
 }
+
+/** Whether a text can be the name of a list of documents. */
+export const isListName = (text: string): boolean =>
+  /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text) && text !== 'any';
 
 const HEADERS = 'X-API-Key: <key> or Authorization: Bearer <key>';
 

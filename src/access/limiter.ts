@@ -2,13 +2,13 @@ import { lruCache } from '../foundation/cache.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import {
   banDuration,
-  type Charge,
   type ChargeOutcome,
   type ChargeResult,
   DAY,
   type LimiterStore,
   type Limits,
   MINUTE,
+  strikesOf,
   toRetryAfter,
   type UsageState,
 } from '../store/usage.ts';
@@ -47,15 +47,16 @@ export class Limiter {
 
   /** @param cost in units; 0 only reads @throws UNAVAILABLE if the store cannot be reached */
   charge(store: LimiterStore, principal: Principal, cost: number, now: number): MaybePromise<Decision> {
-    const charge = { apiKeyId: principal.id, limits: principal.limits, cost, now };
-    return andThen(store.charge(charge), (result) => this.#decide(charge, result));
-  }
-
-  #decide({ apiKeyId, limits, cost, now }: Charge, result: ChargeResult): Decision {
-    const decision = toDecision(result, limits, cost, now);
-    if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(apiKeyId, result.usage);
-    else this.#blocked.delete(apiKeyId);
-    return decision;
+    const { id, account, limits } = principal;
+    const child = account === id ? undefined : id;
+    return andThen(store.charge({ apiKeyId: account, child, limits, cost, now }), (result) => {
+      const usage =
+        child === undefined ? result.usage : { ...result.usage, ...strikesOf(result.usage, child, now) };
+      const decision = toDecision({ ...result, usage }, limits, cost, now);
+      if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(id, usage);
+      else this.#blocked.delete(id);
+      return decision;
+    });
   }
 
   /** Decides from the cache alone: `banned`, or `passed` with nothing left; undefined if only the store can tell. */

@@ -55,24 +55,34 @@ function parseNetwork(text: string): Network | null {
 /** Whether a text is a network in CIDR notation, or a single address. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Networks in CIDR notation. IPv4 addresses belong to IPv4 networks alone, also in their IPv4-mapped form. */
+/** Lists of networks in CIDR notation. IPv4 addresses belong to IPv4 networks alone, also in their IPv4-mapped form. */
 export class NetworkList {
-  readonly #networks: readonly Network[];
+  readonly #lists: readonly (readonly Network[])[];
 
-  /** @param networks anything else than a network contains no address */
-  constructor(networks: readonly string[]) {
-    this.#networks = networks.map(parseNetwork).filter((network) => network !== null);
+  /** @param lists anything else than a network contains no address; an address is in all of them or in none */
+  constructor(...lists: readonly (readonly string[])[]) {
+    this.#lists = lists.map((networks) => networks.map(parseNetwork).filter((network) => network !== null));
   }
 
   /** @param text as sockets and proxies write an address; false also for what is none */
   has(text: string): boolean {
     const address = parseAddress(text);
-    // Node's BlockList would make an object outside of the heap for each address, which costs 20 µs a request.
-    return (
-      address !== null &&
-      this.#networks.some(
-        ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
-      )
+    return address !== null && this.#contains([address, Number.POSITIVE_INFINITY]);
+  }
+
+  /** Whether all addresses of a network are here. @param text in CIDR notation */
+  covers(text: string): boolean {
+    const network = parseNetwork(text);
+    return network !== null && this.#contains(network);
+  }
+
+  /** Node's BlockList would make an object outside of the heap for each address, which costs 20 µs a request. */
+  #contains([address, least]: Network): boolean {
+    return this.#lists.every((networks) =>
+      networks.some(
+        ([network, bits]) =>
+          network.kind() === address.kind() && bits <= least && address.match(network, bits),
+      ),
     );
   }
 }

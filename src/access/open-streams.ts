@@ -39,7 +39,7 @@ interface OpenStream {
  */
 export class OpenStreams {
   readonly #principalOf: (key: string) => MaybePromise<Principal | null>;
-  /** By the id of their key. */
+  /** By the account of their key. */
   readonly #open = new Map<string, Set<OpenStream>>();
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
@@ -60,9 +60,9 @@ export class OpenStreams {
    */
   open(session: Session): OpenStream {
     if (this.#stopped) throw unavailable(SERVER_STOPPING);
-    const { id, plan } = session.principal;
+    const { account, plan } = session.principal;
     const max = PLANS[plan].streams;
-    const streams = this.#open.get(id) ?? new Set();
+    const streams = this.#open.get(account) ?? new Set();
     if (streams.size >= max) {
       throw new AppError('RATE_LIMITED', `The plan allows ${max} concurrent streams. Close one first.`, {
         retryAfter: 1,
@@ -70,13 +70,13 @@ export class OpenStreams {
     }
     const close = () => {
       if (!streams.delete(stream) || streams.size > 0) return;
-      this.#open.delete(id);
+      this.#open.delete(account);
       if (this.#open.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     };
     const stream: OpenStream = { session, ending: new AbortController(), close };
-    this.#open.set(id, streams.add(stream));
+    this.#open.set(account, streams.add(stream));
     this.#timer ??= setInterval(() => this.#checkKeys(), CHECK_INTERVAL).unref();
     return stream;
   }
@@ -106,11 +106,21 @@ export class OpenStreams {
         // If it cannot be checked, it goes on.
         await session.renew(principal).catch((error: unknown) => isRefusal(error) && ending.abort(error));
       }
-      if (looksForBans) await streams[0]!.session.charge(0);
-    } catch (error) {
-      // Only a ban ends streams; failing to check does not.
-      if (error instanceof AppError && error.code === 'API_KEY_BANNED')
-        for (const { ending } of streams) ending.abort(error);
+      if (looksForBans)
+        for (const id of new Set(streams.map(({ session }) => session.principal.id)))
+          await endIfBanned(streams.filter(({ session }) => session.principal.id === id));
+    } catch {
+      // Failing to check ends no stream.
     }
+  }
+}
+
+/** Ends the streams of a key if it is banned. @throws UNAVAILABLE if the store cannot be read */
+async function endIfBanned(streams: readonly OpenStream[]): Promise<void> {
+  try {
+    await streams[0]!.session.charge(0);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'API_KEY_BANNED') throw error;
+    for (const { ending } of streams) ending.abort(error);
   }
 }

@@ -32,6 +32,14 @@ export const permits = ({ scopes }: Permissions, scope: string | undefined): boo
   scopes.has(scope) ||
   (scope.endsWith(READ) && scopes.has(ALL_READS));
 
+/** What all of these permit. */
+export function intersection(...permissions: readonly Permissions[]): Permissions {
+  const scopes = permissions
+    .flatMap(({ scopes }) => [...(scopes ?? [])])
+    .filter((scope) => permissions.every((each) => permits(each, scope)));
+  return permissions.some((each) => each.scopes) ? { scopes: new Set(scopes) } : {};
+}
+
 /** Checks the scopes of a request before anything of it runs. @throws FORBIDDEN naming all that are missing */
 export function requireScopes(principal: Permissions, scopes: Iterable<string>): void {
   const missing = [...scopes].filter((scope) => !permits(principal, scope));

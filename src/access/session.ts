@@ -163,7 +163,7 @@ export class Session {
   }
 
   #limit(name: string, max: number): Limit {
-    return { name, caller: this.principal.id, max };
+    return { name, caller: this.principal.account, max };
   }
 
   /** What a request of this price costs, which is at the least what its body does. */

@@ -6,7 +6,7 @@ import { schema } from '../schema.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { durationFrom, GROUP_HELP, isoTime, parsing, type Report, reportsOnStore } from './command.ts';
-import { isListName } from './key-options.ts';
+import { isListName } from '../access/api-keys.ts';
 import { formatTable } from './table.ts';
 
 /** The commands below `petstore documents`. */

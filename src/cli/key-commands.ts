@@ -57,6 +57,8 @@ async function updateKey(store: Store, id: string, options: KeyOptions, command:
   const changes = changesOf(options);
   if (Object.keys(changes).length === 0) command.error('Nothing to change: name an option.');
   await checkList(store, changes);
+  if (changes.plan && (await store.apiKeyById(id))?.owner !== undefined)
+    throw new Error(`${id} was made by another key and has no plan of its own.`);
   const rows = await rowsOf(store, [existing(id, await store.updateApiKey(id, changes))]);
   return { value: rows[0]!, lines: linesOf(rows) };
 }
@@ -79,10 +81,10 @@ type KeyRow = Awaited<ReturnType<typeof rowsOf>>[number];
 async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   const now = Date.now();
   const usage = await store.usage(keys.map(({ id }) => id));
-  return keys.map(({ id, name, plan, limits, kind, scopes, allow, documents, ...key }, n) => {
+  return keys.map(({ id, owner, name, plan, limits, kind, scopes, allow, documents, ...key }, n) => {
     const alive = key.revokedAt === undefined ? key.secrets : [];
     return {
-      ...{ id, name, plan, ...limits, usedToday: usedToday(usage[n] ?? null, now), kind },
+      ...{ id, owner, name, plan, ...limits, usedToday: usedToday(usage[n] ?? null, now), kind },
       secrets: alive
         .filter(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > now)
         .map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
@@ -92,10 +94,17 @@ async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   });
 }
 
+/** Each key below the one that made it. */
+const treeOf = (rows: readonly KeyRow[]): readonly KeyRow[] =>
+  rows
+    .filter(({ owner }) => !rows.some(({ id }) => id === owner))
+    .flatMap((row) => [row, ...rows.filter(({ owner }) => owner === row.id)]);
+
 /** A table of keys, and below it what does not fit for those that have it. */
 function linesOf(rows: readonly KeyRow[]): string[] {
-  const cells = rows.map(({ id, plan, usedToday, perDay, lastUsedAt, secrets, name }) => [
-    ...[id, plan, `${usedToday} of ${perDay}`, lastUsedAt?.slice(0, 10) ?? 'never'],
+  const cells = treeOf(rows).map(({ id, owner, plan, usedToday, perDay, lastUsedAt, secrets, name }) => [
+    ...(owner === undefined ? [id, plan, `${usedToday} of ${perDay}`] : [`  ${id}`, '', '']),
+    ...[lastUsedAt?.slice(0, 10) ?? 'never'],
     ...[secrets.at(-1)?.prefix.replace('petstore_', '').concat('…') ?? '', name],
   ]);
   const table = formatTable(['ID', 'PLAN', 'USED TODAY', 'LAST USED', 'SECRET', 'NAME'], cells);

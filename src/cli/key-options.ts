@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { bindingOf } from '../access/api-keys.ts';
+import { bindingOf, isListName } from '../access/api-keys.ts';
 import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
 import { SCOPES } from '../domains/routes.ts';
@@ -75,10 +75,6 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
         command.error('--plan enterprise requires --per-minute and --per-day, and they require it.');
     });
 }
-
-/** Whether a text can be the name of a list of documents. */
-export const isListName = (text: string): boolean =>
-  /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text) && text !== ANY;
 
 /** What a key is to be: what is not given is absent, and null clears. */
 export function changesOf(options: KeyOptions): ApiKeyChanges {

@@ -3,7 +3,7 @@ import type { RateLimitView } from '../access/session.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import { builder } from '../schema/builder.ts';
 import { enumOf } from '../schema/record-domain.ts';
-import { Plan } from './api-key/api-key.domain.ts';
+import { Plan } from './api-key/api-key.ts';
 
 /** A window as responses have it, which resets in a whole second. */
 const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({

@@ -2,7 +2,7 @@ import { ALL_READS, readScope, writeScope } from '../access/scopes.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { Resource, Route } from '../rest-routes/route.ts';
 import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
-import { apiKeys } from './api-key/api-key.domain.ts';
+import { apiKey, keys, ownKey } from './api-key/api-key.routes.ts';
 import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
 import { requests } from './request/request.domain.ts';
@@ -17,7 +17,9 @@ export const RESOURCES: readonly Resource[] = [
   ...DOMAINS.map(({ resource }) => resource),
   events,
   webhooks,
-  apiKeys,
+  apiKey,
+  ownKey,
+  keys,
   usage,
   requests,
 ];
@@ -41,14 +43,21 @@ export const STREAMS: readonly Route[] = ROWS.filter(({ list }) => list === 'str
 export const ROUTES: readonly Route[] = ROWS.filter(({ list }) => list !== 'stream');
 
 const NEEDED = new Map<Route, readonly string[]>(
-  RESOURCES.flatMap(({ scope, routes }) => {
-    const needed = ({ method }: Route) => (method === 'GET' ? readScope : writeScope)(scope!);
+  RESOURCES.flatMap(({ scope, isManaged, routes }) => {
+    const needed = ({ method }: Route) => (method === 'GET' && !isManaged ? readScope : writeScope)(scope!);
     return routes.map((row) => [row, scope === null ? [] : [needed(row)]] as const);
   }),
 );
 
 /** The scopes that a key needs for a row: that of its resource, by its method. */
 export const scopesOf = (row: Route): readonly string[] => NEEDED.get(row)!;
+
+const MANAGED: ReadonlySet<Route> = new Set(
+  RESOURCES.filter(({ isManaged }) => isManaged).flatMap(({ routes }) => routes),
+);
+
+/** Whether a row is a tool for agents: they are shown no secrets, and replace nothing that they have not read. */
+export const isTool = (row: Route): boolean => row.method !== 'PUT' && !MANAGED.has(row);
 
 /** Every scope that a key can be given. What cannot be written over REST has none for writing. */
 export const SCOPES: readonly string[] = [ALL_READS, ...new Set([...NEEDED.values()].flat())];

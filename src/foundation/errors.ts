@@ -125,6 +125,9 @@ export const unknownReferences = (faults: readonly string[]) =>
 export const tooManyWebhooks = (max: number) =>
   new AppError('CONFLICT', `The plan allows ${max} ${max === 1 ? 'webhook' : 'webhooks'}. Delete one first.`);
 
+export const tooManyKeys = (max: number) =>
+  new AppError('CONFLICT', `A key has at most ${max} keys of its own. Delete one first.`);
+
 export const idempotencyKeyReused = () =>
   new AppError(
     'IDEMPOTENCY_KEY_REUSED',

@@ -85,6 +85,8 @@ export interface Route {
 export interface Resource {
   /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
   scope: string | null;
+  /** Whether reading it needs `SCOPE:write` too, and it is not served to agents: it is for those who manage it. */
+  isManaged?: boolean;
   /** What it shows; first what it is about. */
   shapes: readonly Shape[];
   routes: readonly Route[];

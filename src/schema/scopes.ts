@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  type FieldNode,
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
@@ -12,6 +13,9 @@ import {
 } from 'graphql';
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Resource } from '../rest-routes/route.ts';
+
+/** What a root field needs, where that depends on its arguments: the value of its extension `scope`. */
+export type ScopesOfField = (field: FieldNode) => readonly string[];
 
 /** The scope that a type's records belong to, or those of a connection; undefined if keys need none. */
 function scopeOfType(type: GraphQLNamedType): string | undefined {
@@ -30,9 +34,15 @@ export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
  * records have it, and a root field to that of the record it returns, or, if it returns none, to that of the REST
  * operation it serves.
  *
+ * @param scopes all that keys can be given
  * @throws Error if nothing says which scope a root field needs
  */
-export function withScopes(schema: GraphQLSchema, resources: readonly Resource[]): GraphQLSchema {
+export function withScopes(
+  schema: GraphQLSchema,
+  resources: readonly Resource[],
+  scopes: readonly string[],
+): GraphQLSchema {
+  Object.assign(schema.extensions, { scopes });
   for (const { scope, shapes } of resources)
     for (const { type } of shapes)
       if (scope !== null) Object.assign(schema.getType(type)!.extensions, { scope });
@@ -71,9 +81,10 @@ export function scopesOf(schema: GraphQLSchema, document: DocumentNode, name: st
   visit(
     separateOperations(document)[name]!,
     visitWithTypeInfo(info, {
-      Field() {
+      Field(node) {
         const { scope } = info.getFieldDef()!.extensions;
         if (typeof scope === 'string') scopes.add(scope);
+        else if (typeof scope === 'function') for (const each of (scope as ScopesOfField)(node)) scopes.add(each);
         else requireType();
       },
       InlineFragment: requireType,

@@ -1,4 +1,5 @@
-import type { Engine } from './engine.ts';
+import { notFound, tooManyKeys } from '../foundation/errors.ts';
+import type { Engine, Run } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Limits } from './usage.ts';
 
@@ -11,6 +12,8 @@ export interface ApiKey {
   plan: PlanName;
   /** The plan's limits at creation, or the key's own on Enterprise. */
   limits: Limits;
+  /** The id of the key that made it, whose plan it shares and with which it ends. Absent of an owner's key. */
+  owner?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
   /** A development key is made by a server in development, and refused in production. */
@@ -50,19 +53,59 @@ export interface ApiKeySecret {
 export const API_KEYS: ObjectKind<ApiKey> = {
   name: 'apiKeys',
   keyOf: ({ id }) => id,
-  termsOf: ({ secrets }) => secrets.map(({ hash }) => hash),
+  termsOf: ({ owner, revokedAt, secrets }) => [
+    ...secrets.map(({ hash }) => hash),
+    ...(owner !== undefined && revokedAt === undefined ? [ofOwner(owner)] : []),
+  ],
 };
+
+const ofOwner = (id: string): string => `owner ${id}`;
+
+/** How many children a key has had, so that two creations at the same time write the same object. */
+export const CHILD_COUNTS: ObjectKind<{ owner: string; created: number }> = {
+  name: 'childCounts',
+  keyOf: ({ owner }) => owner,
+};
+
+const oldestFirst = (keys: readonly ApiKey[]): ApiKey[] =>
+  keys.toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+
+/** A key with changes: null clears. */
+const changed = (key: ApiKey, changes: ApiKeyChanges): ApiKey =>
+  Object.fromEntries(
+    Object.entries({ ...key, ...changes }).filter(([, value]) => value != null),
+  ) as unknown as ApiKey;
+
+/** Former secrets that work at once where a key's holder rotates it: it can't grow without end. */
+const MAX_FORMER_SECRETS = 9;
+
+/** A key with another secret, beside which the others work until then. @param others how many of them, the latest */
+const rotated = (
+  key: ApiKey,
+  secret: ApiKeySecret,
+  othersExpireAt: number,
+  others = Number.POSITIVE_INFINITY,
+): ApiKey => ({
+  ...key,
+  secrets: [
+    ...key.secrets.slice(-others).map(({ expiresAt = othersExpireAt, ...other }) => ({
+      ...other,
+      expiresAt: Math.min(expiresAt, othersExpireAt),
+    })),
+    secret,
+  ],
+});
 
 /** API keys. Always read from the database, because the key tool changes them while servers run. */
 export function apiKeysOver({ objects, transaction }: Engine) {
   const keys = objects(API_KEYS);
 
-  /** @param changed the key as it is to be; null if it is not to be changed */
-  const change = (id: string, changed: (key: ApiKey) => ApiKey | null): Promise<ApiKey | null> =>
+  /** @param work the key as it is to be; null if it is not to be changed */
+  const change = (id: string, work: (key: ApiKey) => ApiKey | null): Promise<ApiKey | null> =>
     transaction(async (own) => {
       const keys = own.objects(API_KEYS);
       const [before] = await keys.get([id]);
-      const after = before && changed(before);
+      const after = before && work(before);
       if (after) await keys.put([after]);
       return after ?? null;
     });
@@ -73,18 +116,16 @@ export function apiKeysOver({ objects, transaction }: Engine) {
     /** The key with this id, even if revoked or expired; null if there is none. */
     apiKeyById: async (id: string): Promise<ApiKey | null> => (await keys.get([id]))[0] ?? null,
     /** All keys, oldest first. */
-    apiKeys: async (): Promise<ApiKey[]> => (await keys.all()).sort((a, b) => a.createdAt - b.createdAt),
+    apiKeys: async (): Promise<ApiKey[]> => oldestFirst(await keys.all()),
+    /** The children of a key that are not revoked, oldest first. */
+    childrenOf: async (owner: string): Promise<ApiKey[]> => oldestFirst(await keys.find(ofOwner(owner))),
 
     createApiKey: (key: ApiKey): Promise<void> =>
       transaction((own) => own.objects(API_KEYS).put([key]), 'single'),
 
     /** Changes a key; null if it does not exist or is revoked. */
     updateApiKey: (id: string, changes: ApiKeyChanges) =>
-      change(id, (key) => {
-        if (key.revokedAt !== undefined) return null;
-        const all = Object.entries({ ...key, ...changes });
-        return Object.fromEntries(all.filter(([, value]) => value !== null)) as unknown as ApiKey;
-      }),
+      change(id, (key) => (key.revokedAt === undefined ? changed(key, changes) : null)),
 
     /** Revokes the key if it is not already; null if it does not exist. */
     revokeApiKey: (id: string, now: number) => change(id, (key) => ({ revokedAt: now, ...key })),
@@ -94,15 +135,55 @@ export function apiKeysOver({ objects, transaction }: Engine) {
      * revoked.
      */
     rotateApiKey: (id: string, secret: ApiKeySecret, othersExpireAt: number) =>
-      change(id, (key) => {
-        if (key.revokedAt !== undefined) return null;
-        const others = key.secrets.map(({ expiresAt = othersExpireAt, ...other }) => ({
-          ...other,
-          expiresAt: Math.min(expiresAt, othersExpireAt),
-        }));
-        return { ...key, secrets: [...others, secret] };
-      }),
+      change(id, (key) => (key.revokedAt === undefined ? rotated(key, secret, othersExpireAt) : null)),
   };
 }
 
+/** Writes of keys by their holders, which belong to the transaction of their operation. */
+export function apiKeyWritesOf(run: Run) {
+  const change = (id: string, isOwn: (key: ApiKey) => boolean, work: (key: ApiKey) => ApiKey) =>
+    run(async (own) => {
+      const keys = own.objects(API_KEYS);
+      const [key] = await keys.get([id]);
+      if (!key || key.revokedAt !== undefined || !isOwn(key)) throw notFound('key', id);
+      const after = work(key);
+      await keys.put([after]);
+      return after;
+    });
+  const isChildOf = (owner: string) => (key: ApiKey) => key.owner === owner;
+  return {
+    /** @param max how many children the owner may have @throws CONFLICT if it has as many */
+    createChild: (key: ApiKey & { owner: string }, max: number): Promise<ApiKey> =>
+      run(async (own) => {
+        const [keys, counts] = [own.objects(API_KEYS), own.objects(CHILD_COUNTS)];
+        const { owner } = key;
+        const [{ created } = { created: 0 }] = await counts.get([owner]);
+        if ((await keys.find(ofOwner(owner))).length >= max) throw tooManyKeys(max);
+        await counts.put([{ owner, created: created + 1 }]);
+        await keys.put([key]);
+        return key;
+      }),
+    /** @throws NOT_FOUND unless it is a child of this key, and what `check` throws */
+    updateChild: (owner: string, id: string, changes: ApiKeyChanges, check?: (key: ApiKey) => void) =>
+      change(id, isChildOf(owner), (key) => {
+        check?.(key);
+        return changed(key, changes);
+      }),
+    /** @throws NOT_FOUND unless it is a child of this key, and what `check` throws */
+    revokeChild: (owner: string, id: string, now: number, check?: (key: ApiKey) => void) =>
+      change(id, isChildOf(owner), (key) => {
+        check?.(key);
+        return { ...key, revokedAt: now };
+      }),
+    /** @param by the key that asks @throws NOT_FOUND unless it is that key or a child of it */
+    rotateKey: (by: string, id: string, secret: ApiKeySecret, othersExpireAt: number) =>
+      change(
+        id,
+        (key) => key.id === by || key.owner === by,
+        (key) => rotated(key, secret, othersExpireAt, MAX_FORMER_SECRETS),
+      ),
+  };
+}
+
+export type ApiKeyWrites = ReturnType<typeof apiKeyWritesOf>;
 export type ApiKeyStore = ReturnType<typeof apiKeysOver>;

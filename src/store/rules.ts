@@ -13,7 +13,7 @@ import {
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
-import { API_KEYS, apiKeysOver } from './api-keys.ts';
+import { API_KEYS, apiKeysOver, apiKeyWritesOf, CHILD_COUNTS } from './api-keys.ts';
 import { idTaken, notUnique, outOfRange, stillReferred } from './conflicts.ts';
 import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
@@ -42,6 +42,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
   const within = (own: EngineTransaction): Transaction => ({
     table: tablesOver(own.rows, (write) => write(own)) as Transaction['table'],
     webhookWrites: webhookWritesOf((write) => write(own)),
+    apiKeyWrites: apiKeyWritesOf((write) => write(own)),
   });
 
   return {
@@ -54,6 +55,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
     // Each write on its own.
     table: memoized(tablesOver(engine.reads, alone)) as Store['table'],
     webhookWrites: webhookWritesOf(transaction),
+    apiKeyWrites: apiKeyWritesOf(transaction),
     transaction: (work, how) => transaction((own) => work(within(own)), how),
     addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects)),
     interruptedLoad: async (source, line) =>
@@ -128,6 +130,7 @@ const OUTCOMES: ObjectKind<KeptOutcome> = {
 /** All kinds of objects that a store has. */
 export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   API_KEYS,
+  CHILD_COUNTS,
   USAGE_HISTORY,
   REQUESTS,
   DOCUMENTS,

@@ -1,4 +1,4 @@
-import type { ApiKeyStore } from './api-keys.ts';
+import type { ApiKeyStore, ApiKeyWrites } from './api-keys.ts';
 import type { Engine } from './engine.ts';
 import type { EventStore } from './events.ts';
 import type { Load } from './loads.ts';
@@ -13,6 +13,7 @@ import type { WebhookStore, WebhookWrites } from './webhooks.ts';
 /** What can be read and written. In a transaction, reads see its own writes and nothing that others commit meanwhile. */
 export interface Transaction extends Tables {
   readonly webhookWrites: WebhookWrites;
+  readonly apiKeyWrites: ApiKeyWrites;
 }
 
 /** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */

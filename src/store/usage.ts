@@ -4,12 +4,8 @@ export interface Limits {
   perDay: number;
 }
 
-/** The usage of one key, as the limiter maintains it (`store/usage.ts`). Times are milliseconds since 1970. */
-export interface UsageState {
-  minuteStart: number;
-  minuteUsed: number;
-  dayStart: number;
-  dayUsed: number;
+/** What a key did wrong. Times are milliseconds since 1970. */
+export interface Strikes {
   /** End of the latest Retry-After given with a refusal; 0 if none. */
   refusedUntil: number;
   /** Times of the strikes that still count, oldest first. */
@@ -20,8 +16,21 @@ export interface UsageState {
   bans: number;
 }
 
+/** The usage of an owner's key, as the limiter maintains it. Times are milliseconds since 1970. */
+export interface UsageState extends Strikes {
+  minuteStart: number;
+  minuteUsed: number;
+  dayStart: number;
+  dayUsed: number;
+  /** Those of its children that were refused lately: they draw on its windows, and strike for themselves alone. */
+  children?: Readonly<Record<string, Strikes>>;
+}
+
 export interface Charge {
+  /** The key whose windows are charged. */
   apiKeyId: string;
+  /** The child of that key that is charged for. */
+  child?: string | undefined;
   limits: Limits;
   /** Units; 0 only reads. */
   cost: number;
@@ -55,17 +64,30 @@ export const STRIKE_WINDOW = 10 * MINUTE;
 export const FIRST_BAN = MINUTE;
 const MAX_BAN = DAY;
 
+const NO_STRIKES: Strikes = { refusedUntil: 0, strikes: [], bannedUntil: 0, bans: 0 };
+
 /** The state of a key that has never been used. */
 export const initialUsage = (): UsageState => ({
-  minuteStart: 0,
-  minuteUsed: 0,
-  dayStart: 0,
-  dayUsed: 0,
-  refusedUntil: 0,
-  strikes: [],
-  bannedUntil: 0,
-  bans: 0,
+  ...{ minuteStart: 0, minuteUsed: 0, dayStart: 0, dayUsed: 0 },
+  ...NO_STRIKES,
 });
+
+/** What counts for a key: a ban of its owner, else its own strikes. @param child the key, if it is not the owner's */
+export const strikesOf = (usage: UsageState, child: string | undefined, now: number): Strikes =>
+  child === undefined || usage.bannedUntil > now ? usage : (usage.children?.[child] ?? NO_STRIKES);
+
+/** The state with the strikes of a key, without those of other children that do not count any more. */
+function withStrikes(
+  usage: UsageState,
+  strikes: Strikes,
+  { child, now }: Pick<Charge, 'child' | 'now'>,
+): UsageState {
+  if (child === undefined) return { ...usage, ...strikes };
+  const others = Object.entries(usage.children ?? {}).filter(
+    ([, { refusedUntil, bannedUntil }]) => refusedUntil + STRIKE_WINDOW > now || bannedUntil + DAY > now,
+  );
+  return { ...usage, children: { ...Object.fromEntries(others), [child]: strikes } };
+}
 
 /**
  * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal during the
@@ -74,8 +96,10 @@ export const initialUsage = (): UsageState => ({
  * @param before the key's state; not modified
  * @returns the decision and the resulting state
  */
-export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): ChargeResult {
-  if (before.bannedUntil > now) return { outcome: 'banned', usage: before };
+export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
+  const { child, cost, limits, now } = charge;
+  const own = strikesOf(before, child, now);
+  if (own.bannedUntil > now) return { outcome: 'banned', usage: before };
   if (cost === 0) return { outcome: 'passed', usage: before };
 
   const minuteOpen = now < before.minuteStart + MINUTE;
@@ -98,6 +122,7 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
         strikes: before.strikes,
         bannedUntil: before.bannedUntil,
         bans: before.bans,
+        ...(before.children && { children: before.children }),
       },
     };
   }
@@ -107,18 +132,25 @@ export function chargeUsage(before: UsageState, { cost, limits, now }: Charge): 
     minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
     dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
   );
-  const refusedUntil = Math.max(before.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
-  const isStrike = now < before.refusedUntil;
-  const strikes = isStrike
-    ? [...before.strikes.filter((at) => at > now - STRIKE_WINDOW), now]
-    : before.strikes;
+  const refusedUntil = Math.max(own.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
+  const isStrike = now < own.refusedUntil;
+  const strikes = isStrike ? [...own.strikes.filter((at) => at > now - STRIKE_WINDOW), now] : own.strikes;
+  const { bannedUntil, bans } = own;
   if (strikes.length < STRIKES_TO_BAN)
-    return { outcome: 'refused', usage: { ...before, refusedUntil, strikes } };
+    return {
+      outcome: 'refused',
+      usage: withStrikes(before, { refusedUntil, strikes, bannedUntil, bans }, charge),
+    };
 
-  const bans = now < before.bannedUntil + DAY ? before.bans + 1 : 1;
-  const bannedUntil = now + banDuration(bans);
+  const next = now < bannedUntil + DAY ? bans + 1 : 1;
   // Retry-After gives the end of the ban rather than of the windows, so a later retry breaks no promise.
-  return { outcome: 'banned', usage: { ...before, strikes: [], bannedUntil, bans } };
+  const ban = {
+    refusedUntil: own.refusedUntil,
+    strikes: [],
+    bannedUntil: now + banDuration(next),
+    bans: next,
+  };
+  return { outcome: 'banned', usage: withStrikes(before, ban, charge) };
 }
 
 /** Duration of the nth consecutive ban, in milliseconds. */

@@ -67,6 +67,8 @@ export interface Webhook {
   /** Opaque. */
   id: string;
   apiKeyId: string;
+  /** The owner of that key, if it is a child. */
+  account?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
   /** Increases with each change by the owner, of the settings or of the place. */
@@ -103,14 +105,18 @@ interface ClaimedWebhook extends Webhook {
 
 const ENABLED = 'enabled';
 const ofKey = (apiKeyId: string): string => `key ${apiKeyId}`;
+const ofAccount = (account: string): string => `account ${account}`;
 
 export const WEBHOOKS: ObjectKind<ClaimedWebhook> = {
   name: 'webhooks',
   keyOf: ({ id }) => id,
-  termsOf: ({ apiKeyId, settings }) => [ofKey(apiKeyId), ...(settings.enabled ? [ENABLED] : [])],
+  termsOf: ({ apiKeyId, account = apiKeyId, settings }) => [
+    ...[ofKey(apiKeyId), ofAccount(account)],
+    ...(settings.enabled ? [ENABLED] : []),
+  ],
 };
 
-/** How many webhooks a key has had, so that two creations at the same time write the same object. */
+/** How many webhooks an owner and its keys have had, so that two creations at the same time write the same object. */
 export const WEBHOOK_COUNTS: ObjectKind<{ apiKeyId: string; created: number }> = {
   name: 'counts',
   keyOf: ({ apiKeyId }) => apiKeyId,
@@ -219,14 +225,14 @@ export function webhookWritesOf(run: Run) {
     return webhook;
   };
   return {
-    /** @param max how many webhooks the key may have @throws CONFLICT if it has as many */
+    /** @param max how many webhooks the key and those that share its plan may have @throws CONFLICT if they have as many */
     createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
       run(async (own) => {
-        const { apiKeyId } = webhook;
+        const { account = webhook.apiKeyId } = webhook;
         const [webhooks, counts] = [own.objects(WEBHOOKS), own.objects(WEBHOOK_COUNTS)];
-        const [{ created } = { created: 0 }] = await counts.get([apiKeyId]);
-        if ((await webhooks.find(ofKey(apiKeyId))).length >= max) throw tooManyWebhooks(max);
-        await counts.put([{ apiKeyId, created: created + 1 }]);
+        const [{ created } = { created: 0 }] = await counts.get([account]);
+        if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
+        await counts.put([{ apiKeyId: account, created: created + 1 }]);
         await webhooks.put([webhook]);
         return webhook;
       }),

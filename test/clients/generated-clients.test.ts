@@ -100,7 +100,9 @@ if (!pythonGenerator) {
       const models = readdirSync(join(client, 'models')).filter((name) => !name.startsWith('__'));
       expect(models.filter((name) => name.startsWith('error')).sort()).toEqual(['error.py', 'error_code.py']);
       const { schemas } = JSON.parse(readFileSync(description, 'utf8')).components;
-      expect(models.length).toBeLessThanOrEqual(Object.keys(schemas).length);
+      // The type of an event has one value, for which the generator makes an enum.
+      const others = models.filter((model) => !model.endsWith('_event_type.py'));
+      expect(others.length).toBeLessThanOrEqual(Object.keys(schemas).length);
     });
 
     it(

@@ -379,13 +379,16 @@ describe('live responses', () => {
     return perform(route, request, id);
   }
 
-  function perform(route: Route, { on = 'usual', query, by, headers, body }: Attempt, id: string) {
+  async function perform(route: Route, { on = 'usual', query, by, headers, body }: Attempt, id: string) {
     const path = route.path.replace(/\{(\w+)\}/, id);
     const gateway = gateways[on];
+    // Rotations end the first secrets of a key.
+    const usualKey =
+      route.operationId === 'rotateKey' && !headers ? await usual.gateway.newKey('business') : gateway.key;
     return send(gateway, `${route.method} ${path}${query ? `?${query}` : ''}`, {
       ...(headers && { headers }),
       ...(route.body && { body }),
-      key: by === 'no key' ? null : by === undefined ? gateway.key : keys[by],
+      key: by === 'no key' ? null : by === undefined ? usualKey : keys[by],
     });
   }
 
@@ -395,7 +398,11 @@ describe('live responses', () => {
     const record = recordOfKind(kind);
     if (record) return create(usual.gateway.store, record);
     if (!pathValue!.namesRecord) return pathValue!.example;
-    // Webhooks belong to their key.
+    // Webhooks and keys belong to their key, which has at most 20 of its own.
+    if (kind === 'key') {
+      const [oldest] = (await send(usual.gateway, '/keys')).json;
+      if (oldest) await send(usual.gateway, `DELETE /keys/${oldest.id}`);
+    }
     const creation = ROUTES.find((route) => route.kind === kind && route.status === 201)!;
     return (await send(usual.gateway, `POST ${creation.path}`, { body: exampleOf(creation) })).json.id;
   }
@@ -413,7 +420,7 @@ function faulty(store: Store, fault: () => Error | AppError | undefined): Store 
   return new Proxy(store, {
     get(target, name) {
       const value = Reflect.get(target, name);
-      if (name === 'webhookWrites') return faulty(value as Store, fault);
+      if (name === 'webhookWrites' || name === 'apiKeyWrites') return faulty(value as Store, fault);
       if (typeof value !== 'function') return value;
       return (...parameters: unknown[]) => {
         const thrown = unaffected.has(name) ? undefined : fault();

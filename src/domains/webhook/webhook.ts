@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import type { Principal } from '../../access/api-keys.ts';
 import { PLANS } from '../../access/plans.ts';
 import {
   boolean,
@@ -176,10 +177,11 @@ export const newSecret = (): WebhookSecret => ({ secret: `whsec_${randomBytes(32
 /** A new webhook at a place in the log. */
 export const createdWebhook = (
   { url, types }: NewWebhook,
-  { apiKeyId, after, now }: { apiKeyId: string; after: string; now: number },
+  { principal: { id, account }, after, now }: { principal: Principal; after: string; now: number },
 ): Webhook => ({
   id: `whk_${randomBytes(12).toString('base64url')}`,
-  apiKeyId,
+  apiKeyId: id,
+  ...(account !== id && { account }),
   createdAt: now,
   version: 1,
   settings: { url, types, enabled: true, secrets: [newSecret()] },

@@ -144,7 +144,7 @@ builder.mutationFields((t) => ({
       const { principal, now } = context;
       const input = await checked(args.input as NewWebhook, context);
       return write(async ({ webhookWrites }) => {
-        const webhook = createdWebhook(input, { apiKeyId: principal.id, after: input.after, now: now() });
+        const webhook = createdWebhook(input, { principal, after: input.after, now: now() });
         await webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
         return viewOf(webhook, webhook.settings.secrets[0]);
       })(writer, args, context);

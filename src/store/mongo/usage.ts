@@ -44,10 +44,14 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const perMinute = Math.min(...charges.map(({ limits }) => limits.perMinute));
     const perDay = Math.min(...charges.map(({ limits }) => limits.perDay));
+    const children = new Set(charges.flatMap(({ child }) => child ?? []));
     const charged = await usage.findOneAndUpdate(
       {
         _id: id,
         bannedUntil: { $lte: first },
+        ...Object.fromEntries(
+          [...children].map((child) => [`children.${child}.bannedUntil`, { $not: { $gt: first } }]),
+        ),
         minuteStart: { $gt: last - MINUTE, $lte: first },
         minuteUsed: { $lte: perMinute - cost },
         dayStart: { $gt: last - DAY, $lte: first },
@@ -75,7 +79,9 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
       const results = resultsOf(before, charges);
       const state = results.at(-1)!.usage;
       if (state === before) return results;
-      const unchanged = document ? { _id: id, ...before } : { _id: id, minuteStart: null as never };
+      const unchanged = document
+        ? { _id: id, ...before, children: before.children ?? (null as never) }
+        : { _id: id, minuteStart: null as never };
       try {
         const written = await usage.replaceOne(unchanged, state, { ...options, upsert: !document });
         if (written.matchedCount + written.upsertedCount > 0) return results;

@@ -71,7 +71,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
         const units = (unsaved.get(apiKeyId) ?? 0) + (result.outcome === 'passed' ? charge.cost : 0);
         if (units > 0) unsaved.set(apiKeyId, units);
         const isDue = units > charge.limits.perMinute * UNSAVED_SHARE;
-        if (isDue || result.usage.bannedUntil !== before.bannedUntil) await flush().catch(() => {});
+        if (isDue || result.outcome === 'banned') await flush().catch(() => {});
       }
       return result;
     },

@@ -3,6 +3,7 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import { isLosslessNumber, isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
+import { isTool } from '../../domains/routes.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -41,12 +42,10 @@ export interface Tool {
   call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
 }
 
-/** All tools in alphabetical order: one for each row but replacements, and two for GraphQL. */
+/** All tools in alphabetical order: one for each row that is offered to agents, and two for GraphQL. */
 export const toolsOf = (services: TransportServices): readonly Tool[] =>
   [
-    ...services.routes
-      .filter(({ method }) => method !== 'PUT')
-      .map((route) => new RouteTool(route, services)),
+    ...services.routes.filter(isTool).map((route) => new RouteTool(route, services)),
     graphqlTool(services),
     ...(services.config.INTROSPECTION ? [schemaTool(services)] : []),
   ].sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));

@@ -41,7 +41,7 @@ describe('GET /pets/{petId}', () => {
     expect(before).toMatchObject([expect.stringContaining('"getPet"')]);
     const ids: Record<string, string> = { petId: P, categoryId: C, orderId: O };
     const others = ROUTES.filter(
-      ({ operationId, pathParameter = '' }) => operationId !== 'getPet' && pathParameter !== 'webhookId',
+      ({ operationId, pathParameter = 'petId' }) => operationId !== 'getPet' && pathParameter in ids,
     )
       .map(({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)}`)
       // Deletions run last, so that the other requests find their records.

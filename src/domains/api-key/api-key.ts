@@ -1,0 +1,206 @@
+import { bindingOf, isListName, newApiKey, type Principal } from '../../access/api-keys.ts';
+import { isNetwork, MAX_NETWORKS, NetworkList } from '../../access/networks.ts';
+import { PLANS } from '../../access/plans.ts';
+import { requireScopes } from '../../access/scopes.ts';
+import { AppError, type Issue, validationFailed } from '../../foundation/errors.ts';
+import {
+  choice,
+  choices,
+  defaulting,
+  instant,
+  integer,
+  list,
+  name,
+  opaqueId,
+  optional,
+  text,
+} from '../../foundation/fields.ts';
+import { type Inputs, newRules } from '../../foundation/record.ts';
+import { type InputDialect, parsedText } from '../../foundation/validation.ts';
+import { type ApiKey, type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
+import type { Store } from '../../store/store.ts';
+
+function describePlan(plan: PlanName): string {
+  const { limits } = PLANS[plan];
+  if (!limits) return 'Limits are set per key.';
+  const [perMinute, perDay] = [limits.perMinute, limits.perDay].map((limit) => limit.toLocaleString('en-US'));
+  return `${perMinute} requests per minute, ${perDay} per day.`;
+}
+
+export const Plan = choices(
+  'Plan',
+  'The plan of an API key.',
+  Object.fromEntries(PLAN_NAMES.map((plan) => [plan, describePlan(plan)])) as Record<PlanName, string>,
+);
+
+/** More scopes than there are. */
+const MAX_SCOPES = 20;
+
+/** Keys that one key may make. */
+export const MAX_CHILDREN = 20;
+
+/** How long the old secret works too after a rotation, in seconds. */
+export const GRACE = { default: 86_400, max: 604_800 };
+
+const short = text(100, '', '');
+const network = {
+  ...short,
+  rule: () =>
+    parsedText('must be a network such as 203.0.113.0/24', (value) => (isNetwork(value) ? value : null)),
+};
+const scopes = optional(
+  list(short, MAX_SCOPES, 'What the key may do; everything by default', ['pets:read', 'orders:write']),
+);
+const expiresAt = optional(
+  instant('From when on the key is not valid; never by default', '2127-01-31T00:00:00Z'),
+);
+const allow = optional(
+  list(network, MAX_NETWORKS, 'The networks the key may be used from; any by default', ['203.0.113.0/24']),
+);
+const documents = optional(
+  text(
+    110,
+    'The list of GraphQL documents the key may run, after `report:` if others are only counted; any by default',
+    'report:my-app',
+  ),
+);
+
+export const ApiKeyDeclaration = {
+  type: 'ApiKey',
+  listName: 'ApiKeys',
+  description: 'An API key and what it may do.',
+  fields: {
+    id: opaqueId(100, 'Unique identifier of the key, which is not the key itself', 'key_3RlZ5unNSlWY'),
+    name: name('The owner of the key', 'My app'),
+    plan: choice(Plan, 'The plan of the key', 'pro'),
+    scopes,
+    createdAt: instant('When the key was created', '2026-11-21T12:00:00Z'),
+    lastUsedAt: optional(
+      instant('When the key was last used; up to 10 seconds behind', '2026-11-22T08:30:00Z'),
+    ),
+    expiresAt,
+    allow,
+    documents,
+    key: optional(text(60, 'The key itself; only when created and rotated', 'petstore_…')),
+  },
+};
+
+/** A key as clients see it. @param key its secret, shown once */
+export const viewOf = (apiKey: ApiKey, key?: string): ApiKey & { key?: string } =>
+  key === undefined ? apiKey : { ...apiKey, key };
+
+const mine = <F extends { description: string }>(field: F): F => ({
+  ...field,
+  description: field.description.replace(/; \w+ by default$/, '; by default as its owner'),
+});
+
+/** What the holder of a key decides about the keys that it makes. What is left out or removed is as its own. */
+export const inputs: Inputs = {
+  kind: 'key',
+  plural: 'keys',
+  type: 'Key',
+  choosesId: false,
+  fields: {
+    name: name('What the key is for', 'Till 7'),
+    scopes: { ...mine(scopes), example: ['pets:read'] },
+    expiresAt: mine(expiresAt),
+    allow: mine(allow),
+    documents: mine(documents),
+  },
+};
+
+/** As the rules of {@link inputs} give it. */
+export interface KeyPatch {
+  name?: string | undefined;
+  scopes?: readonly string[] | null | undefined;
+  expiresAt?: string | null | undefined;
+  allow?: readonly string[] | null | undefined;
+  documents?: string | null | undefined;
+}
+export type NewKey = KeyPatch & { name: string };
+
+export const grace = integer(0, GRACE.max, 'How many seconds the old secret works too', GRACE.default);
+
+export const rotationRules = (dialect: InputDialect) =>
+  newRules({ grace: defaulting(GRACE.default, grace) }, dialect, false);
+
+/** Who asks for a key, and what that depends on. */
+interface Maker {
+  principal: Principal;
+  store: Store;
+  now: () => number;
+  /** Every scope that there is. */
+  allScopes: readonly string[];
+}
+
+/**
+ * What a key is to be that another makes, which can do no more than that one.
+ *
+ * @throws FORBIDDEN for what its maker may not do, VALIDATION_FAILED
+ */
+export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyChanges> {
+  const { principal, store, now, allScopes } = maker;
+  const own = (await store.apiKeyById(principal.id))!;
+  const { name, scopes, allow, documents } = input;
+  const until = input.expiresAt == null ? input.expiresAt : Date.parse(input.expiresAt);
+  const issues: Issue[] = [];
+  const unknown = scopes?.filter((scope) => !allScopes.includes(scope)) ?? [];
+  if (unknown.length > 0) issues.push({ path: 'scopes', message: `must be some of ${allScopes.join(', ')}` });
+  if (until != null && until <= now()) issues.push({ path: 'expiresAt', message: 'must be in the future' });
+  if (until != null && own.expiresAt !== undefined && until > own.expiresAt)
+    issues.push({ path: 'expiresAt', message: 'must not be after the expiry of the key that makes it' });
+  if (documents != null && !(await isListed(documents, store)))
+    issues.push({
+      path: 'documents',
+      message: 'must be a list of documents that exists, or report: and one',
+    });
+  if (issues.length > 0) throw validationFailed(issues);
+  if (scopes) requireScopes(principal, scopes);
+  const foreign = allow && own.allow && allow.filter((each) => !new NetworkList(own.allow!).covers(each));
+  if (foreign && foreign.length > 0)
+    throw new AppError('FORBIDDEN', `The API key may not be used from ${foreign.join(', ')} itself.`);
+  if (documents != null && own.documents !== undefined && !isWithin(documents, own.documents))
+    throw new AppError('FORBIDDEN', `The API key is bound to ${own.documents} itself.`);
+  const narrowed = {
+    ...{ name, scopes: scopes === null ? own.scopes : scopes },
+    expiresAt: until === null ? own.expiresAt : until,
+    ...{ allow: allow === null ? own.allow : allow },
+    documents: documents === null ? own.documents : documents,
+  };
+  return Object.fromEntries(
+    Object.entries(narrowed).map(([field, value]) => [
+      field,
+      value === undefined && input[field as keyof KeyPatch] === null ? null : value,
+    ]),
+  );
+}
+
+const isListed = async (documents: string, store: Store): Promise<boolean> => {
+  const { list } = bindingOf(documents);
+  return isListName(list) && (await store.documents(list)).length > 0;
+};
+
+/** Whether one binding to documents lets nothing pass that another doesn't. */
+function isWithin(documents: string, own: string): boolean {
+  const [inner, outer] = [bindingOf(documents), bindingOf(own)];
+  return inner.list === outer.list && (inner.isStrict || !outer.isStrict);
+}
+
+/** A new key that belongs to another. @throws as `narrowed` does */
+export async function newChild(
+  input: NewKey,
+  maker: Maker,
+): Promise<() => { key: string; apiKey: ApiKey & { owner: string } }> {
+  const nothing = { scopes: null, expiresAt: null, allow: null, documents: null };
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value != null));
+  const { principal, now } = maker;
+  if (principal.account !== principal.id)
+    throw new AppError('FORBIDDEN', 'This key was made by another one, and makes none itself.');
+  const changes = await narrowed({ ...nothing, ...given }, maker);
+  const restrictions = Object.fromEntries(Object.entries(changes).filter(([, value]) => value != null));
+  return () => {
+    const { plan, limits, id: owner } = principal;
+    const { key, apiKey } = newApiKey({ plan, limits, owner, now: now(), name: input.name, ...restrictions });
+    return { key, apiKey: { ...apiKey, owner } };
+  };
+}

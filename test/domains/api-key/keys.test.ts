@@ -1,0 +1,249 @@
+import { expect, it } from 'vitest';
+import { apiKey } from '../../../src/domains/api-key/api-key.routes.ts';
+import { ROUTES, scopesOf } from '../../../src/domains/routes.ts';
+import { permits } from '../../../src/access/scopes.ts';
+import { TestGateway } from '../../kit/gateway.ts';
+import {
+  dataOf,
+  expectAnswer,
+  expectQueryRefusal,
+  expectRefusal,
+  makeWorld,
+  onEachEngine,
+  query,
+  send,
+} from '../../kit/petstore.ts';
+import { rpc } from '../../kit/mcp.ts';
+
+/** Longer than keys are served from the cache, in milliseconds. */
+const CACHED = 4_100;
+
+onEachEngine('keys that an owner makes', (kit) => {
+  const call = (key: string, line: string, body?: unknown, headers: Record<string, string> = {}) =>
+    send(kit.gateway, line, { key, headers, ...(body !== undefined && { body }) });
+  async function create(owner: string, body: object = {}) {
+    const created = await call(owner, 'POST /keys', { name: 'Till 7', ...body });
+    expectAnswer(created, 201);
+    return created.json as { id: string; key: string; scopes?: string[] };
+  }
+
+  it('are made, listed, changed, rotated and revoked by their owner alone, over both interfaces', async () => {
+    const [owner, other] = [await kit.gateway.newKey('pro'), await kit.gateway.newKey('pro')];
+    const created = await call(owner, 'POST /keys', { name: ' Till 7 ', scopes: ['pets:read'] });
+    expectAnswer(created, 201);
+    const { key, ...shown } = created.json;
+    expect(key).toMatch(/^petstore_[0-9A-Za-z]{49}$/);
+    expect(created.headers.location).toBe(`/keys/${shown.id}`);
+    expect(shown).toMatchObject({ name: 'Till 7', plan: 'pro', scopes: ['pets:read'] });
+    expect((await call(owner, `/keys/${shown.id}`)).json).toMatchObject(shown);
+    expect((await call(owner, '/keys')).json).toEqual([
+      expect.not.objectContaining({ key: expect.anything() }),
+    ]);
+    expect((await call(key, '/key')).json).toMatchObject(shown);
+    for (const line of [`GET /keys/${shown.id}`, `DELETE /keys/${shown.id}`])
+      expectRefusal(await call(other, line), 'NOT_FOUND');
+    for (const path of [`/keys/${shown.id}`, `/keys/${shown.id}/rotate`])
+      expectRefusal(await call(other, `${path.endsWith('e') ? 'POST' : 'PATCH'} ${path}`, {}), 'NOT_FOUND');
+    const patched = await call(owner, `PATCH /keys/${shown.id}`, {
+      name: 'Till 8',
+      scopes: ['orders:write'],
+    });
+    expectAnswer(patched, 200);
+    expect(patched.json).toMatchObject({ id: shown.id, name: 'Till 8', scopes: ['orders:write'] });
+    expect(patched.json).not.toHaveProperty('key');
+    kit.clock.advance(CACHED);
+    expectRefusal(await call(key, '/pets'), 'FORBIDDEN', 'The API key lacks the scope pets:read.');
+
+    const rotated = await call(owner, `POST /keys/${shown.id}/rotate`, { grace: 60 });
+    expectAnswer(rotated, 200);
+    for (const each of [key, rotated.json.key]) expectAnswer(await call(each, '/store/orders'), 200);
+    kit.clock.advance(60_000);
+    expectRefusal(await call(key, '/store/orders'), 'UNAUTHENTICATED');
+    expectAnswer(await call(rotated.json.key, '/store/orders'), 200);
+
+    const ask = async (text: string, by = owner) => query(kit.gateway, text, undefined, { key: by });
+    const made = dataOf(
+      await ask('mutation { createKey(input: {name: "Agent"}) { id key scopes } }'),
+    ).createKey;
+    expect(made).toEqual({ id: expect.any(String), key: expect.stringMatching(/^petstore_/), scopes: null });
+    expect(dataOf(await ask(`{ keys { name key } key(id: "${made.id}") { name } }`))).toEqual({
+      keys: [
+        { name: 'Till 8', key: null },
+        { name: 'Agent', key: null },
+      ],
+      key: { name: 'Agent' },
+    });
+    expect(dataOf(await ask(`{ key(id: "${made.id}") { name } }`, other))).toEqual({ key: null });
+    const again = dataOf(await ask('mutation { rotateKey(grace: 0) { key } }', made.key)).rotateKey.key;
+    kit.clock.advance(CACHED);
+    expectRefusal(await call(made.key, '/pets'), 'UNAUTHENTICATED');
+    expect(dataOf(await ask(`mutation { deleteKey(id: "${made.id}") }`))).toEqual({ deleteKey: made.id });
+    kit.clock.advance(CACHED);
+    expectRefusal(await call(again, '/pets'), 'UNAUTHENTICATED', /revoked/);
+    expectRefusal(await call(owner, `/keys/${made.id}`), 'NOT_FOUND');
+    expectRefusal(await call(owner, `DELETE /keys/${made.id}`), 'NOT_FOUND');
+  });
+
+  it('repeat their secret to a retry, and to no other call', async () => {
+    const owner = await kit.gateway.newKey('pro');
+    const retry = { 'idempotency-key': 'make-1' };
+    const first = await call(owner, 'POST /keys', { name: 'a' }, retry);
+    const replay = await call(owner, 'POST /keys', { name: 'a' }, retry);
+    expectAnswer(replay, 201, first.text);
+    expect(replay.headers['idempotency-replayed']).toBe('true');
+    expect((await call(owner, '/keys')).json).toHaveLength(1);
+    const turns = [1, 2].map(() => call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' }));
+    const [one, two] = await Promise.all(turns);
+    expect([one!.json.key, two!.json.key].filter((key) => key !== undefined).length).toBeGreaterThan(0);
+    expectAnswer(await call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' }), 200);
+  });
+
+  it('can do no more than their owner, whatever they ask for', async () => {
+    const { gateway, clock } = kit;
+    const restricted = { scopes: ['keys:write', 'pets:write'], allow: ['127.0.0.0/8'] };
+    const owner = await gateway.restrictedKey({ ...restricted, expiresAt: clock.now() + 86_400_000 });
+    const refused = (body: object) => call(owner, 'POST /keys', { name: 'x', ...body });
+    expectRefusal(
+      await refused({ scopes: ['pets:read', 'orders:read', '*:read'] }),
+      'FORBIDDEN',
+      'The API key lacks the scopes orders:read, *:read.',
+    );
+    expectRefusal(
+      await refused({ allow: ['127.0.0.1', '10.0.0.0/8', '0.0.0.0/0'] }),
+      'FORBIDDEN',
+      /10\.0\.0\.0\/8, 0/,
+    );
+    for (const [body, message] of [
+      [{ scopes: ['horses:ride'] }, /^scopes: must be some of .*pets:read/],
+      [{ scopes: [] }, /^scopes:/],
+      [{ allow: ['here'] }, /^allow/],
+      [{ documents: 'nowhere' }, /^documents:/],
+      [{ expiresAt: '2020-01-01T00:00:00Z' }, /^expiresAt: must be in the future/],
+      [{ expiresAt: '2200-01-01T00:00:00Z' }, /^expiresAt: must not be after/],
+      [{ name: '' }, /^name:/],
+      [{ plan: 'enterprise' }, /plan/],
+    ] as const)
+      expectRefusal(await refused(body), 'VALIDATION_FAILED', message);
+    const child = await create(owner);
+    expect(child).toMatchObject({ scopes: restricted.scopes, allow: restricted.allow });
+    expectAnswer(await call(child.key, '/pets'), 200);
+    expectRefusal(await call(child.key, '/store/orders'), 'FORBIDDEN');
+    expectRefusal(
+      await call(child.key, 'POST /keys', { name: 'grandchild' }),
+      'FORBIDDEN',
+      /makes none itself/,
+    );
+    expect((await call(child.key, '/keys')).json).toEqual([]);
+    for (const grace of [-1, 604_801, 1.5])
+      expectRefusal(await call(owner, 'POST /key/rotate', { grace }), 'VALIDATION_FAILED', /grace/);
+    const plain = await gateway.restrictedKey({ scopes: ['*:read', 'pets:write'] });
+    expectRefusal(await call(plain, '/keys'), 'FORBIDDEN', 'The API key lacks the scope keys:write.');
+    expectRefusal(await call(plain, 'POST /keys', { name: 'x' }), 'FORBIDDEN');
+    expectQueryRefusal(
+      await query(gateway, 'mutation { rotateKey(id: "key_x") { key } }', undefined, { key: plain }),
+      'FORBIDDEN',
+    );
+    expectAnswer(await call(plain, 'POST /key/rotate'), 200);
+  });
+
+  it('are narrowed and ended with their owner within 5 seconds', async () => {
+    const { gateway, clock } = kit;
+    const { key: owner, apiKey: record } = await gateway.keyRecord({});
+    const { key } = await create(owner);
+    expectAnswer(await call(key, '/store/orders'), 200);
+    await gateway.store.updateApiKey(record.id, { scopes: ['pets:read', 'keys:write'] });
+    clock.advance(CACHED);
+    expectRefusal(await call(key, '/store/orders'), 'FORBIDDEN');
+    await gateway.store.updateApiKey(record.id, { allow: ['10.0.0.0/8'] });
+    clock.advance(CACHED);
+    expectRefusal(await call(key, '/pets'), 'FORBIDDEN', /address/);
+    await gateway.store.updateApiKey(record.id, { allow: null, expiresAt: clock.now() + CACHED + 1_000 });
+    clock.advance(CACHED);
+    expectAnswer(await call(key, '/pets'), 200);
+    clock.advance(1_000);
+    expectRefusal(await call(key, '/pets'), 'UNAUTHENTICATED', /API key of its owner expired/);
+    await gateway.store.updateApiKey(record.id, { expiresAt: null });
+    expectAnswer(await call(key, '/pets'), 200);
+    await gateway.store.revokeApiKey(record.id, clock.now());
+    clock.advance(CACHED);
+    expectRefusal(await call(key, '/pets'), 'UNAUTHENTICATED', /API key of its owner was revoked/);
+  });
+
+  it('share the windows of their owner exactly, over every transport and instance', async () => {
+    const { gateway } = kit;
+    await makeWorld(kit);
+    const owner = await gateway.newKey('free');
+    const keys = [owner];
+    for (let n = 0; n < 10; n++) keys.push((await create(owner)).key);
+    const second = await TestGateway.start(gateway.store, {}, kit.clock);
+    kit.clock.advance(61_000);
+    const doors = [
+      (key: string) => gateway.call('/pets', { key }).then(({ status }) => status),
+      (key: string) => second.call('/pets', { key }).then(({ status }) => status),
+      (key: string) => gateway.graphql('{ pets { nodes { id } } }', {}, { key }).then(({ status }) => status),
+      (key: string) =>
+        rpc(gateway, 'tools/call', { name: 'listPets', arguments: {} }, { key }).then(({ json, status }) =>
+          json.result?.isError ? 429 : status,
+        ),
+    ];
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => doors[n % doors.length]!(keys[n % keys.length]!)),
+    );
+    await second.close();
+    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(40);
+    const refused = await call(keys[5]!, '/pets');
+    expect([
+      refused.status,
+      refused.headers['x-ratelimit-limit'],
+      refused.headers['x-ratelimit-remaining'],
+    ]).toEqual([...[429, '60', '0']]);
+  });
+
+  it('are banned for their own strikes, and with their owner', async () => {
+    const { gateway, clock } = kit;
+    const owner = await gateway.newKey('enterprise', { perMinute: 3, perDay: 1_000 });
+    const [a, b] = [(await create(owner)).key, (await create(owner)).key];
+    await call(a, '/pets');
+    for (let n = 0; n < 25; n++) await call(a, '/pets');
+    expectRefusal(await call(a, '/pets'), 'API_KEY_BANNED');
+    expectRefusal(await call(b, '/pets'), 'RATE_LIMITED');
+    expectRefusal(await call(owner, '/pets'), 'RATE_LIMITED');
+    clock.advance(60_000);
+    expectAnswer(await call(a, '/pets'), 200);
+    expectAnswer(await call(b, '/pets'), 200);
+    expectAnswer(await call(owner, '/pets'), 200);
+    for (let n = 0; n < 25; n++) await call(owner, '/pets');
+    for (const key of [owner, a, b]) expectRefusal(await call(key, '/pets'), 'API_KEY_BANNED');
+  });
+
+  it('are at most 20, however many are made at once', async () => {
+    const owner = await kit.gateway.newKey('business');
+    const made = await Promise.all(
+      Array.from({ length: 24 }, (_, n) => call(owner, 'POST /keys', { name: `k${n}` })),
+    );
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(20);
+    for (const refused of made.filter(({ status }) => status !== 201))
+      expectRefusal(refused, 'CONFLICT', /at most 20/);
+    const [first] = (await call(owner, '/keys')).json;
+    expectAnswer(await call(owner, `DELETE /keys/${first.id}`), 204);
+    expectAnswer(await call(owner, 'POST /keys', { name: 'one more' }), 201);
+  }, 60_000);
+
+  it('may call each operation that their scopes permit, and no other', async () => {
+    const owner = await kit.gateway.restrictedKey({});
+    for (const scopes of [['pets:read'], ['orders:write'], ['*:read'], ['keys:write']]) {
+      const { key } = await create(owner, { scopes });
+      const own = { scopes: new Set(scopes.flatMap((scope) => [scope, scope.replace('write', 'read')])) };
+      for (const route of ROUTES) {
+        if (apiKey.routes.includes(route)) continue;
+        const path = route.path.replace(/\{\w+\}/, '9999');
+        const { status, about } = await call(key, `${route.method} ${path}`, route.body && {});
+        const isPermitted = scopesOf(route).every((scope) => permits(own, scope));
+        // Shape (400) is checked before scopes (403).
+        if (status !== 400)
+          expect(status === 403, about).toBe(!isPermitted || route.operationId === 'createKey');
+      }
+    }
+  }, 60_000);
+});
