@@ -10,18 +10,18 @@ import {
   print,
   SingleFieldSubscriptionsRule,
   specifiedRules,
+  type Token,
   type ValidationRule,
   validate,
 } from 'graphql';
-import { LRUCache } from 'lru-cache';
+import { byteCache } from '../foundation/cache.ts';
 import { MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 import { namingValues, OperationRefused, publicError, tooComplex } from './result.ts';
 
 /** More tokens than any legitimate operation needs, yet parsed and validated within milliseconds. */
 const MAX_TOKENS = 2_000;
-const MAX_CACHED = 1_000;
-/** Total length of cached documents, each character of which takes up to a kilobyte with all that is derived of it. */
-const MAX_CHARACTERS = 100_000;
+/** What a token takes with the nodes that are made of it, and a document with its operations, in bytes. */
+const [TOKEN_BYTES, DOCUMENT_BYTES] = [500, 5_000];
 
 /** An operation of a valid document. */
 export interface Operation {
@@ -38,6 +38,8 @@ export interface ValidDocument {
   readonly text: string;
   readonly ast: DocumentNode;
   readonly operations: ReadonlyMap<string, Operation>;
+  /** What all of this takes, by an estimate. */
+  readonly bytes: number;
 }
 
 /** Parses and validates documents, and keeps valid ones. */
@@ -45,11 +47,7 @@ export class Documents {
   readonly #schema: GraphQLSchema;
   readonly #hideSuggestions: boolean;
   readonly #rules: readonly ValidationRule[];
-  readonly #cache = new LRUCache<string, ValidDocument>({
-    max: MAX_CACHED,
-    maxSize: MAX_CHARACTERS,
-    sizeCalculation: ({ text }) => text.length + 1,
-  });
+  readonly #cache = byteCache<ValidDocument>('documents', ({ bytes }) => bytes);
 
   #operations = 0;
 
@@ -89,7 +87,10 @@ export class Documents {
       throw new OperationRefused(named.map((error) => this.#format(error)));
     }
     const operations = new Map<string, Operation>();
-    const document = { text, ast, operations };
+    let tokens = 0;
+    for (let token: Token | null = ast.loc!.startToken; token; token = token.next) tokens++;
+    const bytes = DOCUMENT_BYTES + 2 * text.length + tokens * TOKEN_BYTES;
+    const document = { text, ast, operations, bytes };
     for (const node of ast.definitions) {
       if (node.kind !== Kind.OPERATION_DEFINITION) continue;
       const booleans = node.variableDefinitions!.filter(({ type }) => /^Boolean!?$/.test(print(type)));

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { bindingOf, type Principal } from '../access/api-keys.ts';
+import { byteCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.ts';
 
 /** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
 const CACHE_TTL = 4_000;
-const MAX_CACHED = 10_000;
-/** Total characters of cached documents. */
-const MAX_CHARACTERS = 8_000_000;
-/** Documents that clients have sent with their hash, and their total size. */
-const [MAX_PERSISTED, MAX_PERSISTED_BYTES] = [1_000, 8_000_000];
+/** Uses to be stored at once; later ones count next time. */
+const MAX_USES = 10_000;
+/** What an entry takes beside its texts, in bytes. */
+const ENTRY_BYTES = 500;
 /** How often uses are stored, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;
 
@@ -43,17 +42,12 @@ interface Named {
  */
 export class NamedDocuments {
   readonly #services: Services;
-  readonly #cache = new LRUCache<string, { document: TrustedDocument | null; until: number }>({
-    max: MAX_CACHED,
-    maxSize: MAX_CHARACTERS,
-    sizeCalculation: ({ document }, key) => key.length + (document?.text.length ?? 0),
-  });
+  readonly #cache = byteCache<{ document: TrustedDocument | null; until: number }>(
+    'trusted',
+    ({ document }, key) => ENTRY_BYTES + 2 * (key.length + (document?.text.length ?? 0)),
+  );
   /** By their SHA-256 in lower-case hex. */
-  readonly #persisted = new LRUCache<string, string>({
-    max: MAX_PERSISTED,
-    maxSize: MAX_PERSISTED_BYTES,
-    sizeCalculation: (text) => 2 * text.length + 1,
-  });
+  readonly #persisted = byteCache<string>('persisted', (text) => ENTRY_BYTES + 2 * text.length);
   #uses = new Map<string, { list: string; id: string; lastUsedAt: number }>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -176,7 +170,7 @@ export class NamedDocuments {
   }
 
   #used({ list, id, text }: TrustedDocument): string {
-    if (this.#uses.size < MAX_CACHED)
+    if (this.#uses.size < MAX_USES)
       this.#uses.set(`${list} ${id}`, { list, id, lastUsedAt: this.#services.clock.now() });
     this.#timer ??= setInterval(() => void this.flush().catch(this.#services.report), FLUSH_INTERVAL).unref();
     return text;

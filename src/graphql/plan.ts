@@ -14,8 +14,7 @@ import {
   visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
-import { LRUCache } from 'lru-cache';
-import { memoized } from '../foundation/cache.ts';
+import { byteCache, memoized } from '../foundation/cache.ts';
 import { listOf, objectOf, type Property, type WriteJson, writeAny } from '../schema/json-writer.ts';
 import type { Operation } from './documents.ts';
 import { isWriting, partsOf } from './mutation.ts';
@@ -24,10 +23,8 @@ import type { ErrorReporter } from './result.ts';
 import { type SelectedField, type Selection, select } from './selection.ts';
 import { coercedDefinitions, type Variables } from './variables.ts';
 
-/** Fields of all plans that are kept, each of which takes about 4 kB of the heap once it is compiled. */
-const MAX_KEPT_FIELDS = 10_000;
-/** Fields of a plan that is kept. */
-const MAX_FIELDS = 500;
+/** What a plan takes once it is compiled, in bytes, beside its document: for each field, and each node of a field. */
+const [FIELD_BYTES, NODE_BYTES] = [4_000, 300];
 /** Compiling pays off from the second use on, so one-off operations are never compiled. */
 const MIN_USES_TO_COMPILE = 2;
 /** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */
@@ -39,8 +36,9 @@ export interface Plan {
   /** What its documents are executed against. */
   readonly schema: GraphQLSchema;
   readonly selection: Selection;
-  /** Fields on all levels. */
+  /** Fields on all levels, and the nodes that select them. */
   readonly fields: number;
+  readonly nodes: number;
   /** The names of its root fields, without meta fields. */
   readonly rootFields: readonly string[];
   /** The root fields that write. */
@@ -68,11 +66,11 @@ interface Code {
 export class Plans {
   readonly #schema: GraphQLSchema;
   readonly #report: ErrorReporter;
-  readonly #plans = new LRUCache<string, Plan>({
-    maxSize: MAX_KEPT_FIELDS,
-    maxEntrySize: MAX_FIELDS,
-    sizeCalculation: ({ fields }) => fields + 1,
-  });
+  // A plan keeps its document, though that may be kept no more as such.
+  readonly #plans = byteCache<Plan>(
+    'plans',
+    ({ operation, fields, nodes }) => operation.document.bytes + fields * FIELD_BYTES + nodes * NODE_BYTES,
+  );
 
   constructor(schema: GraphQLSchema, report: ErrorReporter) {
     this.#schema = schema;

@@ -22,7 +22,7 @@ import type { Variables } from './variables.ts';
 
 /** Maximum depth. GraphiQL's introspection has 14 levels. */
 const MAX_DEPTH = 30;
-/** Fields of one selection with fragments expanded, which bounds the work of pricing and executing it. */
+/** Fields of one selection with fragments expanded, each as often as it is selected, which bounds the work of pricing and executing it. */
 const MAX_FIELDS = 10_000;
 /** Length of a response key, which is repeated for every row. */
 const MAX_KEY_LENGTH = 100;
@@ -47,25 +47,28 @@ export type Selection = readonly SelectedField[];
  *
  * @param operation valid
  * @param variables coerced, with defaults; only those of `@skip` and `@include` matter
- * @returns the selection, and the number of its fields on all levels
+ * @returns the selection, and the number of its fields on all levels and of their nodes
  * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large, VALIDATION_FAILED if a variable of a directive is null
  */
 export function select(
   schema: GraphQLSchema,
   { document, node: { operation, selectionSet } }: Operation,
   variables: Variables,
-): { selection: Selection; fields: number } {
+): { selection: Selection; fields: number; nodes: number } {
   const fragments = new Map(
     document.ast.definitions.flatMap((node) =>
       node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node] as const] : [],
     ),
   );
   let fields = 0;
+  let count = 0;
 
   function collect(parent: GraphQLObjectType, sets: readonly SelectionSetNode[], depth: number): Selection {
     const selection: SelectedField[] = [];
     for (const [key, nodes] of group(parent, sets)) {
-      if (++fields > MAX_FIELDS) throw tooComplex(`selects more than ${MAX_FIELDS} fields`);
+      fields++;
+      count += nodes.length;
+      if (count > MAX_FIELDS) throw tooComplex(`selects more than ${MAX_FIELDS} fields`);
       if (depth > MAX_DEPTH) throw tooComplex(`is nested more than ${MAX_DEPTH} levels deep`);
       if (key.length > MAX_KEY_LENGTH)
         throw tooComplex(`has a response key of more than ${MAX_KEY_LENGTH} characters`);
@@ -126,7 +129,7 @@ export function select(
     return named === type || (isAbstractType(named) && schema.isSubType(named, type));
   }
 
-  return { selection: collect(schema.getRootType(operation)!, [selectionSet], 1), fields };
+  return { selection: collect(schema.getRootType(operation)!, [selectionSet], 1), fields, nodes: count };
 }
 
 /** Meta fields, which no type declares. */

@@ -2,6 +2,9 @@ import Negotiator from 'negotiator';
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 
+/** Longer headers than any client's are read each time. */
+const MAX_KEPT_LENGTH = 500;
+
 /** Chooses one of several media types by an Accept header (RFC 9110 section 12.5.1). */
 export class Negotiation {
   readonly #types: readonly string[];
@@ -22,7 +25,7 @@ export class Negotiation {
       // Clients name a charset and more, and no type here has parameters.
       const headers = { accept: accept.replace(/;(?!\s*q\s*=)[^;,]*/gi, '') };
       choice = { type: new Negotiator({ headers }).mediaType([...this.#types]) };
-      this.#choices.set(accept, choice);
+      if (accept.length <= MAX_KEPT_LENGTH) this.#choices.set(accept, choice);
     }
     return choice.type;
   }

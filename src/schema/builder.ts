@@ -5,16 +5,21 @@ import {
   defaultFieldResolver,
   type GraphQLField,
   type GraphQLInputType,
+  type GraphQLLeafType,
+  type GraphQLOutputType,
   GraphQLScalarType,
   type GraphQLSchema,
   type GraphQLType,
   getNamedType,
   getNullableType,
   isCompositeType,
+  isEnumType,
   isInputObjectType,
   isInterfaceType,
+  isLeafType,
   isListType,
   isObjectType,
+  isSpecifiedScalarType,
   parseType,
   typeFromAST,
 } from 'graphql';
@@ -159,6 +164,7 @@ function adaptResolver(type: string, field: GraphQLField<unknown, Context>): voi
   const { name, resolve = defaultFieldResolver } = field;
   // Compiled code awaits the results of resolvers but not properties.
   if (type === 'PageInfo') field.resolve = (...call) => defaultFieldResolver(...call);
+  else if (field.resolve && isLeafType(getNamedType(field.type))) serializeIn(field);
   if (!isListType(getNullableType(field.type)) || !isCompositeType(getNamedType(field.type))) return;
   // Pothos would make an edge for each of the nodes of a page, to take the node from it.
   const list: typeof resolve =
@@ -170,4 +176,28 @@ function adaptResolver(type: string, field: GraphQLField<unknown, Context>): voi
     andThen(list(source, args, context, info) as MaybePromise<readonly unknown[]>, (entries) =>
       context.loaders.entries(entries),
     );
+}
+
+/**
+ * Has a resolver serialise its values, as graphql-js does after it: compiled code takes them to be what their type says,
+ * which only what was read by declared fields certainly is.
+ */
+export function serializeIn(field: GraphQLField<unknown, Context>): void {
+  const leaf = getNamedType(field.type) as GraphQLLeafType;
+  if (!isSpecifiedScalarType(leaf) && !isEnumType(leaf)) return;
+  const resolve = field.resolve!;
+  const serialized = serializerOf(field.type, leaf);
+  field.resolve = (...call) => andThen(resolve(...call), serialized);
+}
+
+function serializerOf(type: GraphQLOutputType, leaf: GraphQLLeafType): (value: unknown) => unknown {
+  const nullable = getNullableType(type);
+  const one = isListType(nullable) ? serializerOf(nullable.ofType, leaf) : undefined;
+  return (value) => {
+    if (value == null) return value;
+    // As graphql-js does with one that is returned.
+    if (value instanceof Error) throw value;
+    if (!one) return leaf.serialize(value);
+    return Array.isArray(value) ? value.map(one) : value;
+  };
 }

@@ -1,10 +1,20 @@
-import { buildSchema, parse } from 'graphql';
+import fc from 'fast-check';
+import {
+  buildSchema,
+  type ExecutionResult,
+  execute,
+  type GraphQLField,
+  type GraphQLObjectType,
+  parse,
+} from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/foundation/errors.ts';
 import { Documents } from '../../src/graphql/documents.ts';
 import { Plans } from '../../src/graphql/plan.ts';
 import { coerceVariables } from '../../src/graphql/variables.ts';
 import { schema } from '../../src/schema.ts';
+import { serializeIn } from '../../src/schema/builder.ts';
+import { cases } from '../kit/cases.ts';
 import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { makeWorld, query, sqlite, type World } from '../kit/petstore.ts';
@@ -50,11 +60,18 @@ describe('compilation', () => {
     expect(uses(yes, yes, no, no, yes, no)).toEqual([false, true, false, true, true, true]);
   });
 
-  it('forgets what was not used for the longest time beyond 10,000 fields', () => {
-    const text = (n: number) => [`{ pet(id: ${n}) { ${fields(98)} } }`] as const;
-    const others = (count: number) => Array.from({ length: count }, (_, n) => text(n + 2));
-    expect(uses(text(1), ...others(99), text(1)).at(-1)).toBe(true);
-    expect(uses(text(1), ...others(100), text(1)).at(-1)).toBe(false);
+  it('forgets what was not used for the longest time, whether it is large by its fields, its text or its fragments', () => {
+    const large = (n: number): string[] => [
+      `{ pet(id: ${n}) { ${fields(98)} } }`,
+      `{ pet(id: ${n}) { id } } # ${'x'.repeat(30_000)}`,
+      `{ pet(id: ${n}) { ${'...F '.repeat(600)} } } fragment F on Pet { id }`,
+    ];
+    for (const kind of large(0).keys()) {
+      const text = (n: number) => [large(n)[kind]!] as const;
+      const others = (count: number) => Array.from({ length: count }, (_, n) => text(n + 2));
+      expect(uses(text(1), ...others(20), text(1)).at(-1)).toBe(true);
+      expect(uses(text(1), ...others(800), text(1)).at(-1)).toBe(false);
+    }
   });
 
   it('compiles operations of up to 300 fields and no larger ones', () => {
@@ -98,6 +115,60 @@ describe('compilation', () => {
     expect(plans.compile(other, parse('{ pet(id: 1) { id } }'))).toBeNull();
     expect(reported[0]!.message).toBe('An operation could not be compiled');
     expect(reported[0]!.cause).toHaveLength(1);
+  });
+
+  it('serialises what resolvers return as graphql-js does', async () => {
+    const types = ['Int', 'Float', 'String', 'Boolean', 'ID', 'Plan'] as const;
+    const fields = types.flatMap((type) => [type, `${type}!`, `[${type}!]!`]);
+    const text = `enum Plan { free pro }
+      type Query { ${fields.map((_, n) => `f${n}: Box${n}`).join(' ')} }
+      ${fields.map((type, n) => `type Box${n} { value: ${type} }`).join(' ')}`;
+    const schemaOf = (adapt: (field: GraphQLField<unknown, never>) => void) => {
+      const built = buildSchema(text);
+      for (const n of fields.keys()) {
+        built.getQueryType()!.getFields()[`f${n}`]!.resolve = () => ({});
+        const field = (built.getType(`Box${n}`) as GraphQLObjectType).getFields().value!;
+        field.resolve = (_root, _args, value: () => unknown) => value();
+        adapt(field as never);
+      }
+      return built;
+    };
+    const document = parse(`{ ${fields.map((_, n) => `f${n} { value }`).join(' ')} }`);
+    const interpreted = schemaOf(() => {});
+    const adapted = schemaOf(serializeIn as never);
+    const compiled = new Plans(adapted, (error) => reported.push(error)).compile(adapted, document)!;
+    const outcomeOf = ({ data, errors = [] }: ExecutionResult) => ({
+      data: JSON.stringify(data, (_, part) => (typeof part === 'bigint' ? `${part}n` : part)),
+      // Clients see none of their messages. Compiled code tells each null of a list that must have none.
+      errors: [...new Set(errors.map(({ path }) => path?.slice(0, 2).join('.')))].toSorted(),
+    });
+    const leaf = fc.oneof(
+      fc.anything({ maxDepth: 1, withBigInt: true, withDate: true }),
+      fc.constantFrom(
+        'free',
+        'pro',
+        2 ** 31 - 1,
+        2 ** 31,
+        -(2 ** 31),
+        2 ** 53,
+        '5',
+        5.5,
+        NaN,
+        Infinity,
+        new Error('own'),
+      ),
+      fc.double(),
+      fc.string(),
+      fc.boolean(),
+    );
+    const value = fc.oneof(leaf, fc.array(leaf, { maxLength: 2 }));
+    const check = fc.asyncProperty(value, fc.boolean(), async (drawn, isLate) => {
+      const contextValue = () => (isLate ? Promise.resolve(drawn) : drawn);
+      const expected = await execute({ schema: interpreted, document, contextValue });
+      const actual = await compiled.query({}, contextValue as never, {});
+      expect(outcomeOf(actual as ExecutionResult)).toEqual(outcomeOf(expected));
+    });
+    await fc.assert(check, { numRuns: cases(100, 2_000) });
   });
 
   it('locates the errors of compiled mutations', async () => {

@@ -155,7 +155,7 @@ describe('operation cost', () => {
     const price = (query: string, variables = {}) => {
       const ast = parse(query);
       const node = ast.definitions[0] as OperationDefinitionNode;
-      const document = { text: query, ast, operations: new Map() };
+      const document = { text: query, ast, operations: new Map(), bytes: 0 };
       const { selection } = select(sized, { document, node, number: 0, booleans: [] }, variables);
       return priceOf(measures, selection, 'query', variables);
     };

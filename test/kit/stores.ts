@@ -27,7 +27,7 @@ export interface Engine {
 }
 
 /** What one of the engines can do otherwise. */
-export type EngineOptions = Pick<SqliteOptions, 'cacheSize'>;
+export type EngineOptions = Pick<SqliteOptions, 'cacheBytes'>;
 
 const sqlite: Engine = {
   name: 'sqlite',

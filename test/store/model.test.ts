@@ -310,7 +310,7 @@ const variants = engines.flatMap(({ name, open }): [string, Parameters<typeof ag
     ? [[name, () => open(), cases(2, 10)]]
     : [
         [name, () => open(), cases(12, 400)],
-        [`${name} with small caches`, () => open(undefined, { cacheSize: 1 }), cases(12, 400)],
+        [`${name} with small caches`, () => open(undefined, { cacheBytes: 500 }), cases(12, 400)],
       ],
 );
 

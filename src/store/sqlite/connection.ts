@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import Database from 'libsql';
+import { lruCache } from '../../foundation/cache.ts';
 import { isUnavailable, unavailable } from '../../foundation/errors.ts';
 
 /** Types that can be bound: ids as bigints, which are exact. A boolean would abort the process inside libsql. */
@@ -12,6 +13,8 @@ const ENVIRONMENT_ERROR = /^SQLITE_(?!ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOO
 export type Durability = 'process' | 'full';
 
 const ROWS_AT_ONCE = 50;
+/** Statements that stay prepared, of the many that conditions and orders of lists can make. */
+const MAX_STATEMENTS = 500;
 
 type Statement = Database.Statement<[Value[]]>;
 
@@ -20,7 +23,7 @@ export class SqliteConnection {
   readonly #db: Database.Database;
   readonly file: string;
   readonly #inode: number | undefined;
-  readonly #statements = new Map<string, Statement>();
+  readonly #statements = lruCache<Statement>(MAX_STATEMENTS);
   /** The number of writing statements so far. */
   changes = 0;
   #closed = false;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { memoized } from '../../foundation/cache.ts';
+import { bytesFor, memoized } from '../../foundation/cache.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine } from '../engine.ts';
@@ -32,8 +32,8 @@ export interface SqliteOptions {
   /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
   busyTimeout?: number;
   durability?: Durability | undefined;
-  /** How many records of each kind are cached by id. */
-  cacheSize?: number;
+  /** What the records may take, in bytes, that are cached of each kind, by id and as pages. */
+  cacheBytes?: number;
   /** Those of a later version, in tests. */
   migrations?: readonly string[];
 }
@@ -56,11 +56,12 @@ export function openSqliteStore(options: SqliteOptions): SqliteStore {
 
 /** @param release gives the file up */
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
-  const { role, records, now = Date.now, cacheSize = 10_000 } = options;
+  const { role, records, now = Date.now } = options;
+  const { cacheBytes = Math.floor(bytesFor('records') / (2 * records.length + 1)) } = options;
   const writer = new Writer(db);
   const keepEvents = role === 'server' ? options.keepEvents : undefined;
   const { append, housekeep, ...events } = eventLog(db, writer, now, keepEvents);
-  const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheSize));
+  const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheBytes));
   const { flush, ...usage } = usageLedger(db, writer);
   const tick = () => {
     try {

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { lruCache } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Rows, Stored } from '../engine.ts';
@@ -14,12 +13,28 @@ import type { Gate, Writer } from './writer.ts';
 /** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
 const MAX_KEY_LENGTH = 2_500;
 
+/** What an entry of a cache takes beside its texts, in bytes. */
+const ENTRY_BYTES = 200;
+
+/** What a record takes in memory, in bytes, by an estimate. */
+function bytesOf(record: Stored): number {
+  let bytes = ENTRY_BYTES;
+  for (const value of Object.values(record))
+    bytes +=
+      typeof value === 'string'
+        ? 16 + 2 * value.length
+        : typeof value === 'object'
+          ? 2 * JSON.stringify(value).length
+          : 16;
+  return bytes;
+}
+
 /**
  * The records of one kind in the embedded engine. Every query returns a single JSON text, which crosses the native
  * boundary several times faster than rows of columns.
  *
  * @param append logs a change, in the transaction that makes it
- * @param cacheSize number of records to cache by id
+ * @param cacheBytes what the records may take that are cached by id, and those of pages
  * @returns its reads and writes behind a gate
  */
 export function tableOf(
@@ -27,20 +42,23 @@ export function tableOf(
   db: SqliteConnection,
   writer: Writer,
   append: (event: Pick<StoredEvent, 'type' | 'record'>) => void,
-  cacheSize: number,
+  cacheBytes: number,
 ): (gate: Gate) => Rows {
   const { plural } = record;
   const { json, decode } = rowForm(record);
   const nextId = idsOf(db, writer, record);
   /** Records by id. They are handed out without copying and therefore frozen. */
-  const cache = lruCache<Stored>(cacheSize);
+  const cache = new LRUCache<string, Stored>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
   /**
    * Pages read since the last write to the table, by query: none at first, since an export asks for each page once.
-   * Bounded by their number of records.
    */
   const pages = new LRUCache<string, Page<Stored>[]>({
-    maxSize: cacheSize,
-    sizeCalculation: (pages) => pages.reduce((size, { items }) => size + items.length, 1),
+    maxSize: cacheBytes,
+    sizeCalculation: (pages, key) =>
+      pages.reduce(
+        (bytes, { items }) => items.reduce((sum, item) => sum + bytesOf(item), bytes + ENTRY_BYTES),
+        2 * key.length,
+      ),
   });
   writer.follow({
     refresh() {
