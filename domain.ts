@@ -29,7 +29,8 @@ const Parent = parent && capitalised(parent);
 const folder = `src/domains/${kind}`;
 
 const record = `import { name${parent ? ', reference' : ''} } from '../../foundation/fields.ts';
-import { declareRecord, type RecordOf } from '../../foundation/record.ts';
+import { declareRecord } from '../../foundation/declare-record.ts';
+import type { RecordOf } from '../../foundation/record.ts';
 ${parent ? `import { ${Parent} } from '../${parent}/${parent}.ts';\n` : ''}
 export const ${type} = declareRecord({
   kind: '${kind}',

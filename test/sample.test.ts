@@ -7,7 +7,7 @@ import { Pet } from '../src/domains/pet/pet.ts';
 import { withCalls } from '../src/observability/instrumented-store.ts';
 import { addSampleData, isUnused } from '../src/sample.ts';
 import type { Store } from '../src/store/store.ts';
-import type { Tables } from '../src/store/table.ts';
+import type { Tables } from '../src/foundation/table.ts';
 import { engines, enginesAtLength, type OpenedStore } from './kit/stores.ts';
 
 class Killed extends Error {}

@@ -8,7 +8,7 @@ import {
   type Referrer,
   referencesOf,
 } from '../foundation/record.ts';
-import type { Tables } from '../store/table.ts';
+import type { Tables } from '../foundation/table.ts';
 
 /** A reference that a file may give by its parent's name. */
 export interface NamedReference extends Referrer {

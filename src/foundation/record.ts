@@ -1,8 +1,7 @@
-import type { z } from 'zod';
 import { type Issue, validationFailed } from './errors.ts';
-import { type Computed, type Field, isFolded, ownId, type Reference } from './fields.ts';
+import type { Computed, Field, Reference } from './fields.ts';
 import type { Id } from './id.ts';
-import { graphqlDialect, type InputDialect, inputObject } from './validation.ts';
+import type { ChangeKind, Refusal } from './refusal.ts';
 
 export type Fields = Readonly<Record<string, Field>>;
 
@@ -25,6 +24,8 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   computed: Readonly<Record<string, Computed>>;
   /** Rules over several fields: what is wrong with a record, whoever writes it. */
   rules: (record: never) => readonly Issue[];
+  /** Rules that need other records, or write them. */
+  hooks: AnyHooks | undefined;
   /** The fields that lists can be filtered by. */
   filters: readonly Filters[];
   /**
@@ -47,6 +48,18 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   index: number;
 }
 
+/** What runs before and after a change of a record: see `hooks.ts`. */
+export interface AnyHooks {
+  before?(change: never, tables: never): void | Promise<void>;
+  after?(change: never, tables: never): void | Promise<void>;
+  /** All that they refuse. */
+  refusals?: readonly Refusal[];
+}
+
+/** What the hooks of a record refuse of a kind of change. */
+export const refusalsOf = ({ hooks }: Pick<AnyRecord, 'hooks'>, change: ChangeKind): readonly Refusal[] =>
+  hooks?.refusals?.filter(({ of }) => of.includes(change)) ?? [];
+
 /** A field of a record that refers to another. */
 export interface Referrer extends Reference {
   child: AnyRecord;
@@ -64,10 +77,10 @@ type Required<F extends Fields> = {
 type Optional<F extends Fields> = Exclude<keyof F, Required<F>>;
 type Given<F extends Fields> = { [K in keyof F]: F[K]['presence'] extends 'required' ? K : never }[keyof F];
 type ValueOf<F> = F extends Field<infer T> ? T : never;
-type Flat<T> = { [K in keyof T]: T[K] };
+export type Flat<T> = { [K in keyof T]: T[K] };
 type FieldsOf<R> = R extends RecordDeclaration<infer F, string> ? F : never;
 
-type ValuesOf<F extends Fields> = { [K in Required<F>]: ValueOf<F[K]> } & {
+export type ValuesOf<F extends Fields> = { [K in Required<F>]: ValueOf<F[K]> } & {
   [K in Optional<F>]?: ValueOf<F[K]>;
 };
 
@@ -119,173 +132,9 @@ export type FilterOf<R extends AnyRecord> =
 /** The names of the fields that refer to other records. */
 export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
 
-let declared = 0;
-
-/** All subsets. */
-function subsetsOf([field, ...others]: readonly string[]): string[][] {
-  if (field === undefined) return [[]];
-  const sets = subsetsOf(others);
-  return [...sets, ...sets.map((set) => [field, ...set])];
-}
-
-/**
- * Declares a kind of record. What is declared works over all interfaces and on both engines.
- *
- * @throws Error if something cannot work, with what to do about it
- */
-export function declareRecord<
-  const F extends Fields,
-  const Filters extends string & keyof F = never,
-  const C extends Readonly<Record<string, Computed>> = Record<never, never>,
->(
-  declaration: Pick<RecordDeclaration<F, Filters>, 'kind' | 'plural' | 'type' | 'description' | 'fields'> &
-    Partial<
-      Pick<RecordDeclaration<F, Filters>, 'filters' | 'combinations' | 'sorts' | 'unique' | 'choosesId'>
-    > & {
-      /** The description of its id. */
-      id?: string;
-      computed?: C;
-      rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
-    },
-): RecordDeclaration<F, Filters> & { computed: C } {
-  const { type, combinations } = declaration;
-  const record = {
-    ...{ computed: {} as C, rules: () => [], filters: [], sorts: [], unique: [], choosesId: false },
-    ...declaration,
-    ...{ id: ownId(declaration.id ?? 'Unique identifier, assigned on creation'), combinations: [] },
-    ...{ referrers: [], index: declared++ },
-  } as unknown as RecordDeclaration<F, Filters> & { computed: C };
-  const filtered = filteredFields(record as AnyRecord);
-  const together = combinations ?? [filtered];
-  const sets = [[], ...filtered.map((field) => [field]), ...together.flatMap(subsetsOf)];
-  // In the order of the declaration.
-  const ordered = sets.map((set) => Object.keys(record.fields).filter((field) => set.includes(field)));
-  record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()];
-  for (const fault of faultsOf(record as AnyRecord, combinations !== undefined))
-    throw new Error(type + fault);
-  for (const reference of referencesOf(record as AnyRecord)) reference.parent.referrers.push(reference);
-  return record;
-}
-
-/** Characters of a text that lists can be ordered by: cursors hold it, and databases index it. */
-const MAX_SORTED_LENGTH = 200;
-/** Databases index a collection 64 times at most, and each index is written with each record. */
-const MAX_INDEXES = 60;
-/** A page by several values of several fields merges as many ranges of an index as they have combinations. */
-const MAX_MERGED = 64;
-/** How many filters a list may have without saying which go together: each doubles the indexes. */
-const MAX_FREE_FILTERS = 3;
-
-/** What interfaces and engines use themselves: for fields, arguments of lists, and names and paths. */
-const FIELDS = new Set(['id', 'nodeId', 'idempotencyKey']);
-const PARAMETERS = new Set(['sort', 'limit', 'after', 'filter', 'first', 'last', 'before']);
-export const RESERVED: ReadonlySet<string> = new Set(
-  'events webhooks usage usageHistory documents ids keys key apiKey apiKeys idempotency outcomes counts counted counters layout locks sessions instances imports loads values parent given node nodes rateLimit health docs graphql mcp metrics console guides'.split(
-    ' ',
-  ),
-);
-
 /** The name that a field has where names are in snake case. */
 export const snakeCase = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
-/**
- * What is wrong with a record that TypeScript cannot see, and what to do about it. What is about one field begins with
- * its name, as `.name`.
- *
- * @param saysTogether whether the declaration says which filters go together
- */
-function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<string> {
-  const { type, kind, plural } = record;
-  const fields = Object.entries(record.fields);
-  const references = referencesOf(record);
-
-  if (!/^[A-Z][A-Za-z0-9]*$/.test(type)) yield ': a type is called like Pet or VetVisit.';
-  for (const name of [kind, plural]) {
-    if (!/^[a-z][A-Za-z0-9]*$/.test(name)) yield `: ${name} must be written like pet or vetVisits.`;
-    if (RESERVED.has(name)) yield `: ${name} is a name of the gateway itself; choose another.`;
-  }
-  if (kind === plural) yield `: kind and plural are both ${kind}; give it two names, as pet and pets.`;
-
-  if (fields.every(([, { view }]) => view !== undefined)) yield ': needs at least one field of its own.';
-  const columns = new Map<string, string>([['id', 'id']]);
-  for (const [name, field] of [...fields, ...Object.entries(record.computed)]) {
-    if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name in {})
-      yield `.${name}: a field is called like name or petId.`;
-    if (FIELDS.has(name) || name === `${kind}Id`)
-      yield `.${name}: interfaces use this name themselves; choose another.`;
-    const names = record.sorts.includes(name) && isFolded(field) ? [name, `${name}_folded`] : [name];
-    for (const column of names.map(snakeCase)) {
-      const other = columns.get(column);
-      if (other !== undefined)
-        yield `.${name}: its column has the name of that of ${other}; choose another name.`;
-      columns.set(column, name);
-    }
-  }
-
-  for (const [name, field] of fields) {
-    const { rule, view, presence, maxItems, opaque } = field;
-    if (maxItems !== undefined || opaque)
-      yield `.${name}: is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.`;
-    if (view !== undefined && presence === 'required')
-      yield `.${name}: belongs to ${view}, so new records need a default for it.`;
-    const given = {
-      ...(field.kind !== 'id' && { example: field.example }),
-      ...(presence === 'defaulted' && { default: field.default }),
-    };
-    for (const [what, value] of Object.entries(given)) {
-      const { error } = rule(graphqlDialect).safeParse(value);
-      if (error)
-        yield `.${name}: its ${what} ${JSON.stringify(value)} breaks its rule: ${error.issues[0]!.message}.`;
-    }
-  }
-  for (const [n, { field, parent, list, where }] of references.entries()) {
-    if (!/.Id$/.test(field)) yield `.${field}: refers to another record, so its name ends in Id, as petId.`;
-    const leadsTo = parentField(field);
-    if (leadsTo in record.fields || leadsTo in record.computed)
-      yield `.${leadsTo}: is what ${field} leads to; choose another name.`;
-    for (const [other, wanted] of Object.entries(where ?? {}))
-      if (!record.fields[other]?.rule(graphqlDialect).safeParse(wanted).success)
-        yield `.${field}: in its \`where\`, ${other} cannot be ${JSON.stringify(wanted)}.`;
-    const siblings = references.slice(0, n).filter((other) => other.parent === parent);
-    const taken = [
-      ...Object.keys({ ...parent.fields, ...parent.computed }),
-      ...[...parent.referrers, ...siblings].map(({ list }) => list),
-      ...referencesOf(parent).map(({ field }) => parentField(field)),
-    ];
-    if (taken.includes(list))
-      yield `.${field}: ${parent.type} has a field ${list} already; say in \`list\` what its list of ${plural} is called.`;
-  }
-
-  for (const list of [record.filters, record.sorts, ...record.unique])
-    if (new Set(list).size < list.length) yield `: ${list.join(', ')}: a list names each field once.`;
-  if (record.unique.some(({ length }) => length === 0)) yield ': what is unique has at least one field.';
-  for (const name of record.sorts) {
-    const field = record.fields[name]!;
-    if (isFolded(field) && (field.maxLength ?? Number.POSITIVE_INFINITY) > MAX_SORTED_LENGTH)
-      yield `.${name}: a text in \`sorts\` has at most ${MAX_SORTED_LENGTH} characters; shorten it or take it out.`;
-    if (isFolded(field) && record.filters.includes(name))
-      yield `.${name}: a text in \`sorts\` is found by how it begins; take it out of \`filters\`.`;
-  }
-  const bounds = record.sorts.filter((name) => hasRange(record, name)).flatMap<string>(boundNames);
-  for (const name of [...record.filters, ...record.sorts])
-    if (PARAMETERS.has(name) || bounds.includes(name))
-      yield `.${name}: lists have an argument of this name; choose another.`;
-
-  const filtered = filteredFields(record);
-  if (!saysTogether && filtered.length > MAX_FREE_FILTERS)
-    yield `: lists can be filtered by ${filtered.join(', ')}, more than ${MAX_FREE_FILTERS}; say in \`combinations\` which go together.`;
-  for (const name of record.combinations.flat())
-    if (!filtered.includes(name)) yield `.${name}: is in \`combinations\`, but not in \`filters\`.`;
-  const indexes = record.combinations.length * (record.sorts.length + 1) + record.unique.length;
-  if (indexes > MAX_INDEXES)
-    yield `: needs ${indexes} indexes, more than ${MAX_INDEXES}; take out sorts, filters or combinations.`;
-  for (const set of record.combinations) {
-    const merged = set.reduce((n, name) => n * (record.fields[name]!.choices?.values.length ?? 1), 1);
-    if (merged > MAX_MERGED)
-      yield `: ${set.join(', ')} have ${merged} combinations of values, more than ${MAX_MERGED}; leave them out of \`combinations\`.`;
-  }
-}
 
 /** The fields that lists of a record can have conditions on: its filters, and references, for lists below a parent. */
 export const filteredFields = (record: AnyRecord): readonly string[] => [
@@ -335,38 +184,3 @@ export function checkRules({ rules }: AnyRecord, values: object): void {
   const issues = rules(values as never);
   if (issues.length > 0) throw validationFailed(issues);
 }
-
-/** What is given to create a record and to change one. */
-export interface Inputs extends Pick<AnyRecord, 'kind' | 'plural' | 'type' | 'choosesId'> {
-  fields: Fields;
-  /** Those that may be changed, by default the same. */
-  changeable?: Fields;
-}
-
-/** The rules for a new record. @param fields those that may be given @param choosesId whether its id may be too */
-export const newRules = (fields: Fields, dialect: InputDialect, choosesId: boolean): z.ZodObject => {
-  const rules = Object.entries(fields).map(([name, field]): [string, z.ZodType] => {
-    const rule = field.rule(dialect);
-    if (field.presence === 'required') return [name, rule];
-    const optional = dialect.optional(rule);
-    if (field.presence === 'optional') return [name, optional];
-    return [name, optional.transform((value) => value ?? field.default)];
-  });
-  const id: [string, z.ZodType][] = choosesId ? [['id', dialect.optional(dialect.id)]] : [];
-  return inputObject(Object.fromEntries([...id, ...rules]));
-};
-
-/** The rules for changes to a record. @param fields those that may be changed */
-export const patchRules = (fields: Fields, dialect: InputDialect): z.ZodObject =>
-  inputObject(
-    Object.fromEntries(
-      Object.entries(fields).map(([name, field]) => {
-        const rule = field.rule(dialect);
-        return [name, (field.presence === 'optional' ? rule.nullable() : rule).optional()];
-      }),
-    ),
-  );
-
-/** The fields that belong to the record's own domain. */
-export const inputFields = ({ fields }: AnyRecord): Fields =>
-  Object.fromEntries(Object.entries(fields as Fields).filter(([, { view }]) => view === undefined));

@@ -1,6 +1,6 @@
 import type { AnyRecord } from '../foundation/record.ts';
 import type { Store } from '../store/store.ts';
-import type { Table, Tables } from '../store/table.ts';
+import type { Table, Tables } from '../foundation/table.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Members that do not query the database once: a look at the cache, kinds of objects, the log as it grows, and `close`. */

@@ -1,7 +1,8 @@
 import { RECORDS } from '../domains/index.ts';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { type AnyRecord, holdersOf, referencesOf } from '../foundation/record.ts';
+import type { ChangeKind } from '../foundation/refusal.ts';
+import { type AnyRecord, holdersOf, referencesOf, refusalsOf } from '../foundation/record.ts';
 import { acceptsIdempotencyKey, type Route } from '../rest-routes/route.ts';
 import { type Components, refTo } from './components.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
@@ -10,18 +11,21 @@ import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
   RECORDS.find((record) => record.kind === kind);
 
+/** What an operation does to its record: to one that its path names, a change. */
+export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefined => {
+  if (method === 'GET') return undefined;
+  if (method === 'DELETE') return 'deletion';
+  return pathParameter === undefined ? 'creation' : 'update';
+};
+
 /** Every error an operation can respond with: those of HTTP and the gateway, and those of its domain. */
-export function errorsOf({
-  method,
-  body,
-  pathParameter,
-  pathValue,
-  deprecation,
-  kind,
-  errors = [],
-}: Route): ErrorCode[] {
+export function errorsOf(route: Route): ErrorCode[] {
+  const { method, body, pathParameter, pathValue, deprecation, kind } = route;
   const idempotent = acceptsIdempotencyKey(method);
   const record = recordOfKind(kind);
+  const change = changeOf(route);
+  const refusals = record && change ? refusalsOf(record, change) : [];
+  const errors = [...(route.errors ?? []), ...refusals.map(({ code }) => code)];
   const given = Object.keys(body?.rules.shape ?? {});
   const isGiven = (field: string) => given.includes(field);
   const possible: Partial<Record<ErrorCode, boolean>> = {

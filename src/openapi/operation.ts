@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
-import { deletionDescription, uniquenessDescription } from '../schema/domain.ts';
+import { refusalsDescription } from '../schema/domain.ts';
 import {
   acceptsIdempotencyKey,
   hasOwnVariables,
@@ -16,7 +16,7 @@ import {
 } from '../rest-routes/route.ts';
 import { schemaNameOf } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
-import { describeErrors, recordOfKind } from './errors.ts';
+import { changeOf, describeErrors, recordOfKind } from './errors.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
@@ -103,10 +103,10 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
   experimental: '**Experimental**: may change or disappear at any time.',
 };
 
-/** What the record's references and uniqueness refuse. */
-export const refusalsOf = ({ method, kind }: Route): string | undefined => {
-  const record = method === 'GET' ? undefined : recordOfKind(kind);
-  return record && (method === 'DELETE' ? deletionDescription : uniquenessDescription)(record);
+/** What the record's references, uniqueness and hooks refuse. */
+export const refusalsOf = (route: Route): string | undefined => {
+  const [record, change] = [recordOfKind(route.kind), changeOf(route)];
+  return record && change && refusalsDescription(record, change);
 };
 
 function descriptionOf(route: Route, lifecycle: Lifecycle): string {

@@ -1,11 +1,5 @@
-import {
-  type AnyRecord,
-  boundNames,
-  type Inputs,
-  inputFields,
-  newRules,
-  patchRules,
-} from '../foundation/record.ts';
+import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
+import { type AnyRecord, boundNames } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { filterParameter, listParameters, type QueryParameter } from './parameter.ts';

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Choices, Computed, FieldKind, JsonSchema } from '../foundation/fields.ts';
-import { type AnyRecord, type Fields, inputFields } from '../foundation/record.ts';
+import { inputFields } from '../foundation/record-input.ts';
+import type { AnyRecord, Fields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 

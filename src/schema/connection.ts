@@ -5,7 +5,7 @@ import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import type { Page, PageRequest } from '../store/table.ts';
+import type { Page, PageRequest } from '../foundation/table.ts';
 import { type ConnectionArguments, cursorOf, DEFAULT_SORT, readList, type Sort } from './list-arguments.ts';
 import type { Load, Loaders } from './loaders.ts';
 

@@ -1,5 +1,6 @@
 import type { ObjectRef } from '@pothos/core';
-import { type AnyRecord, holdersName, holdersOf, type NewOf } from '../foundation/record.ts';
+import type { ChangeKind } from '../foundation/refusal.ts';
+import { type AnyRecord, holdersName, holdersOf, type NewOf, refusalsOf } from '../foundation/record.ts';
 import { listed } from '../foundation/words.ts';
 import type { Resource } from '../rest-routes/route.ts';
 import type { EventType } from '../store/events.ts';
@@ -28,12 +29,14 @@ export type SampleOf<R extends AnyRecord> = readonly {
   [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
 }[];
 
-/** What holds off the deletion of a record, for descriptions; empty if nothing does. */
-export const deletionDescription = (record: AnyRecord): string => {
-  const names = [...new Set(holdersOf(record).map(holdersName))];
-  return names.length > 0 ? `Refused while the ${record.kind} has ${listed(names, 'or')}.` : '';
-};
-
-/** What no two of a kind of record have in common, for descriptions; empty if there is nothing. */
-export const uniquenessDescription = ({ kind, unique }: AnyRecord): string =>
-  unique.map((fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`).join(' ');
+/** What a change of a record may meet, for descriptions: what holds it off, is unique or refused by hooks. Empty if nothing does. */
+export function refusalsDescription(record: AnyRecord, change: ChangeKind): string {
+  const { kind, unique } = record;
+  const holders = [...new Set(holdersOf(record).map(holdersName))];
+  const others = (unique as readonly (readonly string[])[]).map(
+    (fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`,
+  );
+  const held = holders.length > 0 ? [`Refused while the ${kind} has ${listed(holders, 'or')}.`] : [];
+  const own = refusalsOf(record, change).map(({ description }) => description);
+  return [...(change === 'deletion' ? held : others), ...own].join(' ');
+}

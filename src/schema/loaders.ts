@@ -6,7 +6,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
-import type { Page, PageRequest, Table, Tables } from '../store/table.ts';
+import type { Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {

@@ -3,19 +3,9 @@ import { memoized } from '../foundation/cache.ts';
 import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
-import {
-  type AnyRecord,
-  type Fields,
-  type Inputs,
-  inputFields,
-  newRules,
-  type PatchOf,
-  parentField,
-  patchRules,
-  RESERVED,
-  type RecordOf,
-  referencesOf,
-} from '../foundation/record.ts';
+import { RESERVED } from '../foundation/declare-record.ts';
+import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
+import { type AnyRecord, type Fields, type PatchOf, parentField, type RecordOf, referencesOf } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rest-routes/record-routes.ts';
@@ -25,11 +15,11 @@ import { eventTypesOf } from '../store/events.ts';
 import { builder } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
-import { type Domain, deletionDescription, type SampleOf, uniquenessDescription } from './domain.ts';
+import { type Domain, refusalsDescription, type SampleOf } from './domain.ts';
 import { checkedBy } from './input-rules.ts';
 import { type ConnectionArguments, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from './node.ts';
-import { unchanged, write } from './write.ts';
+import { unchanged, writeTo } from './write.ts';
 
 type Types = typeof builder.$inferSchemaTypes;
 /** A record of which no more is known. */
@@ -283,33 +273,27 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
   builder.mutationFields((t) => ({
     [create]: t.field({
       type,
-      description: describe(create, `Creates ${indefinite(kind)}.`, uniquenessDescription(record)),
+      description: describe(create, `Creates ${indefinite(kind)}.`, refusalsDescription(record, 'creation')),
       args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
-      resolve: write(
-        (tables, { input }: { input: object }) => tables.table(record).insert(input as never),
-        'single',
-      ),
+      resolve: writeTo(record, (table, { input }: { input: object }) => table.insert(input as never)),
     }),
     [update]: t.field({
       type,
-      description: describe(update, `Updates ${indefinite(kind)}.`, uniquenessDescription(record)),
+      description: describe(update, `Updates ${indefinite(kind)}.`, refusalsDescription(record, 'update')),
       args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
-      resolve: write(
-        (tables, { id, input }: { id: Id; input: object }, context) =>
-          tables.table(record).update(id, input as never, unchanged(record.type, context)),
-        'single',
+      resolve: writeTo(record, (table, { id, input }: { id: Id; input: object }, context) =>
+        table.update(id, input as never, unchanged(record.type, context)),
       ),
     }),
     [remove]: t.id({
       description: describe(
         remove,
         `Deletes ${indefinite(kind)} and returns its id.`,
-        deletionDescription(record),
+        refusalsDescription(record, 'deletion'),
       ),
       args: id,
-      resolve: write(
-        (tables, { id }: Row, context) => tables.table(record).remove(id, unchanged(record.type, context)),
-        'single',
+      resolve: writeTo(record, (table, { id }: Row, context) =>
+        table.remove(id, unchanged(record.type, context)),
       ),
     }),
   }));

@@ -1,4 +1,6 @@
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { AnyRecord } from '../foundation/record.ts';
+import type { Table } from '../foundation/table.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Context } from './context.ts';
 
@@ -29,6 +31,16 @@ export const write =
   <Args extends object, T>(work: Write<Args, T>, how?: 'single') =>
   (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
     (writer as Writer).write(work, args, context, how);
+
+/** The same for one write to the table of a record. */
+export const writeTo = <R extends AnyRecord, Args extends object, T>(
+  record: R,
+  work: (table: Table<R>, args: Args, context: Context) => Promise<T>,
+) => {
+  const writeWith = (how?: 'single') =>
+    write((tables, args: Args, context) => work(tables.table(record), args, context), how);
+  return record.hooks ? writeWith() : writeWith('single');
+};
 
 /** The check of a write against If-Match, for a record shown as this GraphQL type. */
 export const unchanged = (type: string, { precondition }: Context) =>

@@ -3,7 +3,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
-import type { Page, PageRequest } from './table.ts';
+import type { Page, PageRequest } from '../foundation/table.ts';
 import type { LimiterStore } from './usage.ts';
 
 /** Values of some fields, by field. */

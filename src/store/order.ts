@@ -3,7 +3,7 @@ import type { Field } from '../foundation/fields.ts';
 import { isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
 import { isPrefix, type OrderCondition } from '../foundation/record.ts';
-import type { PageRequest } from './table.ts';
+import type { PageRequest } from '../foundation/table.ts';
 
 /**
  * What a value is ordered by: the folded form of a text, the milliseconds of an instant, the number of an id, any other

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { memoized } from '../foundation/cache.ts';
 import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
@@ -20,7 +21,7 @@ import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import { singleWrite, withSingleWrites } from './single-write.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
-import type { Check, Page, PageRequest, Table } from './table.ts';
+import type { Check, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { REQUESTS, requestLogOver } from './request-log.ts';
@@ -34,16 +35,26 @@ import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webho
 export function storeOver(database: Engine, records: readonly AnyRecord[]): Store {
   const engine = withSingleWrites(database);
   const { transaction } = engine;
-  const alone: Run = (write) => transaction(write, 'single');
   const tablesOver =
     (readsOf: (record: AnyRecord) => Reads, run: Run) =>
     (record: AnyRecord): Table<AnyRecord> =>
-      tableOf(readsOf(record), (write) => run((own) => write(writesOf(record, own, records))));
-  const within = (own: EngineTransaction): Transaction => ({
-    table: tablesOver(own.rows, (write) => write(own)) as Transaction['table'],
-    webhookWrites: webhookWritesOf((write) => write(own)),
-    apiKeyWrites: apiKeyWritesOf((write) => write(own)),
-  });
+      tableOf(readsOf(record), (write) => run((own) => write(writesOf(record, own, records, within(own)))));
+  const within = (own: EngineTransaction, how?: 'single'): Transaction => {
+    const table = tablesOver(own.rows, (write) => write(own));
+    return {
+      table: ((record: AnyRecord) => {
+        if (how && record.hooks)
+          throw new Error(`${record.type} has hooks: a write of it is not a \`single\` one.`);
+        return table(record);
+      }) as Transaction['table'],
+      webhookWrites: webhookWritesOf((write) => write(own)),
+      apiKeyWrites: apiKeyWritesOf((write) => write(own)),
+    };
+  };
+  // Each write on its own.
+  const table = memoized((record: AnyRecord) =>
+    tablesOver(engine.reads, (write) => transaction(write, record.hooks ? undefined : 'single'))(record),
+  );
 
   return {
     ...engine,
@@ -52,11 +63,10 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
     ...requestLogOver(engine),
     ...documentsOver(engine),
     ...webhooksOver(engine),
-    // Each write on its own.
-    table: memoized(tablesOver(engine.reads, alone)) as Store['table'],
+    table: table as Store['table'],
     webhookWrites: webhookWritesOf(transaction),
     apiKeyWrites: apiKeyWritesOf(transaction),
-    transaction: (work, how) => transaction((own) => work(within(own)), how),
+    transaction: (work, how) => transaction((own) => work(within(own, how)), how),
     addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects)),
     interruptedLoad: async (source, line) =>
       interruptedLoad(engine.objects(LOADS), source, line, await engine.now()),
@@ -72,7 +82,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
       }),
     once: (call, work) =>
       database.transaction(
-        (own) => once(own, call, () => work(within(call.how === 'single' ? singleWrite(own) : own))),
+        (own) => once(own, call, () => work(within(call.how ? singleWrite(own) : own, call.how))),
         call.how,
       ),
   };
@@ -160,9 +170,20 @@ async function once<T>(
 
 type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'adjust' | 'remove'>;
 
-/** The rules for the records of one kind, within a transaction. @param records those that the store holds */
-function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: readonly AnyRecord[]): Writes {
+/**
+ * The rules for the records of one kind, within a transaction.
+ *
+ * @param records those that the store holds
+ * @param tables for its hooks
+ */
+function writesOf(
+  record: AnyRecord,
+  { rows }: EngineTransaction,
+  records: readonly AnyRecord[],
+  tables: Tables,
+): Writes {
   const own = rows(record);
+  const { hooks } = record;
 
   /** @throws NOT_FOUND, and whatever `check` throws */
   async function existing(id: Id, check: Check<Found> | undefined): Promise<Stored> {
@@ -219,25 +240,81 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
     }
   }
 
-  return {
-    async insertAll(inputs: readonly Values[]) {
-      if (inputs.length === 0) return [];
-      const all = inputs.map((input) => canonical(record, input, {}));
-      for (const values of all) checkRules(record, values);
-      await checkReferences(all);
-      const chosen = record.choosesId ? inputs.map(({ id }) => id as Id | undefined) : [];
-      const taken = chosen.filter((id) => id !== undefined);
-      const current = taken.length > 0 ? await own.byIds(taken) : [];
-      const used = new Set(current.map((one) => one?.id));
-      for (const id of taken) {
-        if (used.has(id)) throw idTaken(record, id);
-        used.add(id);
-      }
-      await checkUnique(all);
-      const assigned = await own.nextIds(all.length - taken.length);
+  /**
+   * Writes a change of a record with its hooks around it.
+   *
+   * @param values those of the record afterwards
+   * @param check throws unless the change may be made, on which the first hook may have an effect
+   * @param write returns the record as it is then
+   * @returns the same, once the hooks have run
+   */
+  async function makeChange(
+    before: Stored | undefined,
+    values: Values | undefined,
+    check: () => Promise<void>,
+    write: () => Promise<Stored | undefined>,
+  ): Promise<Stored | undefined> {
+    if (hooks?.before) {
+      await hooks.before({ before, after: values && Object.freeze(values) } as never, tables as never);
+      const [current] = before ? await own.byIds([before.id]) : [];
+      if (!isDeepStrictEqual(current, before))
+        throw new Error(`The hook before a change of ${record.type} changed the record itself.`);
+      await check();
+    }
+    const after = await write();
+    if (!hooks?.after) return after;
+    await hooks.after({ before, after: after && Object.freeze(after) } as never, tables as never);
+    return after && ((await own.byIds([after.id]))[0] ?? after);
+  }
+
+  /** @throws UNKNOWN_REFERENCE, CONFLICT if a chosen id is taken or a unique combination exists */
+  async function checkNew(all: readonly Values[], chosen: readonly (Id | undefined)[]): Promise<void> {
+    await checkReferences(all);
+    const ids = chosen.filter((id) => id !== undefined);
+    const current = ids.length > 0 ? await own.byIds(ids) : [];
+    const taken = new Set(current.map((one) => one?.id));
+    for (const id of ids) {
+      if (taken.has(id)) throw idTaken(record, id);
+      taken.add(id);
+    }
+    await checkUnique(all);
+  }
+
+  async function insertSome(inputs: readonly Values[]): Promise<Stored[]> {
+    const all = inputs.map((input) => canonical(record, input, {}));
+    for (const values of all) checkRules(record, values);
+    const chosen = inputs.map(({ id }) => (record.choosesId ? (id as Id | undefined) : undefined));
+    const check = () => checkNew(all, chosen);
+    const write = async () => {
+      const assigned = await own.nextIds(chosen.filter((id) => id === undefined).length);
       const stored = all.map((values, n): Stored => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
       await own.insert(stored);
-      return stored as Found[];
+      return stored;
+    };
+    await check();
+    if (!hooks) return await write();
+    const [id, values] = [chosen[0], all[0]!];
+    const added = await makeChange(undefined, id === undefined ? values : { id, ...values }, check, () =>
+      write().then(first),
+    );
+    return [added!];
+  }
+
+  const replace = async (current: Stored, next: Stored, check = async () => {}): Promise<Found> => {
+    const write = async () => {
+      await own.replace(current, next);
+      return next;
+    };
+    return (await makeChange(current, next, check, write)) as Found;
+  };
+
+  return {
+    async insertAll(inputs: readonly Values[]) {
+      if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as Found[];
+      const added: Stored[] = [];
+      // Each sees what the hooks of those before it have written.
+      for (const input of inputs) added.push(...(await insertSome([input])));
+      return added as Found[];
     },
 
     async update(id, patch, check) {
@@ -246,14 +323,16 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
       const next: Stored = { id, ...values };
       if (changedFields(record, current, next).length === 0) return current as Found;
       checkRules(record, values);
-      await checkReferences([values], current);
-      await checkUnique([values], current);
-      await own.replace(current, next);
-      return next as Found;
+      const checkNext = async () => {
+        await checkReferences([values], current);
+        await checkUnique([values], current);
+      };
+      await checkNext();
+      return await replace(current, next, checkNext);
     },
 
     async adjust(id, field, amount, check) {
-      const added = check || amount === 0 ? null : await own.add(id, field, amount);
+      const added = check || hooks || amount === 0 ? null : await own.add(id, field, amount);
       if (added) return added as Found;
       const current = await existing(id, check);
       if (amount === 0) return current as Found;
@@ -261,19 +340,25 @@ function writesOf(record: AnyRecord, { rows }: EngineTransaction, records: reado
       const [smallest, largest] = (record.fields as Fields)[field]!.range!;
       if (value < smallest || value > largest) throw outOfRange(record, current, field, amount);
       const next: Stored = { ...current, [field]: value };
-      await own.replace(current, next);
-      return next as Found;
+      return await replace(current, next);
     },
 
     async remove(id, check) {
       const current = await existing(id, check);
       const holders = holdersOf(record).filter(({ child }) => records.includes(child));
-      // Before children are looked for, so that none is added afterwards.
-      if (holders.length > 0) await own.lock([id], 'alone');
-      for (const holder of holders)
-        if (await rows(holder.child).exists({ ...holder.where, [holder.field]: id }))
-          throw stillReferred(record, id, holder);
-      await own.delete(current);
+      const checkChildren = async () => {
+        // Before children are looked for, so that none is added afterwards.
+        if (holders.length > 0) await own.lock([id], 'alone');
+        for (const holder of holders)
+          if (await rows(holder.child).exists({ ...holder.where, [holder.field]: id }))
+            throw stillReferred(record, id, holder);
+      };
+      // The hook before it may delete what holds it off.
+      if (!hooks?.before) await checkChildren();
+      await makeChange(current, undefined, checkChildren, async () => {
+        await own.delete(current);
+        return undefined;
+      });
       return id;
     },
   };

@@ -4,7 +4,7 @@ import type { EventStore } from './events.ts';
 import type { Load } from './loads.ts';
 import type { ObjectKind } from './objects.ts';
 import type { RequestLogStore } from './request-log.ts';
-import type { Tables } from './table.ts';
+import type { Tables } from '../foundation/table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
 import type { LimiterStore } from './usage.ts';
 import type { UsageHistoryStore } from './usage-history.ts';

@@ -14,6 +14,7 @@ import {
   conditionsOf as conditions,
   declarations,
   holdsOf,
+  hooksRefuse,
   knownOf,
   LONG,
   POOL,
@@ -23,6 +24,7 @@ import {
   specsAt,
   TYPES,
   uniqueAt,
+  writtenBeside,
 } from '../kit/declared.ts';
 import type { TestGateway } from '../kit/gateway.ts';
 import { rpc } from '../kit/mcp.ts';
@@ -100,6 +102,7 @@ class Model {
         return 'UNKNOWN_REFERENCE';
     }
     const key = this.keys[n];
+    if (hooksRefuse(this.specs[n]!, values)) return 'CONFLICT';
     if (!key || key.some((name) => values[name] === undefined)) return undefined;
     for (const [other, theirs] of this.records[n]!)
       if (other !== id && key.every((name) => theirs[name] === values[name])) return 'CONFLICT';
@@ -278,7 +281,7 @@ class Program {
       if (typeof value !== 'object' || Array.isArray(value)) continue;
       delete args[name];
       for (const [end, bound] of Object.entries(value as Values))
-        if (bound !== null) args[`${name}${end === 'min' ? 'Min' : 'Max'}`] = bound;
+        if (bound != null) args[`${name}${end === 'min' ? 'Min' : 'Max'}`] = bound;
     }
     if (door === 'mcp') {
       const { json, text } = await rpc(this.gateway, 'tools/call', {
@@ -438,7 +441,33 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
       id = answer.value.id;
       expect(answer.value, by).toEqual({ id, ...values });
     }
-    if (!code) model.records[n]!.set(id, values);
+    if (code) return;
+    model.records[n]!.set(id, values);
+    await createdBeside(n, id, values);
+  };
+
+  /** What the hooks of a new record write: a child of it, whose own hooks run too, and a number of its parent. */
+  const createdBeside = async (n: number, id: string, values: Values): Promise<void> => {
+    const { child, parent } = writtenBeside(specs, n, { id, ...values });
+    if (child) {
+      const { json } = await running.programs[0]!.gateway.call(`/${TYPES[n + 1]![1]}?sort=-id&limit=1`);
+      const childId = String(json[0].id);
+      const stored = Object.fromEntries(
+        fieldsOf(n + 1).flatMap(({ name, presence }) => {
+          const kind = kindOf(n + 1, name);
+          const value = child[name] ?? (presence === 'defaulted' ? POOL[kind as 'integer'][0] : undefined);
+          return value === undefined ? [] : [[name, canonical(kind, value)]];
+        }),
+      );
+      model.records[n + 1]!.set(childId, stored);
+      await agree(
+        (program) => program.ask('rest', 'get', n + 1, childId),
+        { value: { id: childId, ...stored } },
+        [n, id],
+      );
+      await createdBeside(n + 1, childId, stored);
+    }
+    if (parent) model.records[specs[n]!.references[0]!.parent]!.get(parent.id)![parent.field] = parent.value;
   };
 
   const update = async (n: number) => {

@@ -12,7 +12,8 @@ import {
   text,
   viewedBy,
 } from '../../src/foundation/fields.ts';
-import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
+import { declareRecord } from '../../src/foundation/declare-record.ts';
+import type { AnyRecord } from '../../src/foundation/record.ts';
 
 const label = name('A name', 'Rex');
 const level = choice(choices('Level', 'A level.', { low: 'Low.', high: 'High.' }), 'A level', 'low');

@@ -11,7 +11,7 @@ import { newContext } from '../../src/schema/context.ts';
 import type { Write } from '../../src/schema/write.ts';
 import { schema } from '../../src/schema.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { PageRequest, Tables } from '../../src/store/table.ts';
+import type { PageRequest, Tables } from '../../src/foundation/table.ts';
 import { cases } from '../kit/cases.ts';
 import { documentOf, type RandomDocument, type Subject } from '../kit/documents.ts';
 import { failing } from '../kit/failing.ts';

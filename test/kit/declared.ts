@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
-import { type AnyRecord, declareRecord } from '../../src/foundation/record.ts';
+import { declareRecord } from '../../src/foundation/declare-record.ts';
+import type { AnyRecord } from '../../src/foundation/record.ts';
+import { refusal } from '../../src/foundation/refusal.ts';
 import type { Domain } from '../../src/schema/domain.ts';
 import { findersOf, rangesOf } from '../../src/schema/list-arguments.ts';
 import { recordDomain } from '../../src/schema/record-domain.ts';
@@ -34,6 +36,8 @@ export interface RecordSpec {
   references: ReferenceSpec[];
   choosesId: boolean;
   unique: Since;
+  /** What its hooks do: refuse a text, write a number of the first parent, or write a child of a new record. */
+  hooks: ('refuse' | 'parent' | 'child')[];
 }
 
 const KINDS = ['integer', 'boolean', 'choice', 'instant', 'date', 'text', 'name', 'code'] as const;
@@ -88,6 +92,7 @@ const record = (position: number): fc.Arbitrary<RecordSpec> =>
     ),
     choosesId: fc.boolean(),
     unique: since,
+    hooks: fc.subarray(['refuse', 'parent', 'child'] as const),
   });
 
 /** Declarations of four kinds of records, of which each but the first refers to others. */
@@ -180,6 +185,50 @@ export function breaksRule(values: object): boolean {
   return new Set(texts).size < texts.length;
 }
 
+/** The text that hooks refuse. */
+const REFUSED = '\u{1f436}';
+const isRefused = refusal({
+  while: 'it has a dog',
+  of: ['creation', 'update'],
+  message: () => 'It has a dog.',
+});
+
+export const hooksRefuse = ({ hooks }: RecordSpec, values: object): boolean =>
+  hooks.includes('refuse') && Object.values(values).includes(REFUSED);
+
+/** What the hooks write beside a new record, in order. */
+export function writtenBeside(
+  specs: readonly RecordSpec[],
+  position: number,
+  { id, ...values }: { id: string } & Readonly<Record<string, unknown>>,
+): { child?: Record<string, unknown>; parent?: { id: string; field: string; value: number } } {
+  const { hooks, references } = specs[position]!;
+  const parent = references[0] && (values[referenceName(references[0])] as string | undefined);
+  const number = references[0] && specs[references[0].parent]!.fields.find(isPlainNumber);
+  // A child that has no parent of another kind.
+  const isParent = hooks.includes('child') && position % 2 === 0;
+  const below = specs[position + 1]!;
+  return {
+    ...(isParent && {
+      child: {
+        ...Object.fromEntries(
+          below?.references.filter((one) => one.parent === position).map((one) => [referenceName(one), id]),
+        ),
+        ...Object.fromEntries(
+          below?.fields
+            .filter(({ presence, since }) => presence === 'required' && since === 'start')
+            .map(({ name, kind }) => [name, POOL[kind][0]]),
+        ),
+      },
+    }),
+    ...(hooks.includes('parent') &&
+      parent !== undefined &&
+      number && { parent: { id: parent, field: number.name, value: 7 } }),
+  };
+}
+
+const isPlainNumber = ({ kind, since }: FieldSpec): boolean => kind === 'integer' && since === 'start';
+
 /** Declares the records of a stage. @param unique whether what is unique from the restart on may be declared */
 export function declare(specs: readonly RecordSpec[], stage: Since, unique: readonly boolean[]): AnyRecord[] {
   const records: AnyRecord[] = [];
@@ -228,6 +277,20 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
           known: fields.computed(fields.integer(0, 20, 'How many values it has', 1), (values: object) =>
             knownOf(values),
           ),
+        },
+        hooks: {
+          refusals: [isRefused],
+          before: ({ after }) => {
+            if (after && hooksRefuse(spec, after)) throw isRefused();
+          },
+          async after({ before, after }, tables) {
+            if (before || !after) return;
+            const { child, parent } = writtenBeside(specs, position, after);
+            if (child) await tables.table(records[position + 1]!).insert(child as never);
+            if (!parent) return;
+            const { id, field, value } = parent;
+            await tables.table(records[spec.references[0]!.parent]!).update(id, { [field]: value } as never);
+          },
         },
         rules: (values) => (breaksRule(values) ? [{ path: kind, message: 'has a value twice' }] : []),
       }) as AnyRecord,

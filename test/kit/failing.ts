@@ -1,6 +1,6 @@
 import type { AnyRecord } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Tables } from '../../src/store/table.ts';
+import type { Tables } from '../../src/foundation/table.ts';
 
 type Work = (tables: Tables) => unknown;
 

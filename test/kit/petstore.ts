@@ -4,7 +4,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { ERRORS, type ErrorCode } from '../../src/foundation/errors.ts';
-import { inputFields } from '../../src/foundation/record.ts';
+import { inputFields } from '../../src/foundation/record-input.ts';
 import { type Call, Clock, type Reply, TestGateway } from './gateway.ts';
 import { type Engine, engines, enginesAtLength, type OpenedStore } from './stores.ts';
 

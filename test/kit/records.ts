@@ -2,7 +2,8 @@ import { stringify } from 'lossless-json';
 import { RECORDS } from '../../src/domains/index.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import type { Id } from '../../src/foundation/id.ts';
-import { type AnyRecord, holdersOf, inputFields } from '../../src/foundation/record.ts';
+import { inputFields } from '../../src/foundation/record-input.ts';
+import { type AnyRecord, holdersOf } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 
 type Values = Record<string, unknown>;

@@ -7,7 +7,7 @@ import { AppError } from '../../src/foundation/errors.ts';
 import { folded } from '../../src/foundation/folded.ts';
 import { type AnyRecord, referencesOf } from '../../src/foundation/record.ts';
 import type { IdempotentCall } from '../../src/store/store.ts';
-import type { PageRequest, Table, Tables } from '../../src/store/table.ts';
+import type { PageRequest, Table, Tables } from '../../src/foundation/table.ts';
 import { cases } from '../kit/cases.ts';
 import { LISTS } from '../kit/lists.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../src/foundation/record.ts';
 import { idTaken, stillReferred } from '../../src/store/conflicts.ts';
 import type { IdempotentCall, Outcome } from '../../src/store/store.ts';
-import type { Check, Page, PageRequest, Table, Tables } from '../../src/store/table.ts';
+import type { Check, Page, PageRequest, Table, Tables } from '../../src/foundation/table.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 export type Stored = Values & { id: Id };

@@ -13,7 +13,7 @@ import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import type { PageRequest } from '../../src/store/table.ts';
+import type { PageRequest } from '../../src/foundation/table.ts';
 import { LISTS } from '../kit/lists.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 

@@ -15,7 +15,7 @@ import {
   optional,
   text,
 } from '../../foundation/fields.ts';
-import { type Inputs, newRules } from '../../foundation/record.ts';
+import { type Inputs, newRules } from '../../foundation/record-input.ts';
 import { type InputDialect, parsedText } from '../../foundation/validation.ts';
 import { type ApiKey, type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,5 +1,6 @@
 import { name, optional, text } from '../../foundation/fields.ts';
-import { declareRecord, type RecordOf } from '../../foundation/record.ts';
+import { declareRecord } from '../../foundation/declare-record.ts';
+import type { RecordOf } from '../../foundation/record.ts';
 
 /** A kind of animal. */
 export const Category = declareRecord({

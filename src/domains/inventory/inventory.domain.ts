@@ -8,7 +8,7 @@ import type { Domain } from '../../schema/domain.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
 import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
 import { addLists, enumOf, exposed } from '../../schema/record-domain.ts';
-import { unchanged, write } from '../../schema/write.ts';
+import { unchanged, writeTo } from '../../schema/write.ts';
 import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
 import { listSelection } from '../../rest-routes/record-routes.ts';
 import { declaredShape, selectionOf, shapeOf } from '../../rest-routes/shape.ts';
@@ -83,12 +83,8 @@ builder.mutationField('updateInventory', (t) =>
       ...petId,
       input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
     },
-    resolve: write(
-      (tables, { petId, input }, context) =>
-        tables
-          .table(Pet)
-          .update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
-      'single',
+    resolve: writeTo(Pet, (pets, { petId, input }, context) =>
+      pets.update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
     ),
   }),
 );
@@ -102,10 +98,8 @@ builder.mutationField('adjustInventory', (t) =>
     description:
       'Changes the stock of a pet by a difference. Concurrent ones add up. Refused where the stock would be negative or beyond its maximum.',
     args: { ...petId, by: t.arg.int({ required: true, description: `${by.description}.` }) },
-    resolve: write(
-      (tables, { petId, by }, context) =>
-        tables.table(Pet).adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
-      'single',
+    resolve: writeTo(Pet, (pets, { petId, by }, context) =>
+      pets.adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
     ),
   }),
 );

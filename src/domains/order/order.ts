@@ -1,6 +1,7 @@
 import { boolean, defaulting, instant, integer, optional, reference } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
-import { declareRecord, type RecordOf } from '../../foundation/record.ts';
+import { declareRecord } from '../../foundation/declare-record.ts';
+import type { RecordOf } from '../../foundation/record.ts';
 import { Pet } from '../pet/pet.ts';
 
 /** An order for an animal. It may refer to a deleted pet once it is complete. */

@@ -1,6 +1,7 @@
 import { choice, choices, defaulting, integer, name, reference, viewedBy } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
-import { declareRecord, type RecordOf } from '../../foundation/record.ts';
+import { declareRecord } from '../../foundation/declare-record.ts';
+import type { RecordOf } from '../../foundation/record.ts';
 import { Category } from '../category/category.ts';
 
 export const PetStatus = choices('PetStatus', 'The status of a pet.', {

@@ -15,7 +15,7 @@ import {
   text,
 } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
-import { type Inputs, newRules } from '../../foundation/record.ts';
+import { type Inputs, newRules } from '../../foundation/record-input.ts';
 import { type InputDialect, required } from '../../foundation/validation.ts';
 import { type EventType, NOW } from '../../store/events.ts';
 import type {

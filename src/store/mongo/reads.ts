@@ -3,7 +3,7 @@ import type { Id } from '../../foundation/id.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
 import type { Lists, Reads, Stored } from '../engine.ts';
-import type { Page, PageRequest } from '../table.ts';
+import type { Page, PageRequest } from '../../foundation/table.ts';
 import { batch } from './batching.ts';
 import { codecOf, type Key, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';

@@ -9,7 +9,7 @@ import {
 import type { Lists } from '../engine.ts';
 import { indexFor } from '../indexes.ts';
 import { type Range, readingOf, type SortKey } from '../order.ts';
-import type { PageRequest } from '../table.ts';
+import type { PageRequest } from '../../foundation/table.ts';
 import { codecOf, indexKey, sortProperty } from './codec.ts';
 
 /** How lists are read. */

@@ -10,7 +10,7 @@ import {
 import type { Lists, Stored } from '../engine.ts';
 import { fewValued, indexFor } from '../indexes.ts';
 import { type Range, readingOf } from '../order.ts';
-import type { Page, PageRequest } from '../table.ts';
+import type { Page, PageRequest } from '../../foundation/table.ts';
 import { columnName, columnsOf, indexName, rowForm, sortColumn } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 

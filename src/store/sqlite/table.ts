@@ -3,7 +3,7 @@ import type { Id } from '../../foundation/id.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import type { Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
-import type { Page } from '../table.ts';
+import type { Page } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';

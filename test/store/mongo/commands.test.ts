@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import type { Page } from '../../../src/store/table.ts';
+import type { Page } from '../../../src/foundation/table.ts';
 import { codeOf, newDatabase } from './database.ts';
 
 describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {

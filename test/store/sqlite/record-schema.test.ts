@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { boolean, type Field, integer, name, optional, text } from '../../../src/foundation/fields.ts';
-import { type AnyRecord, declareRecord } from '../../../src/foundation/record.ts';
+import { declareRecord } from '../../../src/foundation/declare-record.ts';
+import type { AnyRecord } from '../../../src/foundation/record.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-schema-'));

@@ -1,7 +1,7 @@
-import type { SortValue } from '../foundation/cursor.ts';
-import type { Id } from '../foundation/id.ts';
-import type { Meter } from '../foundation/meter.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from '../foundation/record.ts';
+import type { SortValue } from './cursor.ts';
+import type { Id } from './id.ts';
+import type { Meter } from './meter.ts';
+import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
 
 /**
  * A page of a list, by default ordered by ascending id. Both bounds are exclusive; `after` may be "0". `backward`

@@ -1,0 +1,38 @@
+import type { z } from 'zod';
+import type { AnyRecord, Fields } from './record.ts';
+import { type InputDialect, inputObject } from './validation.ts';
+
+/** What is given to create a record and to change one. */
+export interface Inputs extends Pick<AnyRecord, 'kind' | 'plural' | 'type' | 'choosesId'> {
+  fields: Fields;
+  /** Those that may be changed, by default the same. */
+  changeable?: Fields;
+}
+
+/** The rules for a new record. @param fields those that may be given @param choosesId whether its id may be too */
+export const newRules = (fields: Fields, dialect: InputDialect, choosesId: boolean): z.ZodObject => {
+  const rules = Object.entries(fields).map(([name, field]): [string, z.ZodType] => {
+    const rule = field.rule(dialect);
+    if (field.presence === 'required') return [name, rule];
+    const optional = dialect.optional(rule);
+    if (field.presence === 'optional') return [name, optional];
+    return [name, optional.transform((value) => value ?? field.default)];
+  });
+  const id: [string, z.ZodType][] = choosesId ? [['id', dialect.optional(dialect.id)]] : [];
+  return inputObject(Object.fromEntries([...id, ...rules]));
+};
+
+/** The rules for changes to a record. @param fields those that may be changed */
+export const patchRules = (fields: Fields, dialect: InputDialect): z.ZodObject =>
+  inputObject(
+    Object.fromEntries(
+      Object.entries(fields).map(([name, field]) => {
+        const rule = field.rule(dialect);
+        return [name, (field.presence === 'optional' ? rule.nullable() : rule).optional()];
+      }),
+    ),
+  );
+
+/** The fields that belong to the record's own domain. */
+export const inputFields = ({ fields }: AnyRecord): Fields =>
+  Object.fromEntries(Object.entries(fields as Fields).filter(([, { view }]) => view === undefined));
