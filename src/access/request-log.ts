@@ -8,6 +8,7 @@ import {
   type RequestLogStore,
   type RequestPage,
   type RequestQuery,
+  type StoredRequest,
 } from '../store/request-log.ts';
 import type { Principal } from './api-keys.ts';
 
@@ -29,16 +30,13 @@ const SECRET = /(petstore_|whsec_)[0-9A-Za-z+/=]+/g;
 const masked = (text: string): string =>
   text.includes('petstore_') || text.includes('whsec_') ? text.replace(SECRET, '$1…') : text;
 
-/** The key that pays for a key. */
-export const accountOf = ({ id, account = id }: Principal & { account?: string }): string => account;
-
 /** A request as it is answered. `query`: its query, whose values an error may repeat. */
 export type AnsweredRequest = Omit<LoggedRequest, 'keyId' | 'time'> & { query: string };
 
 /** Requests of a key that are not stored yet. */
 interface Waiting {
   account: string;
-  requests: Omit<LoggedRequest, 'keyId'>[];
+  requests: StoredRequest[];
 }
 
 /**
@@ -76,21 +74,25 @@ export class RequestLog {
   }
 
   /** Adds a request of a key. Reading the log leaves no traces in it: it would soon be full of them. */
-  add(principal: Principal, { query, ...request }: AnsweredRequest): void {
+  add({ id, account }: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
     if (request.operation === 'requests' && request.code === undefined) return;
-    const { id } = principal;
-    const account = accountOf(principal);
     let waiting = this.#waiting.get(id);
     if (!waiting) this.#waiting.set(id, (waiting = { account, requests: [] }));
-    const { path, message } = request;
-    waiting.requests.push({
-      ...request,
-      id: masked(request.id),
-      time: this.#now(),
-      path: masked(path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path),
-      ...(message !== undefined && { message: cut(masked(withoutValues(message, query)), MAX_TEXT.message) }),
-    });
+    const { transport, operation, method, path, query, status, code, message, units, ms } = request;
+    waiting.requests.push([
+      masked(request.id),
+      this.#now(),
+      transport,
+      operation,
+      method,
+      masked(path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path),
+      status,
+      units,
+      ms,
+      code,
+      message && cut(masked(withoutValues(message, query)), MAX_TEXT.message),
+    ]);
     this.#timer ??= setInterval(() => this.#flushInBackground(), FLUSH_INTERVAL).unref();
     if (++this.#size === FLUSH_SIZE) this.#flushInBackground();
   }

@@ -11,7 +11,7 @@ export interface ObjectKind<T> {
   termsOf?(object: T): readonly string[];
   /** When it is of no use any more, in milliseconds since 1970. It may still be found for a while after that. */
   expiresAt?(object: T): number;
-  /** Set if objects are put each on its own, also those that are put together. */
+  /** Set if objects are put each on its own, also those that are put together, and never again. */
   separate?: true;
 }
 

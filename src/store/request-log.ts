@@ -39,8 +39,28 @@ export interface RequestChunk {
   /** The key that pays for this one. */
   account: string;
   keyId: string;
-  requests: readonly Omit<LoggedRequest, 'keyId'>[];
+  requests: readonly StoredRequest[];
 }
+
+/** A request without the names of its fields, which would be half of what is stored. */
+export type StoredRequest = readonly [
+  id: string,
+  time: number,
+  transport: UsageTransport,
+  operation: string,
+  method: string,
+  path: string,
+  status: number,
+  units: number,
+  ms: number,
+  code?: string | undefined,
+  message?: string | undefined,
+];
+
+const requestOf = (stored: StoredRequest, keyId: string): LoggedRequest => {
+  const [id, time, transport, operation, method, path, status, units, ms, code, message] = stored;
+  return { id, time, transport, operation, method, path, status, units, ms, code, message, keyId };
+};
 
 /** What finds the chunks of all keys of an account. Those of one key are found by its id. */
 const termOfAccount = (account: string): string => `account ${account}`;
@@ -49,7 +69,7 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
   name: 'requests',
   keyOf: ({ position }) => position,
   termsOf: ({ account, keyId }) => [keyId, termOfAccount(account)],
-  expiresAt: ({ requests }) => requests.at(-1)!.time + REQUESTS_KEPT,
+  expiresAt: ({ requests }) => requests.at(-1)![1] + REQUESTS_KEPT,
   separate: true,
 };
 
@@ -97,7 +117,7 @@ export function requestLogOver({ objects, transaction }: Engine) {
         let index = position === after?.position ? after.index : requests.length;
         while (--index >= 0) {
           counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
-          const request: LoggedRequest = { ...requests[index]!, keyId };
+          const request = requestOf(requests[index]!, keyId);
           yield { request, cursor: { position, index, counts } };
         }
       }

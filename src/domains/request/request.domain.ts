@@ -1,5 +1,5 @@
 import type { Principal } from '../../access/api-keys.ts';
-import { accountOf, MAX_TEXT } from '../../access/request-log.ts';
+import { MAX_TEXT } from '../../access/request-log.ts';
 import type { Issue } from '../../foundation/errors.ts';
 import { validationFailed } from '../../foundation/errors.ts';
 import { choice, instant, integer, opaqueId, optional, text } from '../../foundation/fields.ts';
@@ -169,10 +169,7 @@ const RequestFilter = builder.inputType('RequestFilter', {
 });
 
 /** The keys whose requests a key sees: its own, and those of the keys that it has made. */
-const visibleTo = (principal: Principal) => ({
-  keyId: principal.id,
-  ...(accountOf(principal) === principal.id && { account: principal.id }),
-});
+const visibleTo = ({ id, account }: Principal) => ({ keyId: id, ...(account === id && { account }) });
 
 builder.queryField('requests', (t) =>
   t.field({

@@ -14,7 +14,7 @@ const REMOVED_PER_NEW = 4;
  */
 export function objectsOf<T>(
   db: SqliteConnection,
-  { name, keyOf, termsOf, expiresAt }: ObjectKind<T>,
+  { name, keyOf, termsOf, expiresAt, separate }: ObjectKind<T>,
   now: () => number,
   gate: Gate,
 ): Objects<T> {
@@ -61,7 +61,7 @@ export function objectsOf<T>(
       );
       if (termsOf) {
         const terms = objects.flatMap((object) => termsOf(object).map((term) => [term, keyOf(object)]));
-        removeTerms(objects.map(keyOf));
+        if (!separate) removeTerms(objects.map(keyOf));
         db.run('insert into object_terms select ?, value ->> 0, value ->> 1 from json_each(?)', [
           name,
           JSON.stringify(terms),
