@@ -139,7 +139,9 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     db = new SqliteConnection(file, busyTimeout, durability);
     const layout = layoutOf(db);
     if (layout > latest) throw unknownLayout(options.file, layout, latest);
-    if (!release && isBeingFilled(db) && !isPrepared(db, records)) release = lockDataFile(file, UNTIL_FILLED);
+    // Another tool may be about to prepare the file, or to fill it.
+    if (!release && layout >= 1 && !isPrepared(db, records))
+      release = lockDataFile(file, isBeingFilled(db) ? UNTIL_FILLED : busyTimeout);
     if (release) {
       if (layout < latest) migrate(db, migrations);
       prepareRecords(db, records);
