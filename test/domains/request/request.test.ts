@@ -212,6 +212,33 @@ onEachEngine('requests', (kit) => {
     expectQueryRefusal(refused, 'VALIDATION_FAILED', /status.*after|after.*status/);
   });
 
+  it('of a child are seen by itself and its owner, neither by a sibling nor by others', async () => {
+    const { gateway } = kit;
+    const owner = await gateway.keyRecord({});
+    const make = async (name: string) =>
+      (await send(gateway, 'POST /keys', { key: owner.key, body: { name } })).json;
+    const [child, sibling] = [await make('child'), await make('sibling')];
+    await send(gateway, '/pets', { key: owner.key });
+    await send(gateway, '/categories', { key: child.key });
+    const seenBy = async (key: string) =>
+      (await listed(gateway, key)).map(({ operation, keyId }) => [operation, keyId]);
+    expect(await seenBy(owner.key)).toEqual([
+      ['categories', child.id],
+      ['pets', owner.apiKey.id],
+      ['createKey', owner.apiKey.id],
+      ['createKey', owner.apiKey.id],
+    ]);
+    expect(await seenBy(child.key)).toEqual([['categories', child.id]]);
+    expect(await seenBy(sibling.key)).toEqual([]);
+    expect(await seenBy(await gateway.restrictedKey({}))).toEqual([]);
+    // The owner's secret answers are no part of it, and a cursor of the owner's leads a child nowhere else.
+    const { text } = await send(gateway, '/requests', { key: owner.key });
+    for (const { key } of [child, sibling, owner]) expect(text).not.toContain(key);
+    const { headers } = await send(gateway, '/requests?limit=1', { key: owner.key });
+    const next = /<([^>]*)>/.exec(String(headers.link))![1]!;
+    expect((await send(gateway, next, { key: sibling.key })).json).toEqual([]);
+  });
+
   it('of an owner include those of its keys, each with its last 1,000 of 24 hours', async () => {
     const [log, other] = [newLog(), newLog()];
     const owner = ofKey(`key_owner${kit.clock.now()}`);

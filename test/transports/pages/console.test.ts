@@ -23,7 +23,9 @@ withBrowser(
       await tab.see(operations, 'section[aria-label="Usage"]');
       const today = new Date().toISOString().slice(0, 10);
       expect(await page.locator('.rows li').first().innerText()).toContain(today);
-      await tab.see('This key has no webhooks.', '#sections .note');
+      for (const text of ['This key has no webhooks.', 'This key has made no keys.'])
+        await tab.see(text, '#sections .note');
+      await tab.see(/\d+ requests?\./, 'section[aria-label="Requests"] [role="status"]');
       const before = Number(await left());
       await page.getByRole('button', { name: 'Listen' }).click();
       await tab.see('Listening …', '.controls [role="status"]');
@@ -55,7 +57,8 @@ withBrowser(
       const key = await kit.gateway.newKey('pro');
       const tab = await kit.open('/console', { key });
       const { page } = tab;
-      const click = (name: string) => page.getByRole('button', { name, exact: true }).click();
+      const section = page.getByRole('region', { name: 'Webhooks' });
+      const click = (name: string) => section.getByRole('button', { name, exact: true }).click();
       const said = (text: string | RegExp) => tab.see(text, '.webhook [role="status"]');
       await tab.see('This key has no webhooks.');
       await page.getByLabel('URL', { exact: true }).fill('https://localhost/hook#fragment');
@@ -99,6 +102,92 @@ withBrowser(
       await tab.see('This key has no webhooks.');
       expect((await kit.gateway.call('/webhooks', { key })).json).toEqual([]);
       await tab.leave('console-webhooks', REFUSED);
+    }, 90_000);
+
+    it('lists what was requested, live, by status and operation, with what was said and what to do', async () => {
+      const key = await kit.gateway.newKey('pro');
+      await kit.gateway.call('/pets/987654', { key });
+      await kit.gateway.call('/pets', { key });
+      const tab = await kit.open('/console', { key });
+      const { page } = tab;
+      const section = page.getByRole('region', { name: 'Requests' });
+      const rows = section.locator('li:visible');
+      await tab.see('404 NOT_FOUND', '.requests summary');
+      await section.getByLabel('Status').selectOption('4xx');
+      await expect.poll(() => rows.count()).toBe(1);
+      // By the keyboard alone.
+      await rows.first().locator('summary').focus();
+      await page.keyboard.press('Enter');
+      await tab.see('There is no pet 987654.', '.requests dd');
+      await tab.see('a list shows those that exist', '.requests dd');
+      await expectAccessible(tab, 'console-requests');
+      await section.getByLabel('Status').selectOption('');
+      await section.getByLabel('Operation').fill('createCategory');
+      await page.keyboard.press('Enter');
+      await tab.see('There are no such requests', 'section[aria-label="Requests"] .note');
+      await section.getByRole('button', { name: 'Follow' }).click();
+      await kit.gateway.call('/categories', { method: 'POST', body: {}, key });
+      await tab.see('400 VALIDATION_FAILED', '.requests summary');
+      await section.getByRole('button', { name: 'Pause' }).click();
+      // Another key's are not there.
+      await tab.useKey(await kit.gateway.newKey('free'));
+      await tab.see(/\d+ requests?\./, 'section[aria-label="Requests"] [role="status"]');
+      expect(await section.innerText()).not.toContain('VALIDATION_FAILED');
+      await tab.leave('console-requests', REFUSED);
+    }, 90_000);
+
+    it('makes, changes, rotates and revokes keys, whose secrets are shown once', async () => {
+      const key = await kit.gateway.newKey('pro');
+      const tab = await kit.open('/console', { key });
+      const { page } = tab;
+      const section = page.getByRole('region', { name: 'Keys' });
+      const click = (name: string) => section.getByRole('button', { name, exact: true }).click();
+      const card = section.locator('.key');
+      await tab.see('This key has made no keys.');
+      await section.getByLabel('Name').fill('Till 7');
+      await section.getByLabel('Scopes').fill('pets:read nonsense:read');
+      await click('Create');
+      await tab.see(/scopes/, 'section[aria-label="Keys"] form [role="status"]');
+      await section.getByLabel('Scopes').fill('pets:read, requests:read');
+      await section.getByLabel('Networks').fill('127.0.0.0/8');
+      await click('Create');
+      await tab.see('Created.', 'section[aria-label="Keys"] [role="status"]');
+      const secretOf = async () => (await card.locator('.secret code').innerText()).trim();
+      const first = await secretOf();
+      const call = (secret: string, path: string) => kit.gateway.call(path, { key: secret });
+      expect((await call(first, '/pets')).status).toBe(200);
+      expect((await call(first, '/categories')).status).toBe(403);
+      await expectAccessible(tab, 'console-keys');
+      await click('Change');
+      const edited = card.getByLabel('Scopes');
+      expect(await edited.inputValue()).toBe('pets:read requests:read');
+      await edited.fill('categories:read');
+      await card.getByLabel('Expires').fill('2090-01-31T12:00');
+      await click('Save');
+      await tab.see('Changed: in force', '.key [role="status"]');
+      await expect.poll(async () => (await call(first, '/categories')).status, { timeout: 8_000 }).toBe(200);
+      expect((await kit.gateway.call('/keys', { key })).json[0]).toMatchObject({
+        ...{ name: 'Till 7', scopes: ['categories:read'], allow: ['127.0.0.0/8'] },
+        expiresAt: expect.stringMatching(/^2090-01-31/),
+      });
+      await click('Rotate');
+      await expect.poll(secretOf).not.toBe(first);
+      const second = await secretOf();
+      expect((await call(second, '/categories')).status).toBe(200);
+      // What the child asked for is in the owner's list, and another visit does not see the secret.
+      await page.reload();
+      await tab.see('Till 7', '.key h3');
+      expect(await page.locator('main').innerText()).not.toContain('petstore_');
+      await section.getByRole('button', { name: 'Revoke' }).focus();
+      await page.keyboard.press('Enter');
+      await click('Revoke it for good');
+      await tab.see('This key has made no keys.');
+      await expect.poll(async () => (await call(second, '/categories')).status, { timeout: 8_000 }).toBe(401);
+      const { id } = (await kit.gateway.call('/key', { key })).json;
+      const seen = (await kit.gateway.call('/requests?limit=100', { key })).json as { keyId: string }[];
+      expect(new Set(seen.map(({ keyId }) => keyId)).size).toBe(2);
+      expect(seen.some(({ keyId }) => keyId === id)).toBe(true);
+      await tab.leave('console-keys', REFUSED);
     }, 90_000);
 
     it('shows a key that is bound to documents, whose budget the headers tell', async () => {

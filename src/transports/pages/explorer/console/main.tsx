@@ -9,22 +9,11 @@ import type { Budget } from '../server.ts';
 import { duration, number } from '../words.ts';
 import { secondsUntilBudget } from './api.ts';
 import { Events } from './events.tsx';
+import { entriesOf, type KeyFacts, Keys } from './keys.tsx';
+import { Requests } from './requests.tsx';
 import { Usage } from './usage.tsx';
 import { Webhooks } from './webhooks.tsx';
-import { Facts, moment, Note, Section, useLoaded } from './widgets.tsx';
-
-/** `GET /key`. */
-interface KeyFacts {
-  id: string;
-  name: string;
-  plan: string;
-  scopes?: string[];
-  createdAt: string;
-  lastUsedAt?: string;
-  expiresAt?: string;
-  allow?: string[];
-  documents?: string;
-}
+import { Facts, Note, Section, useLoaded } from './widgets.tsx';
 
 function Console() {
   const { state } = apiKey;
@@ -52,11 +41,17 @@ function Console() {
           {isEmpty && 'Nothing is left. '}Retrying before <code>Retry-After</code> has passed leads to a ban.
         </p>
       </Section>
+      <Section title="Requests" wide>
+        <Requests key={apiKey.value} />
+      </Section>
       <Section title="Usage" wide>
         <Usage />
       </Section>
       <Section title="Live events" wide>
         <Events key={apiKey.value} />
+      </Section>
+      <Section title="Keys" wide>
+        <Keys key={apiKey.value} />
       </Section>
       <Section title="Webhooks" wide>
         <Webhooks key={apiKey.value} />
@@ -99,21 +94,7 @@ function Key() {
   const { value: key, failure } = useLoaded<KeyFacts>('/key');
   if (failure !== undefined) return <Note>The key is not shown. {failure}</Note>;
   if (!key) return null;
-  return (
-    <Facts
-      entries={{
-        Name: key.name,
-        Plan: key.plan,
-        Id: <code>{key.id}</code>,
-        Scopes: key.scopes?.join(', ') ?? 'all',
-        Created: moment(key.createdAt),
-        'Last used': key.lastUsedAt && moment(key.lastUsedAt),
-        Expires: key.expiresAt ? moment(key.expiresAt) : 'never',
-        Addresses: key.allow?.join(', ') ?? 'any',
-        Documents: key.documents ?? 'any',
-      }}
-    />
-  );
+  return <Facts entries={{ Name: key.name, Plan: key.plan, ...entriesOf(key) }} />;
 }
 
 apiKey.subscribe(() => render(<Console />, element('sections')));

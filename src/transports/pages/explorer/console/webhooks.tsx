@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useRef, useState } from 'preact/hooks';
 import { call } from './api.ts';
-import { Button, Facts, moment, Note, useLoaded } from './widgets.tsx';
+import { Button, Facts, moment, Note, useAction, useLoaded } from './widgets.tsx';
 
 interface Webhook {
   id: string;
@@ -33,21 +33,6 @@ const DISABLED: Record<string, string> = {
 
 const outcome = ({ status, error }: WebhookAttempt): string =>
   error === undefined ? `was answered ${status}` : `failed: ${error.replaceAll('_', ' ')}`;
-
-/** A function that runs an action, says how it went, by default what it returns, and loads the webhooks again. */
-function useAction(reload: () => Promise<void>) {
-  const [said, setSaid] = useState('');
-  const act = async (action: () => Promise<unknown>, text?: string) => {
-    try {
-      const returned = await action();
-      setSaid(text ?? String(returned));
-      await reload();
-    } catch (error) {
-      setSaid((error as Error).message);
-    }
-  };
-  return [said, act] as const;
-}
 
 /** The key's webhooks with their state and last attempts, and all that can be done with them. */
 export function Webhooks() {

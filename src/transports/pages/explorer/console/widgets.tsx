@@ -26,6 +26,24 @@ export function useLoaded<T>(path: string, when?: unknown) {
   return { ...loaded, reload };
 }
 
+/**
+ * A function that runs an action, loads what it changed again, and says then how it went, by default what it returns. Whoever
+ * reads that sees, and may edit, what there is now.
+ */
+export function useAction(reload: () => Promise<void>) {
+  const [said, setSaid] = useState('');
+  const act = async (action: () => Promise<unknown>, text?: string) => {
+    try {
+      const returned = await action();
+      await reload();
+      setSaid(text ?? String(returned));
+    } catch (error) {
+      setSaid((error as Error).message);
+    }
+  };
+  return [said, act] as const;
+}
+
 type Parent<Props = object> = Props & { children: ComponentChildren };
 
 export const Section = ({ title, wide = false, children }: Parent<{ title: string; wide?: boolean }>) => (

@@ -1,0 +1,155 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks';
+import { copyBy } from '../browser.ts';
+import { call } from './api.ts';
+import { Button, Facts, moment, Note, useAction, useLoaded } from './widgets.tsx';
+
+/** `GET /key`, and an entry of `GET /keys`. */
+export interface KeyFacts {
+  id: string;
+  name: string;
+  plan: string;
+  scopes?: string[];
+  createdAt: string;
+  lastUsedAt?: string;
+  expiresAt?: string;
+  allow?: string[];
+  documents?: string;
+  /** In the answers to creation and rotation alone. */
+  key?: string;
+}
+
+export const entriesOf = (key: KeyFacts) => ({
+  Id: <code>{key.id}</code>,
+  Scopes: key.scopes?.join(', ') ?? 'all',
+  Created: moment(key.createdAt),
+  'Last used': key.lastUsedAt && moment(key.lastUsedAt),
+  Expires: key.expiresAt ? moment(key.expiresAt) : 'never',
+  Addresses: key.allow?.join(', ') ?? 'any',
+  Documents: key.documents ?? 'any',
+});
+
+const wordsOf = (text: unknown): string[] =>
+  String(text)
+    .split(/[\s,]+/)
+    .filter(Boolean);
+
+/** The fields of a form as a body. Those left empty are as they are by default, or removed from a key that there is. */
+function bodyOf(form: HTMLFormElement, empty?: null): Record<string, unknown> {
+  const given = new FormData(form);
+  const [scopes, allow] = [wordsOf(given.get('scopes')), wordsOf(given.get('allow'))];
+  const expires = String(given.get('expires'));
+  return {
+    name: given.get('name'),
+    scopes: scopes.length > 0 ? scopes : empty,
+    allow: allow.length > 0 ? allow : empty,
+    expiresAt: expires === '' ? empty : new Date(expires).toISOString(),
+  };
+}
+
+/** A moment as the field for one has it, in the reader's own time zone. */
+const local = (time: string): string =>
+  new Date(Date.parse(time) - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+
+function Fields({ of }: { of?: KeyFacts }) {
+  const scopes = { 'aria-label': 'Scopes', placeholder: 'all scopes, or pets:read …', size: 24 };
+  const allow = { 'aria-label': 'Networks', placeholder: 'any network, or 203.0.113.0/24', size: 24 };
+  return (
+    <>
+      <input name="name" required aria-label="Name" placeholder="Name: Till 7 …" defaultValue={of?.name} />
+      <input name="scopes" {...scopes} defaultValue={of?.scopes?.join(' ')} />
+      <input name="allow" {...allow} defaultValue={of?.allow?.join(' ')} />
+      <label>
+        Expires{' '}
+        <input name="expires" type="datetime-local" defaultValue={of?.expiresAt && local(of.expiresAt)} />
+      </label>
+    </>
+  );
+}
+
+/** A secret, which is shown once. */
+const Secret = ({ secret }: { secret: string }) => (
+  <p class="controls secret">
+    <strong>Copy it now, it is shown once:</strong> <code>{secret}</code>
+    <button type="button" onClick={({ currentTarget }) => copyBy(currentTarget, secret)}>
+      Copy
+    </button>
+  </p>
+);
+
+/** The keys that this one has made, and all that can be done with them. */
+export function Keys() {
+  const { value, failure, reload } = useLoaded<KeyFacts[]>('/keys');
+  const [said, act] = useAction(reload);
+  const [created, setCreated] = useState<KeyFacts>();
+  const create = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void act(async () => {
+      setCreated(await call<KeyFacts>('POST', '/keys', bodyOf(form)));
+      form.reset();
+    }, 'Created.');
+  };
+  if (failure !== undefined) return <Note>Keys are not shown. {failure}</Note>;
+  return (
+    <>
+      <Note>Keys that this one makes draw on its budget, can do no more, and end with it.</Note>
+      <form class="controls" onSubmit={create}>
+        <Fields />
+        <button type="submit">Create</button>
+        <span role="status">{said}</span>
+      </form>
+      {value?.length === 0 && <Note>This key has made no keys.</Note>}
+      {value?.map((each) => (
+        <KeyView
+          key={each.id}
+          facts={created?.id === each.id ? { ...created, ...each } : each}
+          reload={reload}
+        />
+      ))}
+    </>
+  );
+}
+
+/** @param facts with the secret if it was just created */
+function KeyView({ facts, reload }: { facts: KeyFacts; reload: () => Promise<void> }) {
+  const path = `/keys/${encodeURIComponent(facts.id)}`;
+  const [said, act] = useAction(reload);
+  const [secret, setSecret] = useState(facts.key);
+  const [isNarrowing, setNarrowing] = useState(false);
+  const [isRevoking, setRevoking] = useState(false);
+  const rotate = async () => setSecret((await call<KeyFacts>('POST', `${path}/rotate`, {})).key);
+  const narrow = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void act(async () => {
+      await call('PATCH', path, bodyOf(form, null));
+      setNarrowing(false);
+    }, 'Changed: in force everywhere within 5 seconds.');
+  };
+  return (
+    <article class="key">
+      <h3>{facts.name}</h3>
+      <Facts entries={entriesOf(facts)} />
+      {secret !== undefined && <Secret secret={secret} />}
+      {isNarrowing && (
+        <form class="controls" onSubmit={narrow}>
+          <Fields of={facts} />
+          <button type="submit">Save</button>
+        </form>
+      )}
+      <p class="controls">
+        <Button onClick={() => setNarrowing(!isNarrowing)}>{isNarrowing ? 'Cancel' : 'Change'}</Button>
+        <Button onClick={() => act(rotate, 'Rotated: the earlier secret works too for 24 hours.')}>
+          Rotate
+        </Button>
+        <Button
+          onClick={() => (isRevoking ? act(() => call('DELETE', path), 'Revoked.') : setRevoking(true))}
+        >
+          {isRevoking ? 'Revoke it for good' : 'Revoke'}
+        </Button>
+      </p>
+      <p role="status">{said}</p>
+    </article>
+  );
+}
