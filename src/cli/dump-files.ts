@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { newRules } from '../foundation/record-input.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import { type AnyRecord, renamed } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { API_KEYS } from '../store/api-keys.ts';
 import type { DumpTarget, KeyUsage } from '../store/dump.ts';
@@ -47,7 +47,11 @@ const part = <T>(part: Part<T>) => part as unknown as Part<unknown>;
 const recordPart = (record: AnyRecord) =>
   part<Stored>({
     name: record.plural,
-    rule: newRules({ id: record.id, ...record.fields }, graphqlDialect, false),
+    // Exports may be older than the declaration.
+    rule: z
+      .unknown()
+      .transform((row) => (typeof row === 'object' && row !== null ? renamed(record, row) : row))
+      .pipe(newRules({ id: record.id, ...record.fields }, graphqlDialect, false)),
     async *read(store) {
       for (let after: string | undefined; ;) {
         const { items } = await store.table(record).page({}, { limit: BATCH_SIZE, after });

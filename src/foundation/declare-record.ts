@@ -1,7 +1,7 @@
 import type { Issue } from './errors.ts';
 import { type Computed, isFolded, ownId } from './fields.ts';
 import type { Hooks } from './hooks.ts';
-import type { Id } from './id.ts';
+import { type Id, MAX_INT32, MIN_INT32 } from './id.ts';
 import {
   type AnyRecord,
   type Fields,
@@ -16,6 +16,15 @@ import {
   boundNames,
 } from './record.ts';
 import { graphqlDialect } from './validation.ts';
+
+/** Those fields that are computed of what records of a kind have. */
+type ComputedOf<R, C> = {
+  [K in keyof C]: C[K] extends { compute: (record: infer Of) => unknown }
+    ? R extends Of
+      ? C[K]
+      : never
+    : never;
+};
 
 let declared = 0;
 
@@ -42,7 +51,7 @@ export function declareRecord<
     > & {
       /** The description of its id. */
       id?: string;
-      computed?: C;
+      computed?: C & ComputedOf<Flat<{ id: Id } & ValuesOf<F>>, C>;
       rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
       hooks?: Hooks<Flat<{ id: Id } & ValuesOf<F>>>;
     },
@@ -127,7 +136,11 @@ function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<
   }
 
   for (const [name, field] of fields) {
-    const { rule, view, presence, maxItems, opaque } = field;
+    const { rule, view, presence, maxItems, opaque, formerly, range } = field;
+    if (formerly !== undefined && (formerly === name || formerly in record.fields || formerly === 'id'))
+      yield `.${name}: was formerly ${formerly}, which is the name of a field; its values would be taken for those of another.`;
+    if (range && (range[0] < MIN_INT32 || range[1] > MAX_INT32))
+      yield `.${name}: integers are from ${MIN_INT32} to ${MAX_INT32}, which GraphQL's Int can hold; choose closer bounds or a text.`;
     if (maxItems !== undefined || opaque)
       yield `.${name}: is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.`;
     if (view !== undefined && presence === 'required')

@@ -45,6 +45,8 @@ export interface Field<T = unknown, P extends Presence = Presence> {
    * event of that domain.
    */
   view?: string;
+  /** What it was called before: existing records, events and exports have this name. */
+  formerly?: string;
   /** The rule for input. */
   rule(dialect: rules.InputDialect): z.ZodType<T>;
 }
@@ -244,11 +246,31 @@ export interface Computed<T = unknown, P extends Presence = Presence> extends Fi
   compute(record: never): T | undefined;
 }
 
-/** Computes the values of a field. @param field what it is @param compute its value for a record */
+/**
+ * Computes the values of a field.
+ *
+ * @param field what it is
+ * @param compute its value for a record, which must be one that the field could have; otherwise, showing it fails
+ */
 export const computed = <T, P extends Presence, R>(
   field: Field<T, P>,
   compute: (record: R) => NoInfer<T> | undefined,
-): Field<T, P> & { compute(record: R): T | undefined } => ({ ...field, compute });
+): Field<T, P> & { compute: (record: R) => T | undefined } => {
+  const rule = field.rule(rules.graphqlDialect);
+  return {
+    ...field,
+    compute(record) {
+      const value = compute(record);
+      if (value === undefined && field.presence === 'optional') return undefined;
+      const { data, error } = rule.safeParse(value);
+      if (error)
+        throw new Error(
+          `${field.description}: ${String(value)} was computed, which ${error.issues[0]!.message}.`,
+        );
+      return data;
+    },
+  };
+};
 
 /** The same field, but optional. */
 export const optional = <T>(field: Field<T>): Field<T, 'optional'> => ({ ...field, presence: 'optional' });
@@ -259,6 +281,9 @@ export const defaulting = <T>(value: NoInfer<T>, field: Field<T>): Field<T, 'def
   presence: 'defaulted',
   default: value,
 });
+
+/** The same field, which was called otherwise: `formerly('description', text(…))`. */
+export const formerly = <F extends Field>(name: string, field: F): F => ({ ...field, formerly: name });
 
 /** The same field, shown and changed by another domain: a view of the record. */
 export const viewedBy = <F extends Field>(view: string, field: F): F => ({ ...field, view });

@@ -1,5 +1,6 @@
 /** The largest int32, for counts: GraphQL's Int ends here. */
 export const MAX_INT32 = 2147483647;
+export const MIN_INT32 = -MAX_INT32 - 1;
 
 /** The largest int64, for ids. Beyond what a double holds, so it is a bigint. */
 export const MAX_INT64 = 9223372036854775807n;

@@ -141,6 +141,19 @@ export const filteredFields = (record: AnyRecord): readonly string[] => [
   ...new Set([...record.filters, ...referencesOf(record).map(({ field }) => field)]),
 ];
 
+/** The former names of fields, each with that of today. */
+export const formerNames = ({ fields }: AnyRecord): readonly (readonly [former: string, name: string])[] =>
+  Object.entries(fields as Fields).flatMap(([name, { formerly }]) => (formerly ? [[formerly, name]] : []));
+
+/** The values of a record of an earlier declaration, by the names of today. */
+export function renamed<V extends object>(record: AnyRecord, values: V): V {
+  const names = new Map(formerNames(record));
+  if (names.size === 0) return values;
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [names.get(name) ?? name, value]),
+  ) as V;
+}
+
 /** Whether lists of a record can be asked for a range of a field, by the index for its order. */
 export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
   sorts.includes(name) &&

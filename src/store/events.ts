@@ -1,6 +1,6 @@
 import type { Id } from '../foundation/id.ts';
 import { allowanceOf, type Meter } from '../foundation/meter.ts';
-import type { AnyRecord, Fields } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, formerNames, renamed } from '../foundation/record.ts';
 
 /** The position after everything committed so far, also as clients send it. */
 export const NOW = 'now';
@@ -40,6 +40,22 @@ export function eventOf(
   const [view, ...others] = new Set(changed.map((field) => (record.fields as Fields)[field]!.view));
   const isOfView = view !== undefined && others.length === 0;
   return { type: isOfView ? `${view}.updated` : updated, record: after };
+}
+
+/** Gives the record of an event, which may be of an earlier declaration, the names of today. */
+export function renamedIn(records: readonly AnyRecord[]) {
+  const changed = records.filter((record) => formerNames(record).length > 0);
+  const byKind = new Map(
+    changed.flatMap((record) =>
+      [record.kind, ...Object.values(record.fields as Fields).flatMap(({ view }) => view ?? [])].map(
+        (kind) => [kind, record] as const,
+      ),
+    ),
+  );
+  return (type: EventType, values: EventRecord): EventRecord => {
+    const record = byKind.size > 0 ? byKind.get(type.split('.')[0]!) : undefined;
+    return record ? renamed(record, values) : values;
+  };
 }
 
 /** One committed write. */

@@ -5,6 +5,7 @@ import {
   choices,
   computed,
   defaulting,
+  formerly,
   integer,
   list,
   name,
@@ -51,6 +52,14 @@ const REFUSED: [parts: object, message: string][] = [
   [
     { fields: { label, labelFolded: label }, sorts: ['label'] },
     'Thing.labelFolded: its column has the name of that of label; choose another name.',
+  ],
+  [
+    { fields: { label, count: integer(0, 2_147_483_648, 'A number', 1) } },
+    "Thing.count: integers are from -2147483648 to 2147483647, which GraphQL's Int can hold; choose closer bounds or a text.",
+  ],
+  [
+    { fields: { label, about: formerly('label', text(5, 'A text', 'x')) } },
+    'Thing.about: was formerly label, which is the name of a field; its values would be taken for those of another.',
   ],
   [{ filters: ['label', 'label'] }, 'Thing: label, label: a list names each field once.'],
   [{ unique: [[]] }, 'Thing: what is unique has at least one field.'],
@@ -110,4 +119,28 @@ it.each(REFUSED.map(([parts, message]) => [message, parts] as const))('says %s',
     Pet.referrers.length,
     ...Pet.referrers.filter(({ child }) => child.kind !== 'thing'),
   );
+});
+
+it('checks what is computed by its declaration, of a record of its type', () => {
+  const twice = declareRecord({
+    ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
+    fields: { count },
+    computed: { twice: computed(count, (record: { count: number }) => record.count * 2) },
+  });
+  expect(twice.computed.twice.compute({ count: 2 })).toBe(4);
+  for (const [value, shown] of [
+    [3, '6'],
+    [1.25, '2.5'],
+  ] as const)
+    expect(() => twice.computed.twice.compute({ count: value })).toThrow(
+      `A number: ${shown} was computed, which must be an integer from 1 to 5.`,
+    );
+  const misspelt = () =>
+    declareRecord({
+      ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
+      fields: { count },
+      // @ts-expect-error -- no such field
+      computed: { twice: computed(count, ({ cuont }) => cuont * 2) },
+    });
+  expect(misspelt).not.toThrow();
 });

@@ -84,8 +84,12 @@ export const ascending = (names: readonly string[]) =>
 export const codecOf = memoized((record: AnyRecord) => {
   const foldedFields = foldedFieldsOf(record);
   const fields = Object.entries(record.fields as Fields).map(
-    ([name, { kind }]): Codec & { name: string; kind: FieldKind } => ({
-      ...{ name, kind },
+    ([name, { kind, formerly }]): Codec & {
+      name: string;
+      kind: FieldKind;
+      formerly: string | undefined;
+    } => ({
+      ...{ name, kind, formerly },
       ...CODECS[kind],
     }),
   );
@@ -120,8 +124,9 @@ export const codecOf = memoized((record: AnyRecord) => {
     /** Absent values are left out. */
     toRecord(document: Document): EventRecord {
       const record: Record<string, unknown> = { id: toId(document._id) };
-      for (const { name, read } of fields) {
-        const value = document[name];
+      for (const { name, read, formerly } of fields) {
+        // Events are as they were written.
+        const value = document[name] ?? (formerly && document[formerly]);
         if (value != null) record[name] = read ? read(value as never) : value;
       }
       return record as EventRecord;

@@ -1,5 +1,5 @@
 import type { CreateIndexesOptions, Db, Document, IndexDescription } from 'mongodb';
-import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import { type AnyRecord, type Fields, formerNames } from '../../foundation/record.ts';
 import { indexesOf } from '../indexes.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } from './codec.ts';
@@ -126,6 +126,7 @@ const filledProperties = (record: AnyRecord): string[] => [
     presence === 'defaulted' ? [name] : [],
   ),
   ...foldedFieldsOf(record).map(([, property]) => property),
+  ...formerNames(record).map(([former, name]) => `${former} as ${name}`),
 ];
 
 /** Documents that are given folded values in one command. */
@@ -135,6 +136,11 @@ const STEP = 1_000;
 async function fill({ db, options }: Database, record: AnyRecord): Promise<void> {
   const collection = db.collection<RecordDocument>(record.plural);
   const codec = codecOf(record);
+  for (const [former, name] of formerNames(record))
+    await collection.updateMany(
+      { [former]: { $exists: true } },
+      { $rename: { [former]: name, [`${former}_folded`]: `${name}_folded` } },
+    );
   for (const [name, { presence, default: value }] of Object.entries(record.fields as Fields))
     if (presence === 'defaulted')
       await collection.updateMany({ [name]: { $exists: false } }, { $set: codec.stored({ [name]: value }) });

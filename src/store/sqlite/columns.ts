@@ -42,11 +42,12 @@ export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[]
   }),
 );
 
+/** The column with the folded form of a text. */
+export const foldedName = (field: string): string => `"${snakeCase(field)}_folded"`;
+
 /** The column that a field is ordered by: for a text, the one with its folded form. */
 export const sortColumn = ({ fields, sorts }: AnyRecord, field: string): string =>
-  sorts.includes(field) && isFolded((fields as Fields)[field]!)
-    ? `"${snakeCase(field)}_folded"`
-    : columnName(field);
+  sorts.includes(field) && isFolded((fields as Fields)[field]!) ? foldedName(field) : columnName(field);
 
 /** The name of the index with these fields. SQLite ends each entry of an index with the id of its record. */
 export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>

@@ -51,13 +51,15 @@ export function makePrivate(file: string): void {
  * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes
  * it meanwhile.
  */
-export function createFile(file: string): void {
+export function createFile(file: string, layout: number): void {
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
   writeFileSync(unfinished, '', { mode: 0o600 });
   const db = new Database(unfinished);
   try {
     db.exec(NEW_FILE);
+    // It is as the latest migration leaves others.
+    db.exec(`pragma user_version = ${layout}`);
   } finally {
     db.close();
   }

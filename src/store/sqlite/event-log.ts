@@ -26,12 +26,14 @@ type Row = [position: number, type: EventType, time: number, record: EventRecord
  *
  * @param now milliseconds since 1970
  * @param keepFor how long events are kept, in milliseconds
+ * @param recordIn the record of an event of this type as it is declared today
  */
 export function eventLog(
   db: SqliteConnection,
   writer: Writer,
   now: () => number,
   keepFor = Number.POSITIVE_INFINITY,
+  recordIn = (_: EventType, record: EventRecord): EventRecord => record,
 ) {
   const name = db.value('select name from event_log') as string;
   /** The first and last position: all after `removed` up to `last` are there. */
@@ -54,7 +56,10 @@ export function eventLog(
   const rowsOf = (sql: string, params: Value[]): StoredEvent[] =>
     db
       .json<Row[]>(`select json_group_array(${EVENT}) from (${sql})`, params)!
-      .map(([position, type, time, record]) => ({ id: idOf(position), type, time, record }));
+      .map(([position, type, time, record]) => ({
+        ...{ id: idOf(position), type, time },
+        record: recordIn(type, record),
+      }));
 
   const tell = (): void => {
     written.resolve();

@@ -1,6 +1,6 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { fewValued, indexesOf } from '../indexes.ts';
-import { allColumnsOf, type Column, columnName, indexName, sortColumn } from './columns.ts';
+import { allColumnsOf, type Column, columnName, foldedName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** Without `not null`: a field may become optional later, and SQLite could not take that back. */
@@ -74,7 +74,14 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
     if (Object.keys(known).length === 0) yield () => db.exec(tableOf(record));
     else
       for (const column of allColumnsOf(record)) {
-        const { field, name, type } = column;
+        const { field, name, type, declaration } = column;
+        const former =
+          declaration.formerly &&
+          (column.folds ? foldedName(declaration.formerly) : columnName(declaration.formerly));
+        if (former && former in known && !(name in known)) {
+          yield () => db.exec(`alter table "${plural}" rename column ${former} to ${name}`);
+          known[name] = known[former]!;
+        }
         if (!(name in known)) yield () => db.exec(additionOf(record, column));
         else if (known[name] !== type)
           throw new Error(

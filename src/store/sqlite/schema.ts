@@ -4,7 +4,7 @@ import type { SqliteConnection } from './connection.ts';
 export const APPLICATION_ID = 0x50657473;
 
 /**
- * Makes an empty file one of ours, of layout 1, with tables that hold no records. Those of records follow from their
+ * Makes an empty file one of ours, with tables that hold no records. Those of records follow from their
  * declarations (`record-schema.ts`).
  *
  * `stored_objects` has everything that is no record, as API keys and webhooks (`objects.ts`); `object_terms` what it is
@@ -50,7 +50,10 @@ export const NEW_FILE = `
   commit;
 `;
 
-/** SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. */
+/**
+ * SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. New files are of
+ * the latest layout without them: {@link NEW_FILE} and the declarations of records have what they lead to.
+ */
 export const MIGRATIONS: readonly string[] = [];
 
 /** The layout of a file. */

@@ -3,7 +3,7 @@ import { bytesFor, memoized } from '../../foundation/cache.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine } from '../engine.ts';
-import { FOLLOW_WAIT } from '../events.ts';
+import { FOLLOW_WAIT, renamedIn } from '../events.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
@@ -60,7 +60,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const { cacheBytes = Math.floor(bytesFor('records') / (2 * records.length + 1)) } = options;
   const writer = new Writer(db);
   const keepEvents = role === 'server' ? options.keepEvents : undefined;
-  const { append, housekeep, ...events } = eventLog(db, writer, now, keepEvents);
+  const { append, housekeep, ...events } = eventLog(db, writer, now, keepEvents, renamedIn(records));
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheBytes));
   const { flush, ...usage } = usageLedger(db, writer);
   const tick = () => {
@@ -133,7 +133,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     const latest = 1 + migrations.length;
     const file = locateFile(options.file, latest);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
-    if (release && !existsSync(file)) createFile(file);
+    if (release && !existsSync(file)) createFile(file, latest);
     // An import may be about to make it.
     if (!release && (role === 'server' || !existsSync(file))) throw inUse(options.file);
     db = new SqliteConnection(file, busyTimeout, durability);
