@@ -6,6 +6,7 @@ import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { readConfig } from './src/config.ts';
 import { openApiJson } from './src/openapi/document.ts';
+import { postmanJson } from './src/openapi/postman.ts';
 import { schema } from './src/schema.ts';
 import { config } from './test/clients/codegen-config.ts';
 
@@ -24,7 +25,9 @@ async function generate(file: string, text: string): Promise<void> {
 
 const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
 await generate('schema/schema.graphql', sdl);
-await generate('schema/openapi.json', `${openApiJson(readConfig({}), { indent: 2 })}\n`);
+const openApi = openApiJson(readConfig({}), { indent: 2 });
+await generate('schema/openapi.json', `${openApi}\n`);
+await generate('schema/postman.json', `${postmanJson(openApi, 'http://localhost:4000')}\n`);
 
 const documents = 'test/clients/documents.graphql';
 const typedDocuments = 'test/clients/documents.generated.ts';

@@ -31,7 +31,7 @@ export function describeParameters(route: Route, components: Components) {
   return parameters;
 }
 
-const describeQuery = ({ name, description, schema, repeatable }: QueryParameter): JsonSchema => ({
+const describeQuery = ({ name, description, schema, repeatable, example }: QueryParameter): JsonSchema => ({
   name,
   in: 'query',
   description,
@@ -39,6 +39,7 @@ const describeQuery = ({ name, description, schema, repeatable }: QueryParameter
     ? { type: 'array', minItems: 1, ...(repeatable === 'distinct' && { uniqueItems: true }), items: schema }
     : schema,
   ...(repeatable && { style: 'form', explode: true }),
+  ...(example !== undefined && { example }),
 });
 
 interface HeaderParameter extends JsonSchema {
@@ -58,6 +59,7 @@ const IF_NONE_MATCH: HeaderParameter = {
   in: 'header',
   description: 'Return the body only if its `ETag` is no longer this one.',
   schema: { type: 'string' },
+  example: '"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"',
 };
 
 const LAST_EVENT_ID: HeaderParameter = {
@@ -78,6 +80,7 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
     type: 'string',
     pattern: '^([!#-~][!-~]{0,254}|"([!#-\\[\\]-~]|\\\\["\\\\]){1,255}")$',
   },
+  example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
 };
 
 const REQUEST_HEADERS: Record<Method, readonly HeaderParameter[]> = {

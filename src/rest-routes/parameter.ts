@@ -28,6 +28,8 @@ export interface QueryParameter {
   /** Whether it may be given several times, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
   schema: JsonSchema;
+  /** Where the schema does not suggest a value that works. */
+  example?: string;
   /** The rule it must satisfy, for messages. */
   rule: string;
   /** Parses the value; undefined if it breaks the rule. */
@@ -143,6 +145,7 @@ export function listParameters(
       'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
     // Not int64 or text: generated clients in Go cannot send a value of either type.
     schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+    example: '0',
     rule: '',
     read: (text) => text,
   };
@@ -151,6 +154,7 @@ export function listParameters(
     type: 'String',
     description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
     schema: field.inputSchema ?? field.schema,
+    example: String(field.example).slice(0, 2),
     rule: '',
     read: (text) => text,
   }));

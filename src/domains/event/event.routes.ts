@@ -76,6 +76,7 @@ const after: QueryParameter = {
   schema: Event.fields.id!.schema,
   rule: 'must be the id of an event',
   read: (text) => (text === '' ? undefined : text),
+  example: 'now',
 };
 
 const type: QueryParameter = {

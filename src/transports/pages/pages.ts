@@ -8,6 +8,7 @@ import { clientScheme, type RequestContext, rootOf } from '../../http/request-co
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import { openApiJson } from '../../openapi/document.ts';
+import { postmanJson } from '../../openapi/postman.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
 import { hasOwnVariables, type Route } from '../../rest-routes/route.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -86,6 +87,8 @@ export class Pages implements Transport {
     }
     const openApi = () => openApiJson(config, { routes });
     add('/openapi.json', textPage({ contentType: 'application/json', text: openApi }));
+    const postman = (address: string) => postmanJson(openApi(), address + basePath);
+    add('/postman.json', textPage({ contentType: 'application/json', text: postman, keyOf }));
     // Asked for by browsers on pages without an icon link.
     add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {

@@ -111,7 +111,14 @@ describe('pages', () => {
   it('shows a first call and every endpoint on the landing page', async () => {
     const { text } = await send(kit.gateway, '/', browse);
     expect(text).toContain(`curl -H 'X-API-Key: YOUR_KEY' \\\n  '${kit.gateway.url}/pets?limit=2'`);
-    const others = ['/openapi.json', '/schema.graphql', '/health/ready', '/health/live', '/metrics'];
+    const others = [
+      '/openapi.json',
+      '/postman.json',
+      '/schema.graphql',
+      '/health/ready',
+      '/health/live',
+      '/metrics',
+    ];
     expect(endpointsOf(text)).toEqual(['/docs', '/graphql', '/console', '/mcp', '/pets', ...others]);
     for (const expected of [...others, '/docs#tag/Store/createOrder', '/guides/tasks', '/guides/growing'])
       expect(linksOf(text)).toContain(expected);

@@ -1,0 +1,180 @@
+/** What is read of a parameter of the description. */
+interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  description: string;
+  example?: unknown;
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: [string];
+  parameters: ({ $ref: string } | Parameter)[];
+  requestBody?: { content: Record<string, { example?: object }> };
+  responses: Record<string, unknown>;
+}
+
+/** What is read of the description (`document.ts`). */
+interface Description {
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { parameters: Record<string, Parameter> };
+}
+
+interface Request extends Operation {
+  method: string;
+  path: string;
+  parameters: Parameter[];
+  /** The path parameter of what it creates. */
+  created: string | undefined;
+}
+
+/**
+ * A Postman collection (https://schema.getpostman.com/json/collection/v2.1.0/collection.json) of all operations in the
+ * folders of their tags, for Postman, newman and what imports their format. It runs from top to bottom on a server with
+ * sample data: what it creates it reads, changes and deletes. Of its variables only `key` has to be set.
+ *
+ * @param openApi the description as JSON
+ * @param baseUrl where the gateway is
+ */
+export function postmanJson(openApi: string, baseUrl: string): string {
+  const { tags, paths, components } = JSON.parse(openApi) as Description;
+  const requests = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]): Request => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+      created: '201' in operation.responses ? namedBelow(path, Object.keys(paths)) : undefined,
+      parameters: operation.parameters.map((parameter) =>
+        '$ref' in parameter ? components.parameters[parameter.$ref.split('/').at(-1)!]! : parameter,
+      ),
+    })),
+  );
+  const inPaths = Object.values(components.parameters).filter((parameter) => parameter.in === 'path');
+  const variable = [
+    { key: 'baseUrl', value: baseUrl },
+    { key: 'key', value: '' },
+    ...inPaths.map(({ name, example }) => ({ key: name, value: String(example) })),
+  ];
+  const names = variable.map(({ key }) => key);
+  return JSON.stringify(
+    {
+      info: {
+        name: 'Petstore',
+        description: 'Set the variable `key` to an API key. What is optional is switched off.',
+        schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
+      },
+      auth: authBy('key'),
+      variable,
+      item: tags.map(({ name, description }) => ({
+        name,
+        description,
+        item: inOrder(requests.filter(({ tags: [tag] }) => tag === name)).map((request) =>
+          item(request, names),
+        ),
+      })),
+    },
+    undefined,
+    2,
+  );
+}
+
+/** The path parameter of the records of a list. */
+const namedBelow = (path: string, paths: readonly string[]): string | undefined =>
+  paths
+    .filter((other) => other.startsWith(`${path}/`))
+    .map((other) => other.slice(path.length))
+    .flatMap((rest) => /^\/\{(\w+)\}$/.exec(rest)?.[1] ?? [])[0];
+
+const authBy = (name: string) => ({
+  type: 'apikey',
+  apikey: [
+    { key: 'key', value: 'X-API-Key' },
+    { key: 'value', value: `{{${name}}}` },
+    { key: 'in', value: 'header' },
+  ],
+});
+
+/** The records that a request is about: `pets`; `key` for `/key` and `/keys`. */
+const subjectOf = ({ path }: Request): string => path.replace('/store', '').split('/')[1]!.replace(/s$/, '');
+
+const idsIn = (example: object | undefined): number =>
+  Object.keys(example ?? {}).filter((name) => name.endsWith('Id')).length;
+
+const exampleOf = ({ requestBody }: Operation): object | undefined =>
+  Object.values(requestBody?.content ?? {})[0]?.example;
+
+/** Records are created after those that they refer to, and deleted in the reverse order after everything else. */
+function inOrder(requests: readonly Request[]): readonly Request[] {
+  const isCreation = ({ created }: Request) => created !== undefined;
+  const subjects = [...new Set(requests.map(subjectOf))];
+  const idsOf = (subject: string) =>
+    idsIn(
+      requests.filter((request) => subjectOf(request) === subject && isCreation(request)).map(exampleOf)[0],
+    );
+  const ordered = subjects
+    .toSorted((a, b) => idsOf(a) - idsOf(b))
+    .flatMap((subject) =>
+      requests
+        .filter((request) => subjectOf(request) === subject)
+        .toSorted((a, b) => Number(isCreation(b)) - Number(isCreation(a))),
+    );
+  const isDeletion = ({ method }: Request) => method === 'DELETE';
+  return [...ordered.filter((request) => !isDeletion(request)), ...ordered.filter(isDeletion).reverse()];
+}
+
+function item(request: Request, variables: readonly string[]) {
+  const { operationId, method, path, summary, description, parameters } = request;
+  const example = exampleOf(request);
+  const optional = (place: Parameter['in']) =>
+    parameters
+      .filter((parameter) => parameter.in === place)
+      .map(({ name, description, example = '' }) => ({
+        key: name,
+        value: name === 'Idempotency-Key' ? '{{$guid}}' : String(example),
+        description,
+        disabled: true,
+      }));
+  const raw = `{{baseUrl}}${path.replace(/\{(\w+)\}/g, '{{$1}}')}`;
+  const isStream = operationId === 'streamEvents';
+  return {
+    name: isStream ? `${summary} (its head; GET follows)` : summary,
+    event: [{ listen: 'test', script: { type: 'text/javascript', exec: testsOf(request) } }],
+    request: {
+      // A runner would wait for its end, which it does not have.
+      method: isStream ? 'HEAD' : method,
+      description,
+      // The key of the run goes on working.
+      ...(operationId === 'rotateKey' && { auth: authBy('childKey') }),
+      header: [
+        ...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []),
+        ...optional('header'),
+      ],
+      url: { raw, host: ['{{baseUrl}}'], path: raw.split('/').slice(1), query: optional('query') },
+      ...(example && {
+        body: {
+          mode: 'raw',
+          raw: JSON.stringify(example, undefined, 2).replace(/"(\w+)": 1\b/g, (text, name: string) =>
+            variables.includes(name) ? `"${name}": {{${name}}}` : text,
+          ),
+          options: { raw: { language: 'json' } },
+        },
+      }),
+    },
+    response: [],
+  };
+}
+
+/** Expects the status of success, and keeps the id of what was created for the requests that follow. */
+function testsOf({ operationId, method, responses, parameters, created }: Request): string[] {
+  const [status] = Object.keys(responses);
+  const tests = [`pm.test('answers ${status}', () => pm.response.to.have.status(${status}));`];
+  const set = (name: string, value: string) => `pm.collectionVariables.set('${name}', String(${value}));`;
+  if (created !== undefined) tests.push(set(created, 'pm.response.json().id'));
+  if (operationId === 'createKey') tests.push(set('childKey', 'pm.response.json().key'));
+  const [named] = parameters.filter((parameter) => parameter.in === 'path');
+  if (method === 'DELETE') tests.push(set(named!.name, JSON.stringify(named!.example)));
+  return tests;
+}

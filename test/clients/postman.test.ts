@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { ROUTES, STREAMS } from '../../src/domains/routes.ts';
+import { printedKey, useServer } from '../kit/process.ts';
+
+interface Run {
+  run: { stats: Record<string, { total: number; failed: number }>; failures: unknown[] };
+}
+
+/** The collection as people use it: imported from a running gateway, with a key. */
+describe('the Postman collection', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-postman-'));
+  const server = useServer({ DATA_FILE: join(folder, 'petstore.db') });
+
+  it('has every operation, and nothing optional is switched on', async () => {
+    const { item, variable } = await (await fetch(`${server.url}/postman.json`)).json();
+    expect(variable.find(({ key }: { key: string }) => key === 'baseUrl').value).toBe(server.url);
+    const requests = item.flatMap((tag: { item: { request: object }[] }) => tag.item);
+    expect(requests).toHaveLength(ROUTES.length + STREAMS.length);
+    for (const { request } of requests)
+      for (const { key, disabled } of [...request.header, ...request.url.query])
+        if (key !== 'Content-Type') expect(disabled, key).toBe(true);
+    expect(await (await fetch(`${server.url}/docs`)).text()).toContain('/postman.json');
+  });
+
+  it('runs from top to bottom with its key alone, also again', async () => {
+    const [collection, report] = [join(folder, 'collection.json'), join(folder, 'report.json')];
+    writeFileSync(collection, await (await fetch(`${server.url}/postman.json`)).text());
+    for (let n = 0; n < 2; n++) {
+      const args = ['run', collection, '--env-var', `key=${printedKey(server)}`, '--reporters', 'json'];
+      const options = ['--reporter-json-export', report, '--timeout-request', '20000'];
+      await promisify(execFile)('test/clients/node_modules/.bin/newman', [...args, ...options]).catch(
+        (error) => {
+          throw new Error(`${error.stdout}\n${error.stderr}`);
+        },
+      );
+      const { run } = (await import(report, { with: { type: 'json' } })).default as Run;
+      expect(run.failures).toEqual([]);
+      expect(run.stats.assertions).toMatchObject({ total: ROUTES.length + STREAMS.length, failed: 0 });
+    }
+  }, 120_000);
+});
