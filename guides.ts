@@ -6,7 +6,16 @@ import MarkdownIt, { type Token } from 'markdown-it';
 import type { Guide } from './src/transports/pages/templates.ts';
 
 /** The order of the guides: for clients, for operators, for those who change the gateway. Others follow. */
-const ORDER = ['tasks', 'clients', 'webhooks', 'interface', 'operating', 'growing', 'architecture'];
+const ORDER = [
+  'tasks',
+  'clients',
+  'webhooks',
+  'interface',
+  'operating',
+  'proxies',
+  'growing',
+  'architecture',
+];
 
 /** Where files beside the guides are served. */
 const SERVED: Readonly<Record<string, string>> = {

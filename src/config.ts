@@ -81,6 +81,7 @@ const VARIABLES = z.object({
     )
     .default(['*']),
   TRUST_PROXY: integer(0, 10).default(0),
+  DRAIN_DELAY: integer(0, 300).default(0),
   SUNSET_ENFORCED: onOff(false),
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),

@@ -77,6 +77,7 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
       receivers: deliveries,
     }),
     cors: new Cors(config.CORS_ORIGIN),
+    readiness: { isStopping: false },
   };
 }
 

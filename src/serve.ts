@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
@@ -76,6 +77,10 @@ async function serve(
   gateway.services.deliveries.start();
   await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
+  // Load balancers notice, and send no more requests here by the time that connections are refused.
+  gateway.services.readiness.isStopping = true;
+  server.retire();
+  await sleep(config.DRAIN_DELAY * 1_000);
   gateway.services.openStreams.stop();
   setTimeout(exit, STOP_TIMEOUT - LOG_FLUSH_TIMEOUT);
   await Promise.all([server.drain(), gateway.services.deliveries.stop()])

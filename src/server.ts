@@ -120,12 +120,17 @@ export class HttpServer extends Server {
     }
   }
 
+  /** Goes on serving, while each response tells its client that it is the last of its connection. */
+  retire(): void {
+    this.#isDraining = true;
+  }
+
   /**
    * Ends the server once the requests in progress have their responses, after this time at the latest. Until
    * GRACE_PERIOD is over, clients that have sent one may still send another, which may be on its way.
    */
   async drain(milliseconds = DRAIN_TIMEOUT): Promise<void> {
-    this.#isDraining = true;
+    this.retire();
     // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
     this.closeIdleConnections = () => {};
     const closed = new Promise((resolve) => this.close(resolve));

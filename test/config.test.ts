@@ -18,6 +18,7 @@ const DEFAULTS = {
   METRICS: true,
   CORS_ORIGIN: ['*'],
   TRUST_PROXY: 0,
+  DRAIN_DELAY: 0,
   SUNSET_ENFORCED: false,
   DEPRECATION_DATE: Date.parse('2026-07-01'),
   SUNSET_DATE: Date.parse('2027-06-30'),
@@ -89,6 +90,7 @@ const VARIABLES: Record<string, [valid: Valid, ...invalid: string[]]> = {
     ...['https://a.example,', ','],
   ],
   TRUST_PROXY: [{ 0: 0, 2: 2 }, '11', '-1', 'true', 'loopback'],
+  DRAIN_DELAY: [{ '0': 0, '5': 5, '300': 300 }, '-1', '301', '5s', '0.5'],
   SUNSET_ENFORCED: [ON_OFF, 'no'],
   DEPRECATION_DATE: [
     { '2026-01-02': Date.parse('2026-01-02') },

@@ -152,6 +152,36 @@ describe('a server', () => {
     expect(JSON.parse((await runKeys(settings, 'list', '--json')).stdout)).toHaveLength(1);
   }, 60_000);
 
+  it('serves for DRAIN_DELAY seconds after SIGTERM, not ready and with a last response for each connection', async () => {
+    const draining = await startServer({
+      ...settings,
+      DATA_FILE: `${settings.DATA_FILE}.drain`,
+      DRAIN_DELAY: '2',
+    });
+    const headers = { 'x-api-key': printedKey(draining) };
+    const ask = (path: string) => fetch(draining.url + path, { headers });
+    expect((await ask('/health/ready')).status).toBe(200);
+    const began = Date.now();
+    draining.child.kill('SIGTERM');
+    await expect.poll(async () => (await ask('/health/ready')).status).toBe(503);
+    const ready = await ask('/health/ready');
+    expect([ready.headers.get('connection'), (await ready.json()).code]).toEqual(['close', 'UNAVAILABLE']);
+    expect((await ask('/health/live')).status).toBe(200);
+    const served = await ask('/pets');
+    expect([served.status, served.headers.get('connection')]).toEqual([200, 'close']);
+    const lastServed = async (): Promise<number> => {
+      for (let last = Date.now(); ; last = Date.now()) {
+        const isServed = await ask('/pets').then(
+          ({ status }) => status < 500,
+          () => false,
+        );
+        if (!isServed) return last;
+      }
+    };
+    expect((await lastServed()) - began).toBeGreaterThan(1_500);
+    expect(await draining.exited).toBe(0);
+  }, 60_000);
+
   it('drops no request on SIGTERM under load and exits with 0', async () => {
     const key = printedKey(server);
     const statuses: Record<string, number> = {};

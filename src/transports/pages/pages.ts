@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
 import { STREAMS } from '../../domains/routes.ts';
 import { publicBase, publicPath } from '../../config.ts';
-import type { AppError } from '../../foundation/errors.ts';
+import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { clientScheme, type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
@@ -68,7 +68,7 @@ export class Pages implements Transport {
   /** Called on the first request for a guide. */
   readonly #addGuides: () => void;
 
-  constructor({ config, store, metrics, schema, routes }: TransportServices) {
+  constructor({ config, store, metrics, schema, routes, readiness }: TransportServices) {
     const { REST_BASE_PATH: basePath, GRAPHIQL: graphiql, INTROSPECTION: introspection, MCP: mcp } = config;
     const { PUBLIC_URL } = config;
     const mount = publicPath(config);
@@ -78,6 +78,8 @@ export class Pages implements Transport {
       this.#entries.set(path, { page, isFor });
     add('/health/live', () => json({ status: 'live' }));
     add('/health/ready', async () => {
+      if (readiness.isStopping)
+        throw new AppError('UNAVAILABLE', 'The server is stopping.', { retryAfter: 1 });
       await store.ping();
       return json({ status: 'ready' });
     });
