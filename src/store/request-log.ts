@@ -62,13 +62,14 @@ const requestOf = (stored: StoredRequest, keyId: string): LoggedRequest => {
   return { id, time, transport, operation, method, path, status, units, ms, code, message, keyId };
 };
 
-/** What finds the chunks of all keys of an account. Those of one key are found by its id. */
-const termOfAccount = (account: string): string => `account ${account}`;
+/** What finds the chunks of all keys that another has made. Those of one key are found by its id. */
+const termOfChildren = (account: string): string => `account ${account}`;
 
 export const REQUESTS: ObjectKind<RequestChunk> = {
   name: 'requests',
   keyOf: ({ position }) => position,
-  termsOf: ({ account, keyId }) => [keyId, termOfAccount(account)],
+  // Each term of each key is a page of its own to write, so that most keys have one.
+  termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
   expiresAt: ({ requests }) => requests.at(-1)![1] + REQUESTS_KEPT,
   separate: true,
 };
@@ -107,11 +108,15 @@ const MAX_CHUNKS = 50;
 export function requestLogOver({ objects, transaction }: Engine) {
   /** The requests of a list, newest first, with their places. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
-    const term = account === undefined ? keyId : termOfAccount(account);
+    const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
     const counts = new Map(after?.counts);
     let upTo = after?.position;
     for (let size = Math.min(limit + 1, MAX_CHUNKS); ; size = Math.min(2 * size, MAX_CHUNKS)) {
-      const chunks = await objects(REQUESTS).latest(term, size, upTo);
+      const lists = await Promise.all(terms.map((term) => objects(REQUESTS).latest(term, size, upTo)));
+      const chunks = lists
+        .flat()
+        .toSorted((a, b) => (a.position < b.position ? 1 : -1))
+        .slice(0, size);
       for (const { position, keyId, requests } of chunks) {
         if (position === upTo && position !== after?.position) continue;
         let index = position === after?.position ? after.index : requests.length;
