@@ -41,6 +41,12 @@ const WORKLOADS: Workload[] = [
   },
 ];
 
+if (process.argv[2] === 'load') {
+  process.argv.splice(2, 1);
+  await import('./load.ts');
+  process.exit();
+}
+
 /**
  * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: requests per second of the built gateway with everything
  * enabled on the embedded store, each on a new copy of the same data, as a table and as JSON.

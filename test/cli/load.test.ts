@@ -1,4 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -327,4 +329,74 @@ describe.each(stores)('data load beside a server on %s', (_name, settings) => {
     expect((await created.json()).id).toBeGreaterThan(12);
     expect(await get('/pets/12')).toMatchObject({ name: 'Rex', categoryId: 1 });
   }, 60_000);
+});
+
+describe.each(stores)('loads of the built program into %s', (name, settings) => {
+  const isEmbedded = name === 'the embedded store';
+  let places = 0;
+  const place = (): Record<string, string> =>
+    isEmbedded ? { DATA_FILE: join(home, `at-once-${++places}.db`) } : settings;
+  const program = (place: Record<string, string>, ...args: string[]) =>
+    startCommand('data', place, 'load', 'pets', ...args, '--create-parents');
+  const rows = (prefix: string, count: number) =>
+    'name,category.name\n'.concat(
+      ...Array.from({ length: count }, (_, n) => `${prefix} ${n},${prefix[0]}${n % 30}\n`),
+    );
+  /** How often each name is there. */
+  const namesIn = async (place: Record<string, string>, file: string) => {
+    const directory = join(home, `names-${++places}`);
+    expect(await startCommand('data', place, 'export', directory)).toMatchObject({ code: 0 });
+    const counts = new Map<string, number>();
+    for (const line of readFileSync(join(directory, file), 'utf8').trim().split('\n')) {
+      const { name } = JSON.parse(line) as { name: string };
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return counts;
+  };
+
+  it('double nothing, though two run at once', async () => {
+    for (let round = 0; round < (isEmbedded ? 4 : 1); round++) {
+      const at = place();
+      const outcomes = await Promise.all(
+        ['Twice', 'Two'].map((prefix) => program(at, fileOf(rows(prefix, 200)))),
+      );
+      expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
+      const parents = [...(await namesIn(at, 'categories.jsonl'))].filter(([name]) => /^T\d/.test(name));
+      expect(parents).toHaveLength(30);
+      expect(parents.every(([, count]) => count === 1)).toBe(true);
+      const added = [...(await namesIn(at, 'pets.jsonl'))].filter(([name]) => name.startsWith('Tw'));
+      expect(added).toHaveLength(400);
+    }
+  }, 120_000);
+
+  it.each(isEmbedded ? [2_000, 25_000] : [1_200])(
+    'that are killed go on where they were: %i rows',
+    async (count) => {
+      const [at, file] = [place(), fileOf(rows('Killed', count))];
+      let from: string | undefined;
+      const log: string[] = [];
+      for (let kills = 0; ; kills++) {
+        const args = [file, '--create-parents', ...(from ? ['--from', from] : [])];
+        const child = spawn(process.execPath, ['dist/petstore.js', 'data', 'load', 'pets', ...args], {
+          env: { PATH: process.env.PATH, ...at },
+        });
+        let told = '';
+        child.stderr.on('data', (chunk: Buffer) => {
+          // At some moment after it has begun to write.
+          if (told === '' && kills < 3)
+            setTimeout(() => child.kill('SIGKILL'), Math.random() * (isEmbedded ? 250 : 900));
+          told += chunk.toString();
+        });
+        const [code] = await once(child, 'close');
+        log.push(`${code} ${told}`);
+        from = [...told.matchAll(/next is line (\d+)/g)].at(-1)?.[1] ?? from;
+        if (code === 0) break;
+        expect([code, told]).toEqual([null, expect.any(String)]);
+      }
+      const added = [...(await namesIn(at, 'pets.jsonl'))].filter(([name]) => name.startsWith('Killed'));
+      expect(added, log.join('')).toHaveLength(count);
+      expect(added.filter(([, times]) => times > 1)).toEqual([]);
+    },
+    120_000,
+  );
 });
