@@ -39,6 +39,17 @@ const SERVER_SELECTION_TIMEOUT = 2_500;
 /** Shorter than server selection, so that a server that announced its shutdown is checked again within it. */
 const HEARTBEAT = 2_000;
 
+/** Options that decide what is acknowledged, what is read and how it is decoded: the store rests on its own. */
+const OWN_OPTIONS =
+  /^(?:readPreference\w*|maxStalenessSeconds|readConcernLevel|w|wtimeout(?:MS)?|j|journal|retry(?:Reads|Writes)|timeoutMS|promote\w+|bson\w+|raw|useBigInt64|ignoreUndefined|serializeFunctions|enableUtf8Validation|checkKeys|forceServerObjectId)=/i;
+
+/** A connection string without the options that are the store's own. */
+export function withoutOwnOptions(uri: string): string {
+  const [address, query = ''] = uri.split('?', 2) as [string, string?];
+  const others = query.split('&').filter((option) => !OWN_OPTIONS.test(option));
+  return [address, others.join('&')].filter(Boolean).join('?');
+}
+
 /** Sets up the connection to a database without opening it. @param prepare creates whatever is missing in it */
 export function connectTo(settings: MongoOptions, prepare: (hello: Document) => Promise<void>): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
@@ -47,7 +58,7 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
   // The driver's own timeoutMS has no effect (7.8). So each stage has its own limit, and `execute` enforces
   // one for the whole call.
-  const client = new MongoClient(settings.uri, {
+  const client = new MongoClient(withoutOwnOptions(settings.uri), {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
     ignoreUndefined: true,

@@ -21,6 +21,7 @@ const LASTING_CODES = new Set<unknown>([
   2, // BadValue
   13, // Unauthorized
   18, // AuthenticationFailed
+  67, // CannotCreateIndex: a unique one, on a sharded collection
   85, // IndexOptionsConflict
   86, // IndexKeySpecsConflict
   8000, // AtlasError
@@ -54,6 +55,9 @@ export function ignoreDuplicate(error: unknown): void {
 export function ignoreExisting(error: unknown): void {
   if (!hasCode(48)(error)) throw error;
 }
+
+/** Whether the user lacks the privilege. */
+export const isUnauthorized = hasCode(13);
 
 /** Whether the server aborted the command at its time limit. */
 export const isTimeExpired = hasCode(50);

@@ -4,7 +4,7 @@ import { indexesOf } from '../indexes.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } from './codec.ts';
 import type { Database, Role } from './database.ts';
-import { ignoreDuplicate, ignoreExisting } from './errors.ts';
+import { ignoreDuplicate, ignoreExisting, isUnauthorized } from './errors.ts';
 
 /** Changes a database of one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
@@ -77,6 +77,7 @@ export async function prepareLayout(
     );
   if (hello.maxWireVersion < WIRE_VERSION) throw new Error('MongoDB 6.0 or later is required.');
   const { db, options } = database;
+  if (hello.msg === 'isdbgrid') await checkShardKeys(database);
   const layouts = layoutsOf(db);
   const latest = 1 + migrations.length;
   const collections = Object.entries(collectionsOf(records));
@@ -115,6 +116,32 @@ export async function prepareLayout(
       options,
     );
   }
+}
+
+/**
+ * Updates and deletions name a document by its `_id` alone, and a router would ask all shards, or refuse, with another key.
+ *
+ * @throws Error if a collection is sharded by another one
+ */
+async function checkShardKeys({ client, db, options }: Database): Promise<void> {
+  const sharded = await client
+    .db('config')
+    .collection<{ _id: string; key: object; unsplittable?: boolean }>('collections')
+    .find(
+      { _id: { $gte: `${db.databaseName}.`, $lt: `${db.databaseName}/` }, unsplittable: { $ne: true } },
+      options,
+    )
+    .toArray()
+    .catch((error) => {
+      // Whoever may not read it has to know.
+      if (isUnauthorized(error)) return [];
+      throw error;
+    });
+  const wrong = sharded.find(({ key }) => Object.keys(key).join() !== '_id');
+  if (wrong)
+    throw new Error(
+      `The collection ${wrong._id} is sharded by ${JSON.stringify(wrong.key)}: shard it by { _id: 'hashed' } (docs/growing.md#shards).`,
+    );
 }
 
 /** Indexing a large collection can take longer than any call may. */
