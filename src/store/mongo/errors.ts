@@ -65,6 +65,15 @@ export const isTimeExpired = hasCode(50);
 /** Whether the log no longer has the events after a position. */
 export const isHistoryLost = hasCode(286);
 
+/** BadValue, FailedToParse, TypeMismatch, InvalidResumeToken, and ChangeStreamFatalError of a token that is not found. */
+const TOKEN_CODES = new Set<unknown>([2, 9, 14, 260, 280]);
+/** Beyond the codes with names (error_codes.yml), places in the server's source: most checks of a token have one. */
+const FIRST_PLACE = 20_000;
+
+/** Whether a change stream was refused for the token it was to begin at, rather than for what the server is doing. */
+export const isOfToken = (error: unknown): boolean =>
+  error instanceof MongoServerError && (TOKEN_CODES.has(error.code) || Number(error.code) >= FIRST_PLACE);
+
 /** Whether a transaction failed that may succeed if it is retried. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);

@@ -5,7 +5,6 @@ import {
   type ChangeStreamReplaceDocument,
   type ChangeStreamUpdateDocument,
   type Document,
-  MongoServerError,
   Timestamp,
 } from 'mongodb';
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
@@ -24,7 +23,7 @@ import {
 import { within } from './batching.ts';
 import { AFTER, codecOf, EVENT, type Key, toId } from './codec.ts';
 import type { Database } from './database.ts';
-import { isHistoryLost, portError } from './errors.ts';
+import { isHistoryLost, isOfToken, portError } from './errors.ts';
 
 /** How long a page at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
@@ -34,8 +33,6 @@ const PAGE_TIME = 2_000;
 const AGES = [7 * 86_400, 86_400, 3_600, 60, 1, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
-
-const RESUMABLE = 'ResumableChangeStreamError';
 
 /** A page, and how many events it took. */
 interface Examined extends EventPage {
@@ -204,9 +201,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         page = await (backward ? pageBefore : pageAfter)(request, start);
         if (page && !(backward && page.atEnd)) break;
       } catch (error) {
-        // Servers have many codes for tokens that are none, but label what can be resumed.
-        const isResumable = !(error instanceof MongoServerError) || error.hasErrorLabel(RESUMABLE);
-        if (!isHistoryLost(error)) throw after === undefined || isResumable ? error : unknownEvent('after');
+        if (!isHistoryLost(error))
+          throw after !== undefined && isOfToken(error) ? unknownEvent('after') : error;
       }
     if (!page) throw eventsGone();
     const { examined, ...rest } = page;

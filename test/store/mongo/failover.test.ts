@@ -95,6 +95,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   let parent: string;
   let number = 0;
   let [sent, succeeded] = [0, 0];
+  /** Whether a server says so of a place in the log that it does not find. */
+  let isOfPlace = false;
   const clock = new Clock();
 
   beforeAll(async () => {
@@ -214,7 +216,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       const after = await endOfLog(direct);
       for (const n of [1, 2, 3]) await direct.table(Category).insert({ name: `${name} ${n}` });
       const [reply, took] = await call(`GET /events?after=${after}`);
-      const seen = told(reply, took, ['GONE']);
+      const seen = told(reply, took, ['GONE', ...(isOfPlace ? ['VALIDATION_FAILED'] : [])]);
       if (seen === 'success')
         expect(reply.json.map(({ data }: { data: { name: string } }) => data.name)).toEqual(
           [1, 2, 3].map((n) => `${name} ${n}`).slice(0, reply.json.length),
@@ -270,6 +272,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     wire.takeSeen();
     clock.advance(60_000);
     [sent, succeeded] = [0, 0];
+    isOfPlace = fault.startsWith('280');
     wire.arm(command, FAULTS[fault]!);
     const outcome = await ACTIVITIES[activity]!(`N${number++}`);
     const wasNotSent = wire.disarm();
@@ -348,7 +351,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
 
   it('a call succeeds or is 503 in time, what was acknowledged is stored once, and charges are exact to a unit', async () => {
     const atLength = process.env.AT_LENGTH === '1';
-    const drawn = atLength ? CELLS : fc.sample(fc.constantFrom(...CELLS), 200);
+    const drawn = atLength
+      ? CELLS.filter(({ activity }) => activity.match(process.env.MATRIX_OF ?? ''))
+      : fc.sample(fc.constantFrom(...CELLS), 200);
     const deadline = performance.now() + (atLength ? Number(process.env.MATRIX_TIME ?? 3_600_000) : 8_000);
     const wrong: string[] = [];
     const matrix: string[] = [];
