@@ -205,7 +205,13 @@ class Program {
       return { value: json && this.#plain(n, json) };
     }
     if (door === 'mcp') {
-      const args = { ...values, ...(id !== undefined && { [`${kind}Id`]: id }) };
+      // Null is absent there.
+      const remove = Object.keys(values ?? {}).filter((name) => values![name] === null);
+      const args = {
+        ...values,
+        ...(remove.length > 0 && { remove }),
+        ...(id !== undefined && { [`${kind}Id`]: id }),
+      };
       const sent = await rpc(this.gateway, 'tools/call', { name: `${operation}${type}`, arguments: args });
       const { result } = sent.json;
       if (!result) throw new Error(sent.text);
