@@ -169,8 +169,9 @@ describe('operation cost', () => {
     expect(price(`{ days(count: 1) { ${aliases(130, 'names')} } }`).units).toBe(14);
   });
 
-  // A list of webhooks, each with its types, is dearer over GraphQL, which has no plan to bound it by.
-  it.each(ROUTES.filter(({ operationId, method }) => method === 'GET' && operationId !== 'listWebhooks'))(
+  // A list of webhooks or keys, each with its types or scopes, is dearer over GraphQL, which has no plan to bound it by.
+  const DEARER = ['listWebhooks', 'listKeys'];
+  it.each(ROUTES.filter(({ operationId, method }) => method === 'GET' && !DEARER.includes(operationId)))(
     'charges 1 unit for the document of the REST operation $operationId',
     (route) => {
       // A day and its 100 operations are 101 entries, though a REST call is always one unit.

@@ -28,7 +28,7 @@ import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 const UNREADABLE = 13;
 
 /** Fields that tell of the caller or the moment, or of what documents do not write. */
-const UNSELECTED = /^(Query\.(rateLimit|apiKey|usage|webhooks?)|Mutation\..*Webhook.*)$/;
+const UNSELECTED = /^(Query\.(rateLimit|apiKey|usage|webhooks?|keys?|requests)|Mutation\..*(Webhook|Key).*)$/;
 
 const ids = new Map<string, string[]>();
 let draws = 0;

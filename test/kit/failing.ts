@@ -25,10 +25,13 @@ export function failing(
           return (record: AnyRecord) => wrapped((target as Tables).table(record), `${record.plural}.`);
         }
         if (name === 'transaction' || name === 'once') {
-          return (...args: unknown[]) => {
-            const work = args.pop() as Work;
-            return member.call(target, ...args, (tables: Tables) => work(wrapped(tables, '')));
-          };
+          return (...args: unknown[]) =>
+            member.call(
+              target,
+              ...args.map((arg) =>
+                typeof arg === 'function' ? (tables: Tables) => (arg as Work)(wrapped(tables, '')) : arg,
+              ),
+            );
         }
         if (!names.test(`${prefix}${String(name)}`)) return member.bind(target);
         return (...args: never[]) => fail(args, () => member.apply(target, args));
