@@ -3,7 +3,7 @@ import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, Observable } from '@
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { relayStylePagination } from '@apollo/client/utilities';
 import { print } from 'graphql';
-import { createClient } from 'graphql-sse';
+import { sseClient } from './sse-client.ts';
 
 export function apolloClient(url: string, key: string, options: HttpLink.Options = {}): ApolloClient {
   const uri = `${url}/graphql`;
@@ -13,7 +13,7 @@ export function apolloClient(url: string, key: string, options: HttpLink.Options
     useGETForHashedQueries: true,
   });
   const http = new HttpLink({ uri, headers, ...options });
-  const sse = createClient({ url: uri, headers });
+  const sse = sseClient(url, key);
   const subscriptions = new ApolloLink(
     ({ query, variables }) =>
       new Observable((sink) => sse.subscribe({ query: print(query), variables }, sink as never)),

@@ -1,5 +1,5 @@
 import { Client, gql, subscriptionExchange } from '@urql/core';
-import { createClient } from 'graphql-sse';
+import { sseClient } from './sse-client.ts';
 
 const PETS = gql`
   subscription Pets($after: ID) {
@@ -17,7 +17,7 @@ export function followPets(
   after: string,
   onPet: (name: string) => void,
 ): () => void {
-  const sse = createClient({ url: `${url}/graphql`, headers: { 'X-API-Key': key } });
+  const sse = sseClient(url, key);
   const client = new Client({
     url: `${url}/graphql`,
     preferGetMethod: false,

@@ -9,16 +9,27 @@ from httpx_sse import connect_sse
 
 url, key = sys.argv[1:]
 headers = {"X-API-Key": key}
+parameters = {"type": ["category.created", "category.updated"]}
 with httpx.Client(base_url=url, timeout=httpx.Timeout(10, read=30)) as client:
     while True:
+        wait = 3
         try:
-            parameters = {"type": ["category.created", "category.updated"]}
             with connect_sse(client, "GET", "/events/stream", params=parameters, headers=headers) as source:
-                print("connected", flush=True)
-                for event in source.iter_sse():
-                    if event.event == "error":
-                        raise RuntimeError(event.data)
-                    print(event.event, json.loads(event.data)["data"]["name"], flush=True)
-                    headers["Last-Event-ID"] = event.id
+                response = source.response
+                # Without this, an answer that is no stream looks like a broken connection.
+                if response.status_code in (429, 502, 503, 504):
+                    wait = int(response.headers.get("Retry-After", wait))
+                elif response.status_code != 200:
+                    sys.exit(f"{response.status_code} {response.read().decode()}")
+                else:
+                    print("connected", flush=True)
+                    for event in source.iter_sse():
+                        wait = (event.retry or 3000) / 1000
+                        if event.event == "error":
+                            print(json.loads(event.data)["message"], file=sys.stderr, flush=True)
+                            break
+                        print(event.event, json.loads(event.data)["data"]["name"], flush=True)
+                        headers["Last-Event-ID"] = event.id
         except httpx.TransportError:
-            time.sleep(3)
+            pass
+        time.sleep(wait)
