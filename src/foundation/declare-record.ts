@@ -8,6 +8,7 @@ import {
   type Flat,
   filteredFields,
   hasRange,
+  NO_RULES,
   parentField,
   type RecordDeclaration,
   referencesOf,
@@ -60,7 +61,7 @@ export function declareRecord<
   const record = {
     ...{
       computed: {} as C,
-      rules: () => [],
+      rules: NO_RULES,
       hooks: undefined,
       filters: [],
       sorts: [],

@@ -188,6 +188,9 @@ export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
 /** What holds off the deletion of a record: `incomplete orders`. */
 export const holdersName = ({ child, name = child.plural }: Referrer): string => name;
 
+/** The rules of a record that declares none over several fields. */
+export const NO_RULES = (): readonly Issue[] => [];
+
 /**
  * Checks the values of a record as they would be after a write.
  *

@@ -11,6 +11,7 @@ import {
   type Fields,
   holdersOf,
   isHolding,
+  NO_RULES,
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
@@ -332,7 +333,8 @@ function writesOf(
     },
 
     async adjust(id, field, amount, check) {
-      const added = check || hooks || amount === 0 ? null : await own.add(id, field, amount);
+      const isFree = !check && !hooks && record.rules === NO_RULES;
+      const added = isFree && amount !== 0 ? await own.add(id, field, amount) : null;
       if (added) return added as Found;
       const current = await existing(id, check);
       if (amount === 0) return current as Found;
@@ -340,6 +342,7 @@ function writesOf(
       const [smallest, largest] = (record.fields as Fields)[field]!.range!;
       if (value < smallest || value > largest) throw outOfRange(record, current, field, amount);
       const next: Stored = { ...current, [field]: value };
+      checkRules(record, next);
       return await replace(current, next);
     },
 

@@ -1,6 +1,12 @@
-import { expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { Pet } from '../../../src/domains/pet/pet.ts';
+import { declareRecord } from '../../../src/foundation/declare-record.ts';
+import { defaulting, integer } from '../../../src/foundation/fields.ts';
 import { MAX_INT32 } from '../../../src/foundation/id.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import {
   dataOf,
   expectAnswer,
@@ -104,4 +110,27 @@ onEachEngine('adjusting the stock', (kit) => {
         { type: 'inventory.updated', data: { petId: pet.id, quantity: 3, status: 'sold' } },
       ]);
   });
+});
+
+it('a difference is checked by the rules over several fields too', async () => {
+  const number = (description: string) => integer(0, 9, description, 1);
+  const Shelf = declareRecord({
+    kind: 'shelf',
+    plural: 'shelves',
+    type: 'Shelf',
+    description: 'A shelf.',
+    fields: { held: defaulting(0, number('What it holds')), room: defaulting(5, number('What fits')) },
+    rules: ({ held, room }) => (held > room ? [{ path: 'held', message: 'must fit' }] : []),
+  });
+  const home = mkdtempSync(join(tmpdir(), 'petstore-shelf-'));
+  const store = openSqliteStore({ records: [Shelf], file: join(home, 'shelf.db'), role: 'server' });
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(home, { recursive: true });
+  });
+  const shelves = store.table(Shelf);
+  const { id } = await shelves.insert({});
+  expect(await shelves.adjust(id, 'held', 5)).toMatchObject({ held: 5 });
+  await expect(shelves.adjust(id, 'held', 1)).rejects.toThrow('held: must fit');
+  expect(await shelves.byIds([id])).toMatchObject([{ held: 5 }]);
 });
