@@ -5,7 +5,7 @@ import { parseInteger } from './foundation/id.ts';
 import { parseDate, parseDuration } from './foundation/instant.ts';
 import { oneOf, parsedText } from './foundation/validation.ts';
 
-/** The folder with `dist` and package.json: above this file as above all that it is bundled into. */
+/** The folder with `dist` and package.json: above this file, and above every bundle that contains it. */
 export const ROOT = new URL('..', import.meta.url);
 
 /** The version of the gateway. */
@@ -132,10 +132,10 @@ export function publicBase({ PUBLIC_URL, BASE_PATH }: Config): string {
   return new URL(PUBLIC_URL).pathname.endsWith(BASE_PATH) ? PUBLIC_URL : PUBLIC_URL + BASE_PATH;
 }
 
-/** The path of {@link publicBase}, by which pages reach the gateway at the origin that they were loaded from. */
+/** The path of {@link publicBase}, through which pages reach the gateway at their own origin. */
 export const publicPath = (config: Config): string => publicBase(config).replace(/^https?:\/\/[^/]*/, '');
 
-/** Whether an exporter is configured, by the rules of the OpenTelemetry specification. */
+/** True if an exporter is configured, by the rules of the OpenTelemetry specification. */
 export const isTracingConfigured = (config: Config): boolean =>
   config.OTEL_SDK_DISABLED !== 'true' &&
   config.OTEL_TRACES_EXPORTER !== 'none' &&
@@ -143,6 +143,9 @@ export const isTracingConfigured = (config: Config): boolean =>
     config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined ||
     config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined);
 
-/** Whether only this machine reaches the server, which is not in production: what is local may be shown and called. */
+/**
+ * True if only this machine reaches the server and it isn't in production: local resources may then be shown and
+ * called.
+ */
 export const isLocalDevelopment = ({ HOST, NODE_ENV }: Config): boolean =>
   NODE_ENV !== 'production' && /^(?:localhost|::1|127(?:\.\d+){3})$/.test(HOST);

@@ -44,7 +44,7 @@ export async function developmentKey(store: Store, file: string, now: number): P
   const key = known ? keep(file) : kept;
   const name = `development on ${hostname()}`;
   const { apiKey } = newApiKey({ name, plan: 'business', kind: 'development', now }, key);
-  // Takes the place of the one whose file was lost: it stays one key.
+  // Replaces the key whose file was lost, so that there is only one.
   await store.createApiKey({ ...apiKey, id: `key_${hashOf(name).slice(0, 12)}` });
   return key;
 }

@@ -28,7 +28,7 @@ import { transportsOf } from './transports/transports.ts';
 import { Deliveries } from './webhooks/deliveries.ts';
 import { Targets } from './webhooks/targets.ts';
 
-/** What a gateway is made from. */
+/** The parts that a gateway is made from. */
 export interface GatewayOptions {
   store: Store;
   config: Config;
@@ -83,7 +83,7 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
 
 type Services = ReturnType<typeof createServices>;
 
-/** Why a request is rejected, whoever sends it and whatever it asks for. */
+/** The reason a request is rejected whoever sends it and whatever it asks for; undefined if it isn't. */
 function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undefined {
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
   // A target has no fragment (RFC 9112 section 3.2).
@@ -98,7 +98,7 @@ export class Gateway implements RequestHandler {
   /** Open streams and deliveries are ended before the server is. */
   readonly services: Services;
   readonly #transports: readonly Transport[];
-  /** Those that may match, by the root of the path; under the empty one those of all other paths. */
+  /** The transports that may match, by the root of the path; the empty root has those for all other paths. */
   readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
 
@@ -140,7 +140,7 @@ export class Gateway implements RequestHandler {
     const isBelow = BASE_PATH === '' || unmount(request, BASE_PATH);
     const address = clientAddress(request, config.TRUST_PROXY);
     const context = new RequestContext(request, response, requestIdOf(request), address);
-    // Unheard, what a stream could not write would end the process.
+    // Without a listener, a stream's write error would end the process.
     response.on('error', report);
     try {
       tracing?.begin(context);
@@ -172,7 +172,7 @@ export class Gateway implements RequestHandler {
     return candidates.find((transport) => !transport.match || transport.match(context))!;
   }
 
-  /** @throws BAD_REQUEST for what no transport takes, whoever sends it and whatever it asks for */
+  /** @throws BAD_REQUEST for a request that no transport accepts, whoever sends it and whatever it asks for */
   #refuseMalformed(context: RequestContext): void {
     const fault = faultOf(context.request);
     if (fault === undefined) return;
@@ -180,7 +180,7 @@ export class Gateway implements RequestHandler {
     throw new AppError('BAD_REQUEST', fault);
   }
 
-  /** Refuses what is not below BASE_PATH: there is nothing of the gateway, whoever asks. */
+  /** Refuses requests outside BASE_PATH, where the gateway serves nothing to anyone. */
   #outside(context: RequestContext): AppError {
     context.guardWindow = this.services.access.addressWindow(context.address);
     return new AppError('NOT_FOUND', `Everything here is below ${this.services.config.BASE_PATH}/.`);

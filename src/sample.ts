@@ -9,7 +9,7 @@ const SAMPLES = RECORDS.flatMap((record) => {
   return rows ? [{ record, rows: rows as readonly Readonly<Record<string, unknown>>[] }] : [];
 });
 
-/** Whether a store has no records and none of its keys was ever used. Keys may be created before the first start. */
+/** True if a store has no records and none of its keys was ever used. Keys may be created before the first start. */
 export async function isUnused(store: Store): Promise<boolean> {
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));

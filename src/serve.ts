@@ -112,7 +112,7 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
   }
 }
 
-/** Whether the database is unreachable, or another process is filling it. */
+/** True if the database is unreachable, or another process is filling it. */
 const isTransient = (error: unknown): boolean =>
   error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
 

@@ -148,7 +148,7 @@ export class HttpServer extends Server {
   }
 }
 
-/** Whether a request is complete, or its response has begun, while that isn't sent yet. */
+/** True if a request is complete, or its response has begun, while that isn't sent yet. */
 const isWithin = (exchange: Exchange | undefined): boolean =>
   exchange !== undefined &&
   !exchange.response.writableFinished &&

@@ -26,7 +26,7 @@ interface CachedPrincipal {
   expiresAt: number;
 }
 
-/** What a request says of its caller, and what access control makes of it. */
+/** The caller's data in a request, and what access control derives from it. */
 export interface Caller extends Sender {
   /** Of the request's URL, without its `?`. */
   readonly query: string;
@@ -40,10 +40,10 @@ interface AccessOptions {
   clock: Clock;
   /** The store as requests of this caller see it. */
   storeOf(caller: Caller): Store;
-  /** Of what keys do. */
+  /** Counts what keys do. */
   history: UsageHistory;
   requestLog: RequestLog;
-  /** Whether development keys are refused. */
+  /** True if development keys are refused. */
   isProduction: boolean;
 }
 
@@ -66,9 +66,9 @@ export class Access {
   }
 
   /**
-   * Admits a request by its key: opens its session, unless it is known already that it is refused.
+   * Admits a request by its key: opens its session, unless its refusal is already certain.
    *
-   * @param subject what it is counted as if it is refused at once
+   * @param subject what an immediate refusal is counted as
    * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   admit(caller: Caller, expected: ExpectedPrice, subject: Session['subject']): MaybePromise<void> {
@@ -91,7 +91,7 @@ export class Access {
     );
   }
 
-  /** Opens a session for what the holder of a key left behind; null if the key is not valid any more. */
+  /** Opens a session for something that the holder of a key left behind; null if the key is no longer valid. */
   async sessionOf(apiKeyId: string, store: Store): Promise<Session | null> {
     const apiKey = await store.apiKeyById(apiKeyId);
     const owner = await ownerOf(apiKey, store);
@@ -100,9 +100,9 @@ export class Access {
   }
 
   /**
-   * Why a key is not valid, if it is not: a child ends with its owner.
+   * The reason a key is invalid, if it is: a child ends with its owner.
    *
-   * @param secretHash of the secret that was sent; any by default
+   * @param secretHash of the secret that was sent; by default, any secret matches
    */
   #faultOf(apiKey: ApiKey | null, owner: ApiKey | undefined, secretHash?: string): string | undefined {
     const faultOf = (key: ApiKey | null, secretExpiresAt: number) =>
@@ -113,7 +113,7 @@ export class Access {
   }
 
   /**
-   * The caller a key belongs to, as a few seconds ago at most.
+   * The caller a key belongs to, at most a few seconds out of date.
    *
    * @returns null if the key is not valid
    * @throws UNAVAILABLE if the store cannot be read
@@ -143,8 +143,8 @@ export class Access {
   }
 
   /**
-   * Counts a request against its address that has no valid key, or one that may not be used from there: a thief uses up
-   * nothing of the key's budget.
+   * Counts a request without a valid key, or with one that may not be used from there, against its address: a thief
+   * uses up none of the key's budget.
    *
    * @returns the error to respond with, which says what is wrong with the key
    * @throws UNAVAILABLE if the store cannot be read
@@ -184,7 +184,7 @@ const ownerOf = (apiKey: ApiKey | null, store: ApiKeyStore): MaybePromise<ApiKey
     ? undefined
     : andThen(store.apiKeyById(apiKey.owner), (owner) => owner ?? undefined);
 
-/** When a secret of a key expires, or the last of all, in milliseconds since 1970. */
+/** When one secret of a key expires, or the last of them, in milliseconds since 1970. */
 const expiryOf = (apiKey: ApiKey | null, secretHash?: string): number =>
   Math.max(
     ...(apiKey?.secrets ?? [])

@@ -6,7 +6,10 @@ import { AppError } from '../foundation/errors.ts';
 /** An IP address. IPv4-mapped IPv6 addresses become the IPv4 address they stand for. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Parses an address as sockets and proxies write it, also with a port. @returns null if the text is none */
+/**
+ * Parses an address as sockets and proxies write it, with or without a port. @returns null if the text isn't an
+ * address
+ */
 export function parseAddress(text: string): Address | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   // The library also reads octal, hexadecimal and shortened forms, and takes `::192.0.2.1` for IPv4-mapped.
@@ -16,8 +19,8 @@ export function parseAddress(text: string): Address | null {
 /**
  * The network that one customer gets: an IPv4 address itself, the first half of an IPv6 address.
  *
- * @param text what is not an address is known by its digest, since it may be long; proxies may send such identifiers
- * (RFC 7239 section 6)
+ * @param text anything but an address is represented by its digest, since it may be long; proxies may send such
+ * identifiers (RFC 7239 section 6)
  */
 export function customerNetwork(text: string): string {
   const address = parseAddress(text);
@@ -29,14 +32,14 @@ export function customerNetwork(text: string): string {
 
 /** Where a key may be used from. */
 export interface Reach {
-  /** Any network if absent. What is no address, as a proxy may forward, is in none. */
+  /** Any network if absent. A value that isn't an address, such as a proxy may forward, is in no network. */
   networks?: NetworkList;
 }
 
 /** Networks per key. */
 export const MAX_NETWORKS = 20;
 
-/** An address and how many of its first bits count. */
+/** An address and the number of its leading bits that count. */
 type Network = [address: Address, bits: number];
 
 /** Parses `10.0.0.0/8`, `2001:db8::/32` or a single address. @returns null for anything else */
@@ -46,31 +49,31 @@ function parseNetwork(text: string): Network | null {
   if (version === 0) return null;
   const network = parseAddress(address)!;
   const length = version === 4 ? 32 : 128;
-  // An IPv4-mapped network is its IPv4 one.
+  // An IPv4-mapped network is the IPv4 network it stands for.
   const skipped = length === 128 && network.kind() === 'ipv4' ? 96 : 0;
   const bits = Number(prefix ?? length);
   return bits < skipped || bits > length ? null : [network, bits - skipped];
 }
 
-/** Whether a text is a network in CIDR notation, or a single address. */
+/** True if a text is a network in CIDR notation, or a single address. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
 /** Lists of networks in CIDR notation. IPv4 addresses belong to IPv4 networks alone, also in their IPv4-mapped form. */
 export class NetworkList {
   readonly #lists: readonly (readonly Network[])[];
 
-  /** @param lists anything else than a network contains no address; an address is in all of them or in none */
+  /** @param lists anything but a network contains no address; an address is in all of them or in none */
   constructor(...lists: readonly (readonly string[])[]) {
     this.#lists = lists.map((networks) => networks.map(parseNetwork).filter((network) => network !== null));
   }
 
-  /** @param text as sockets and proxies write an address; false also for what is none */
+  /** @param text as sockets and proxies write an address; false if it isn't one */
   has(text: string): boolean {
     const address = parseAddress(text);
     return address !== null && this.#contains([address, Number.POSITIVE_INFINITY]);
   }
 
-  /** Whether all addresses of a network are here. @param text in CIDR notation */
+  /** True if the list contains every address of a network. @param text in CIDR notation */
   covers(text: string): boolean {
     const network = parseNetwork(text);
     return network !== null && this.#contains(network);

@@ -13,21 +13,24 @@ const CHECKS_PER_BAN_CHECK = 4;
 export const CLIENT_DISCONNECTED = new Error('The client has disconnected.');
 export const SERVER_STOPPING = new Error('The server is stopping.');
 
-/** Why a stream ended, for the log. */
+/** The reason a stream ended, for the log. */
 export function endReason(reason: unknown): string {
   if (reason === CLIENT_DISCONNECTED) return 'client gone';
   if (reason === SERVER_STOPPING) return 'stopping';
   return reason instanceof AppError ? reason.code : 'INTERNAL';
 }
 
-/** Whether a reason is our fault, which the log reports. */
+/** True if the reason is the server's fault, which the log reports. */
 export const isFault = (reason: unknown): boolean =>
   reason !== CLIENT_DISCONNECTED && reason !== SERVER_STOPPING && !isRefusal(reason);
 
 /** A response that lasts: an event stream, a subscription, a long poll or an export. */
 interface OpenStream {
   readonly session: Session;
-  /** Aborted with what ends it: UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED, SERVER_STOPPING. */
+  /**
+   * Aborted with the error that ends it: UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED,
+   * SERVER_STOPPING.
+   */
   readonly ending: AbortController;
   /** To be called once it has ended. */
   close(): void;
@@ -43,7 +46,7 @@ export class OpenStreams {
   readonly #open = new Map<string, Set<OpenStream>>();
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
-  /** Ids of keys whose check has begun and not ended. */
+  /** Ids of keys whose check is in progress. */
   readonly #checking = new Set<string>();
   #stopped = false;
 
@@ -88,7 +91,7 @@ export class OpenStreams {
       for (const { ending } of streams) ending.abort(SERVER_STOPPING);
   }
 
-  /** Checks the keys of all streams but those whose last check goes on: one that takes long delays no other. */
+  /** Checks the keys of all streams except those whose last check is still running, so a slow check delays no other. */
   #checkKeys(): void {
     const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
     for (const [id, streams] of this.#open) {
@@ -103,14 +106,14 @@ export class OpenStreams {
     try {
       for (const { session, ending } of streams) {
         const principal = await this.#principalOf(session.sender!.apiKey!);
-        // If it cannot be checked, it goes on.
+        // A stream whose key cannot be checked stays open.
         await session.renew(principal).catch((error: unknown) => isRefusal(error) && ending.abort(error));
       }
       if (looksForBans)
         for (const id of new Set(streams.map(({ session }) => session.principal.id)))
           await endIfBanned(streams.filter(({ session }) => session.principal.id === id));
     } catch {
-      // Failing to check ends no stream.
+      // A failed check ends no stream.
     }
   }
 }

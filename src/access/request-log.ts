@@ -14,7 +14,10 @@ import type { Principal } from './api-keys.ts';
 
 /** How often requests are added to the store, in milliseconds. */
 const FLUSH_INTERVAL = 1_000;
-/** Requests that are added without waiting for it, so that adding them holds up others for a few milliseconds only. */
+/**
+ * Requests that are added without waiting for the interval, so that adding them delays others by a few milliseconds
+ * only.
+ */
 const FLUSH_SIZE = 2_000;
 /** Requests that wait while the store is away; later ones are dropped. */
 const MAX_WAITING = 20_000;
@@ -41,7 +44,7 @@ interface Waiting {
 
 /**
  * The latest requests of each key, for its holder. They wait in memory and are added to the store every {@link
- * FLUSH_INTERVAL}, all keys together, so that a kill costs at most that much of them.
+ * FLUSH_INTERVAL}, all keys together, so that a kill loses at most that much of them.
  */
 export class RequestLog {
   readonly #store: RequestLogStore;
@@ -50,7 +53,10 @@ export class RequestLog {
   readonly #isKept: boolean;
   #waiting = new Map<string, Waiting>();
   #size = 0;
-  /** How many requests of a key were stored from a position on: as many as are shown make older ones useless. */
+  /**
+   * The number of a key's requests stored from a position on: once it reaches the number shown, older ones are
+   * useless.
+   */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
   #chunks = 0;
@@ -73,7 +79,7 @@ export class RequestLog {
     this.#isKept = options.isKept;
   }
 
-  /** Adds a request of a key. Reading the log leaves no traces in it: it would soon be full of them. */
+  /** Adds a request of a key. Reading the log is not logged, or it would soon hold nothing else. */
   add({ id, account }: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
     if (request.operation === 'requests' && request.code === undefined) return;
@@ -97,14 +103,14 @@ export class RequestLog {
     if (++this.#size === FLUSH_SIZE) this.#flushInBackground();
   }
 
-  /** A page of the last requests of a key, those of this moment included. @throws UNAVAILABLE */
+  /** A page of a key's latest requests, including those still in memory. @throws UNAVAILABLE */
   async page(query: RequestQuery): Promise<RequestPage> {
     if (!this.#isKept) return { requests: [] };
     await this.flush();
     return await this.#store.requestPage(query);
   }
 
-  /** Adds what waits to the store. @throws UNAVAILABLE, after which it is tried again */
+  /** Adds the waiting requests to the store. @throws UNAVAILABLE, after which it is tried again */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flush());
     return this.#flushing;
@@ -154,7 +160,7 @@ export class RequestLog {
     }
   }
 
-  /** Positions of one instance ascend; those of several are ordered by their clocks. */
+  /** Positions of one instance ascend; those of different instances are ordered by their clocks. */
   #nextPosition(): string {
     const time = this.#now().toString(36).padStart(9, '0');
     return `${time} ${this.#instance} ${(this.#chunks++).toString(36).padStart(9, '0')}`;

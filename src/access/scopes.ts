@@ -1,8 +1,8 @@
 import { AppError } from '../foundation/errors.ts';
 
-/** What the holder of a key may do. */
+/** The permissions of a key's holder. */
 export interface Permissions {
-  /** With those they imply; everything if absent. Ask {@link permits}. */
+  /** Includes the scopes they imply; everything if absent. Use {@link permits} to check. */
   scopes?: ReadonlySet<string>;
 }
 
@@ -25,14 +25,14 @@ export const impliedScopes = (scopes: readonly string[]): ReadonlySet<string> =>
     ),
   );
 
-/** Whether a key has a scope, or needs none (undefined). */
+/** True if a key has a scope, or needs none (undefined). */
 export const permits = ({ scopes }: Permissions, scope: string | undefined): boolean =>
   scopes === undefined ||
   scope === undefined ||
   scopes.has(scope) ||
   (scope.endsWith(READ) && scopes.has(ALL_READS));
 
-/** What all of these permit. */
+/** The permissions common to all of these. */
 export function intersection(...permissions: readonly Permissions[]): Permissions {
   const scopes = permissions
     .flatMap(({ scopes }) => [...(scopes ?? [])])

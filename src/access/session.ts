@@ -23,7 +23,7 @@ export interface RateLimitView {
   day: WindowView;
 }
 
-/** What charges are for, by which they are counted. */
+/** The subject of charges, by which they are counted. */
 export interface UsageSubject {
   transport: UsageTransport;
   /** The root fields with their units. The request, and what is charged beyond their units, count for the first. */
@@ -35,7 +35,7 @@ export interface Counters {
   history: UsageHistory;
   requestLog: RequestLog;
   limiter: Limiter;
-  /** Limits what no plan does: bursts of mutations, and what is free. */
+  /** Limits what plans don't: bursts of mutations, and free requests. */
   window: SlidingWindow;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -43,7 +43,7 @@ export interface Counters {
 
 const NO_SUBJECT: UsageSubject = { transport: 'rest', operations: [] };
 
-/** Who sends a request. */
+/** The sender of a request. */
 export interface Sender {
   /** The key as sent in a header. */
   readonly apiKey: string | undefined;
@@ -51,38 +51,44 @@ export interface Sender {
 }
 
 /**
- * What is known about the price of a request before its body is read: whether it is certainly charged, may turn out
- * to be free, or is free by its path (`Session.requireFree`).
+ * What the path and headers tell of a request's price, before its body is read: certainly charged, possibly free, or
+ * free by its path (`Session.requireFree`).
  */
 export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';
 
-/** Requests per second and key that are free by what they ask for, or are read although nothing is left. */
+/**
+ * Requests per second and key that are free because of what they ask for, or are read although the budget is
+ * exhausted.
+ */
 const FREE_REQUESTS = 10;
 const FREE = 'free requests';
 /** Bytes of a body that a unit pays for. */
 const BYTES_PER_UNIT = 10_000;
 
-/** What the holder of a key may do in one request or stream, over any transport. All charges go through it. */
+/**
+ * The permissions and budget of a key's holder in one request or stream, over any transport. All charges go through
+ * it.
+ */
 export class Session {
   readonly store: Store;
   readonly now: () => number;
-  /** What keys did so far. */
+  /** Counts what keys have done so far. */
   readonly history: UsageHistory;
   /** Their latest requests. */
   readonly requestLog: RequestLog;
   readonly #counters: Counters;
-  /** Undefined for what nobody sent. */
+  /** Undefined if nobody sent the request. */
   readonly sender: Sender | undefined;
   /** The key, as it was when it was last checked. */
   principal: Principal;
-  /** What an open stream needs its key to permit. */
+  /** The permissions that an open stream needs of its key. */
   #requirements: ((principal: Principal) => MaybePromise<void>)[] = [];
-  /** What the next charges are for, or how to find out, which few of them need. */
+  /** The subject of the next charges, or a function that finds it, since few of them need it. */
   subject: UsageSubject | (() => UsageSubject) = NO_SUBJECT;
   #isCounted = false;
-  /** Bytes of a body that was read and that no charge has covered yet. */
+  /** Bytes of a body that have been read but not yet charged. */
   bodyBytes = 0;
-  /** Whether this is one of the free requests of its second. */
+  /** True if this is one of the free requests of its second. */
   #isFree = false;
   /** The limiter's latest decision; undefined until the first charge. */
   decision: Decision | undefined;
@@ -100,7 +106,7 @@ export class Session {
     this.sender = sender;
   }
 
-  /** Whether the key may be used from where the caller is. */
+  /** True if the key may be used from where the caller is. */
   get isAllowed(): boolean {
     const { networks } = this.principal;
     return !this.sender || !networks || networks.has(this.sender.address);
@@ -117,7 +123,7 @@ export class Session {
   }
 
   /**
-   * Goes on with the key as it is by now.
+   * Continues with the key's current state.
    *
    * @param principal null if it is no longer valid
    * @throws UNAUTHENTICATED, FORBIDDEN if it no longer permits what is open
@@ -130,10 +136,10 @@ export class Session {
   }
 
   /**
-   * Refuses a request before its body is read if the outcome is already known. A cached ban costs nothing
-   * more. An exhausted budget is charged at the store, so that the refusal can count as a strike.
+   * Refuses a request before its body is read if the outcome is already known. A cached ban costs nothing more. An
+   * exhausted budget is charged at the store, so that the refusal can count as a strike.
    *
-   * What may be free is read {@link FREE_REQUESTS} times a second all the same.
+   * Possibly free requests are read {@link FREE_REQUESTS} times a second even so.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
@@ -145,7 +151,9 @@ export class Session {
     return andThen(this.#takeFree(), (isFree) => (isFree ? undefined : this.charge(FAILURE_COST)));
   }
 
-  /** Charges what is free {@link FREE_REQUESTS} times a second, and a unit beyond. @throws as `charge` */
+  /**
+   * Charges nothing {@link FREE_REQUESTS} times a second, and a unit for each request beyond that. @throws as `charge`
+   */
   async chargeFree(): Promise<void> {
     await this.charge((await this.#takeFree()) ? 0 : 1);
   }
@@ -166,15 +174,15 @@ export class Session {
     return { name, caller: this.principal.account, max };
   }
 
-  /** What a request of this price costs, which is at the least what its body does. */
+  /** The cost of a request with this price: at least the cost of its body. */
   priceOf(units: number): number {
     const ofBody = Math.ceil(this.bodyBytes / BYTES_PER_UNIT);
     return units > 0 || ofBody > 1 ? Math.max(units, ofBody) : 0;
   }
 
   /**
-   * Charges all of the units or none, and at the least what the body of the request costs. Bursts of mutations are
-   * refused first, so that they use up nothing of the plan.
+   * Charges all of the units or none, and at least the cost of the request's body. Bursts of mutations are refused
+   * first, so that they use up nothing of the plan.
    *
    * @param units 0 only reads
    * @param mutations number of writing fields; all of them pass or none
@@ -232,7 +240,7 @@ export class Session {
     this.#count(units, 0);
   }
 
-  /** What the session is about. */
+  /** The subject of the session. */
   get resolvedSubject(): UsageSubject {
     if (typeof this.subject === 'function') this.subject = this.subject();
     return this.subject;

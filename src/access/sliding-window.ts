@@ -45,7 +45,7 @@ class RecentTimestamps implements TimestampStore {
 
 /** One of the things that are counted, for one caller. */
 export interface Limit {
-  /** What is counted, in the plural: `mutations`. */
+  /** The name of what is counted, in the plural: `mutations`. */
   name: string;
   /** The caller: the id of a key, or an address. */
   caller: string;
@@ -54,8 +54,8 @@ export interface Limit {
 }
 
 /**
- * Counts what callers do within any second, where no plan does: bursts of mutations, and work that is free.
- * graphql-rate-limit counts and decides; time and memory are ours.
+ * Counts what callers do within any second where no plan does: bursts of mutations, and free work. graphql-rate-limit
+ * counts and decides; time and memory are ours.
  */
 export class SlidingWindow {
   readonly #timestamps: RecentTimestamps;
@@ -71,7 +71,7 @@ export class SlidingWindow {
     });
   }
 
-  /** How many more would pass now. */
+  /** The number that would still pass now. */
   room(limit: Limit): number {
     return Math.max(0, limit.max - this.#timestamps.recent(identityOf(limit)).length);
   }

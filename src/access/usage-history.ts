@@ -12,7 +12,7 @@ import type {
 const FLUSH_INTERVAL = 10_000;
 /** Operations shown per day. */
 export const MAX_OPERATIONS = 100;
-/** What fails before it is known which operation it asks for, and what is beyond {@link MAX_OPERATIONS}. */
+/** Requests that fail before their operation is known, and operations beyond {@link MAX_OPERATIONS}. */
 export const OTHER = 'other';
 
 type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
@@ -21,8 +21,8 @@ type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
 
 /**
- * What keys have done, by day and operation. Counted in memory and added to the store every {@link
- * FLUSH_INTERVAL}, so that a kill costs at most that much of it.
+ * The usage of keys, by day and operation. Counted in memory and added to the store every {@link FLUSH_INTERVAL}, so
+ * that a kill loses at most that much of it.
  */
 export class UsageHistory {
   readonly #store: UsageHistoryStore;

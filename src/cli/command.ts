@@ -9,7 +9,7 @@ import { hostsOf, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { printable } from './table.ts';
 
-/** What a command prints: a value for programs (`--json`), and lines for people. */
+/** The output of a command: a value for programs (`--json`), and lines for people. */
 export interface Report {
   value: object;
   lines: readonly string[];
@@ -25,7 +25,8 @@ export function reports(command: Command, run: (...args: never[]) => Promise<Rep
 }
 
 /**
- * The same for a command that works on the configured store, also beside its server. It is given the store first.
+ * The same for a command that works on the configured store, even while a server uses it. The store is its first
+ * argument.
  *
  * @param createsStore not for a command that only reads: it must not create a store at a mistyped path
  */
@@ -44,7 +45,7 @@ export function reportsOnStore(
   });
 }
 
-/** Makes a parser of a command's arguments from one that returns null for what it does not take. */
+/** Makes a parser of a command's arguments from one that returns null for values that it rejects. */
 export const parsing =
   <T>(parse: (text: string) => T | null, rule: string) =>
   (text: string): T => {
@@ -93,7 +94,7 @@ function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, i
   return new Error(message, { cause });
 }
 
-/** What is printed of an error: the reason rather than the message for clients. */
+/** The text printed for an error: its reason rather than the message for clients. */
 export function explained(error: unknown): string {
   const reason = error instanceof AppError ? (error.cause ?? error) : error;
   return reason instanceof Error ? reason.message : String(reason);
@@ -103,7 +104,7 @@ export function explained(error: unknown): string {
 export const isoTime = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : formatInstant(time - (time % 1_000));
 
-/** What every group of commands says of itself. */
+/** The settings that every group of commands shares. */
 export const GROUP_HELP = `
 All of them work on the store of MONGODB_URI or DATA_FILE, also beside a running
 server, and are in force within 5 seconds on every instance.`;

@@ -42,7 +42,7 @@ Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids
   reportsOnStore(checking, check);
 }
 
-/** The names of the operations of a document, or why it does not fit the schema. */
+/** The names of a document's operations, or the reason it doesn't fit the schema. */
 function summaryOf(text: string): { operations?: string; fault?: string } {
   try {
     const document = parse(text);

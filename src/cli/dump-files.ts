@@ -34,7 +34,7 @@ export type OnProgress = (part: string, rows: number) => void;
 interface Part<T> {
   /** The name of its file. */
   name: string;
-  /** What a row must be, beside JSON. */
+  /** The rule for a row, besides being JSON. */
   rule?: z.ZodType;
   read(store: Store): AsyncIterable<readonly T[]> | Iterable<Promise<readonly T[]>>;
   add(target: DumpTarget, rows: readonly T[]): Promise<void>;
@@ -63,7 +63,7 @@ const recordPart = (record: AnyRecord) =>
     add: (target, rows) => target.addRecords(record, rows),
   });
 
-/** @param moved what objects become in the store that they are moved to, by default the same */
+/** @param moved maps objects to their form in the store that they are moved to; by default the same */
 const objectPart = <T>(
   name: string,
   kind: ObjectKind<T>,
@@ -108,7 +108,7 @@ const PARTS: readonly Part<unknown>[] = [
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
 
-/** In exports of earlier builds, a part with the last ids. Their rows have checksums, which are not looked at. */
+/** In exports of earlier builds, a part with the last ids. Their rows have checksums, which are ignored. */
 const LAST_IDS = part<{ records: string; last: Id }>({
   name: 'counters',
   rule: z.object({ records: z.string(), last: LAST_ID }),
@@ -146,7 +146,7 @@ export async function writeExport(
   const [file] = await readdir(directory);
   if (file !== undefined) throw new Error(`${directory} is not empty: ${file}. Name a new directory.`);
   const parts: Manifest['parts'] = [];
-  // From the last to the first: whoever writes meanwhile adds no child without its parent.
+  // From the last to the first, so that writes made meanwhile add no child without its parent.
   for (const { name, read } of PARTS.toReversed()) {
     let rows = 0;
     async function* lines() {
@@ -168,9 +168,9 @@ export async function writeExport(
 }
 
 /**
- * Fills a store from the files of an export. What is wrong with them is noticed on the way, before the store is served.
+ * Fills a store from the files of an export. Faults in them are noticed on the way, before the store is served.
  *
- * @throws Error with the file and line of what is damaged
+ * @throws Error with the file and line of the damage
  */
 export async function readExport(
   directory: string,
@@ -219,7 +219,10 @@ export async function readManifest(directory: string): Promise<Manifest> {
   return manifest;
 }
 
-/** @param where the file, and the line if it has several @param hasChecksum whether the value has one beside the rest */
+/**
+ * @param where the file, and the line if it has more than one @param hasChecksum whether the value has one in addition
+ * to the rest
+ */
 function parsed(
   text: string,
   where: string,
@@ -239,7 +242,7 @@ function parsed(
   throw new Error(`${where}: ${faults.join('; ')}.`);
 }
 
-/** Only line feeds end lines: other ends of lines are in texts. */
+/** Only line feeds end lines: other line terminators occur within texts. */
 async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const text of createReadStream(file, 'utf8')) {

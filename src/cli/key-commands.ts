@@ -100,7 +100,7 @@ const treeOf = (rows: readonly KeyRow[]): readonly KeyRow[] =>
     .filter(({ owner }) => !rows.some(({ id }) => id === owner))
     .flatMap((row) => [row, ...rows.filter(({ owner }) => owner === row.id)]);
 
-/** A table of keys, and below it what does not fit for those that have it. */
+/** A table of keys, followed by the details that don't fit into it. */
 function linesOf(rows: readonly KeyRow[]): string[] {
   const cells = treeOf(rows).map(({ id, owner, plan, usedToday, perDay, lastUsedAt, secrets, name }) => [
     ...(owner === undefined ? [id, plan, `${usedToday} of ${perDay}`] : [`  ${id}`, '', '']),

@@ -11,10 +11,10 @@ import { integerFrom, parsing } from './command.ts';
 
 /** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59Z');
-/** What clears a restriction. */
+/** The value that clears a restriction. */
 const ANY = 'any';
 
-/** What `create` and `update` are given. */
+/** The options of `create` and `update`. */
 export interface KeyOptions {
   name?: string;
   plan?: PlanName;
@@ -76,7 +76,7 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
     });
 }
 
-/** What a key is to be: what is not given is absent, and null clears. */
+/** The requested settings of a key: options not given are absent, and null clears. */
 export function changesOf(options: KeyOptions): ApiKeyChanges {
   const { name, plan, perMinute, perDay, scope, expires, allow, documents } = options;
   const limits = perMinute && perDay ? { perMinute, perDay } : undefined;
@@ -98,7 +98,7 @@ function readExpiry(text: string): number | typeof ANY | null {
   return expiresAt > Date.now() && expiresAt <= LAST_MOMENT ? expiresAt : null;
 }
 
-/** Parses values separated by commas, also of an option that is given several times. */
+/** Parses values separated by commas, and the values of a repeated option. */
 const listFrom =
   (isValid: (text: string) => boolean, max: number, rule: string) =>
   (text: string, before: readonly string[] | typeof ANY = []): readonly string[] | typeof ANY => {

@@ -22,7 +22,7 @@ export const namedReferencesOf = (record: AnyRecord): readonly NamedReference[] 
     .filter(({ parent }) => parent.sorts.includes('name'))
     .map((reference) => ({ ...reference, column: `${parentField(reference.field)}.name` }));
 
-/** What a name leads to: one record, several that are called so, or none. */
+/** The result of looking up a name: one record, more than one with that name, or none. */
 export type Called = { id: Id } | 'several' | 'none';
 
 /** Names whose records are remembered. */
@@ -32,7 +32,7 @@ const AT_ONCE = 50;
 /** Records that may begin with a name. */
 const PAGE = 100;
 
-/** Whether a record can be made of its name alone. */
+/** True if a record can be created from its name alone. */
 export const isNameEnough = ({ fields }: AnyRecord): boolean =>
   Object.entries(fields as Fields).every(
     ([field, { presence }]) => field === 'name' || presence !== 'required',
@@ -47,7 +47,7 @@ export class Names {
     this.#tables = tables;
   }
 
-  /** @returns what each of the names leads to */
+  /** @returns the result for each of the names */
   async find(parent: AnyRecord, names: Iterable<string>): Promise<Map<string, Called>> {
     const found = new Map<string, Called>();
     const wanted: string[] = [];

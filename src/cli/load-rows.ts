@@ -20,18 +20,18 @@ export interface Row {
   values: Record<string, unknown>;
 }
 
-/** Called with what is wrong with a line. */
+/** Called with the fault of a line. */
 export type OnFault = (line: number, message: string) => void;
 
-/** Which columns a file may have, and what they are in the record. */
+/** The columns that a file may have, and the fields of the record that they fill. */
 export interface Columns {
   /** The fields of the record. */
   fields: Fields;
-  /** What a column may be called. */
+  /** The permitted names of a column. */
   names: readonly string[];
-  /** What some are called in this file, and in the record. */
+  /** The names of some columns in this file, and of their fields in the record. */
   map: ReadonlyMap<string, string>;
-  /** Whether others are left out, instead of refused. */
+  /** True if other columns are ignored instead of refused. */
   ignoreUnknown: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Columns {
 const BATCH_SIZE = 1_000;
 /** Bytes of a row: one that is longer has a quote or bracket that is not closed. */
 const MAX_ROW_SIZE = 1_048_576;
-/** Faults of a header that are listed. */
+/** Faults of a header that are listed, at most. */
 const MAX_FAULTS = 50;
 
 /**
@@ -68,7 +68,7 @@ const rowOf = (line: number, values: Row['values']): Row => ({ index: 0, line, v
 
 // ---- CSV
 
-/** A row whose quotes are wrong, and what follows, as far as it is read. */
+/** A row whose quotes are wrong, and the text after it, as far as it has been read. */
 class Malformed {
   readonly text: string;
 
@@ -85,7 +85,7 @@ const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
  */
 const readCsv: Reader = async function* (source, columns, onFault) {
   const { delimiter, line: firstLine } = source.form;
-  /** What was read last, as far back as a row may begin. */
+  /** The text read last, back to where the current row may begin. */
   let chunks: Buffer[] = [];
   let [size, end] = [0, 0];
   async function* kept() {
@@ -173,7 +173,7 @@ interface Header {
   valuesOf(record: readonly string[], line: number, onFault: OnFault): Row['values'] | undefined;
 }
 
-/** @throws Error once for what would be wrong with each row */
+/** @throws Error once for a fault that every row would have */
 function headerOf(names: readonly string[], columns: Columns): Header {
   const length = names.findLastIndex((name) => name !== '') + 1;
   const targets = names.slice(0, length).map((name) => targetOf(name, columns));
@@ -216,14 +216,14 @@ function headerOf(names: readonly string[], columns: Columns): Header {
   };
 }
 
-/** The field that a column stands for; undefined if it is none. */
+/** The field that a column stands for; undefined if there is none. */
 function targetOf(column: string, { map, names }: Columns): string | undefined {
   const name = map.get(column) ?? column;
   if (names.includes(name)) return name;
   return name === '_id' && names.includes('id') ? 'id' : undefined;
 }
 
-/** What is wrong with columns that are no fields. */
+/** The faults of columns that aren't fields. */
 function unknownColumns(unknown: readonly string[], { names }: Columns): string[] {
   const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
   const faults = unknownNames(unknown, 'column', names).map(({ path, message }) => {
@@ -238,7 +238,7 @@ function unknownColumns(unknown: readonly string[], { names }: Columns): string[
 
 const isObjectId = (text: string): boolean => /^(?:ObjectId\()?"?[0-9a-f]{24}"?\)?$/i.test(text);
 
-/** What a cell says, as a value that the rule of its field can judge; undefined if it is empty. */
+/** The content of a cell as a value that its field's rule can check; undefined if it is empty. */
 function parsedCell(cell: string, field: Field | undefined): unknown {
   if (cell === '') return undefined;
   switch (field?.kind ?? 'id') {
@@ -292,7 +292,7 @@ const readItems: Reader = async function* (source, columns, onFault) {
   let rows: Row[] = [];
   let item = 0;
   let depth = 0;
-  /** What is not read to its end yet, and where it begins in the file. */
+  /** The value that has not been read to its end yet, and where it begins in the file. */
   let [bytes, start] = [Buffer.alloc(0), 0];
   let line = source.form.line;
   let opened = 0;
@@ -339,7 +339,7 @@ const readItems: Reader = async function* (source, columns, onFault) {
   if (depth > 0) onFault(line, `what opens here is not closed: the file ends before`);
 };
 
-/** @param what it is called in messages */
+/** @param what the name for it in messages */
 function objectOf(
   bytes: Buffer,
   what: string,

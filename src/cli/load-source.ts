@@ -9,11 +9,11 @@ const CHUNK_SIZE = 65_536;
 /** Bytes in which the form of a file shows, and a header ends. */
 const HEAD_SIZE = 65_536;
 
-/** What a file is written in. */
+/** The format of a file. */
 export interface Form {
   /** CSV, or JSON: a value a line, an array of values, or values over several lines. */
   kind: 'csv' | 'lines' | 'array' | 'values';
-  /** Of CSV: what separates its columns. */
+  /** The delimiter of CSV columns. */
   delimiter: string;
   /** Bytes before its content: a byte order mark, a line that only names the delimiter. */
   offset: number;
@@ -21,7 +21,7 @@ export interface Form {
   line: number;
 }
 
-/** A file of rows that can be read twice. */
+/** A file of rows, which can be read twice. */
 export interface Source {
   name: string;
   form: Form;
@@ -33,11 +33,11 @@ export interface Source {
 }
 
 /**
- * Opens a file to be loaded. What can be read only once (standard input, a pipe) is kept in a file that nobody else can
- * open and that is gone when the process ends.
+ * Opens a file to be loaded. Input that can be read only once (standard input, a pipe) is copied to a file that nobody
+ * else can open and that disappears when the process ends.
  *
  * @param name its path, or `-` for standard input
- * @throws Error if it can't be read, or is obviously no text in UTF-8
+ * @throws Error if it can't be read, or obviously isn't UTF-8 text
  */
 export async function openSource(name: string): Promise<Source> {
   let file: FileHandle | undefined;
@@ -62,10 +62,10 @@ export async function openSource(name: string): Promise<Source> {
   }
 }
 
-/** What is wrong with a file as a whole. */
+/** A fault of a file as a whole. */
 class SourceError extends Error {}
 
-/** A file with all that a stream has, which has no name any more. */
+/** An unlinked file with the whole content of a stream. */
 async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<FileHandle> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-load-'));
   try {
@@ -76,7 +76,7 @@ async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<Fil
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       head = head && Buffer.concat([head, chunk]);
       if (head && head.length >= HEAD_SIZE) {
-        // Before an endless stream fills the disk.
+        // Stops before an endless stream fills the disk.
         formOf(name, head.subarray(0, HEAD_SIZE), false);
         head = undefined;
       }
@@ -152,7 +152,7 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
   };
 }
 
-/** The separator that a header has most of. */
+/** The most frequent separator in a header. */
 function delimiterOf(header: string): string {
   const unquoted = header.replaceAll(/"[^"]*"/g, '');
   const count = (delimiter: string) => unquoted.split(delimiter).length;

@@ -22,15 +22,15 @@ export interface LoadOptions {
   file: string;
   /** Only check. */
   dryRun?: boolean;
-  /** The line to continue with: those before are loaded already. */
+  /** The line to continue from: those before it are already loaded. */
   from?: number | undefined;
-  /** Whether a parent is created that no record has the name of. */
+  /** True if missing parents are created from their names. */
   createParents?: boolean;
-  /** What columns of the file are called, and the fields that they are. */
+  /** The names of columns in the file, and the fields that they fill. */
   map?: ReadonlyMap<string, string>;
-  /** Whether columns that are no fields are left out. */
+  /** True if columns that aren't fields are ignored. */
   ignoreUnknown?: boolean;
-  /** Whether a row with the id of a record changes it. */
+  /** True if a row with the id of an existing record changes that record. */
   update?: boolean;
   /** Called before each commit with its line, and after the last one. */
   onProgress(next: number, loaded: number, isLast: boolean): void;
@@ -46,13 +46,13 @@ const MAX_NAMED = 20;
 /** Parents created in a commit. */
 const PARENTS_AT_ONCE = 100;
 
-/** A parent that no record has the name of. */
+/** A parent whose name no record has. */
 interface NewParent {
   parent: AnyRecord;
   name: string;
 }
 
-/** What the first pass over a file has found. */
+/** The result of the first pass over a file. */
 interface Checked {
   /** Rows to be added and to be changed. */
   added: number;
@@ -145,14 +145,14 @@ function readerOf(
     named,
     read: (onFault: OnFault) => readRows(source, columns, onFault),
 
-    /** Checks rows one by one, and leaves what their values mean. @param ids of records that rows change */
+    /** Checks rows one by one, and passes on their parsed values. @param ids of records that rows change */
     accepted(rows: readonly Row[], ids: ReadonlySet<Id>, onFault: OnFault): Row[] {
       return rows.filter((row) => {
         const { values } = row;
         for (const { column, field } of named) {
           if (values[column] == null) continue;
           if (values[field] !== undefined) onFaultOf(row, onFault)(`${column}: is given beside ${field}`);
-          // Stands for what the name leads to.
+          // A placeholder for the record that the name refers to.
           else values[field] = '1';
         }
         const rule = ids.has(String(values.id)) ? changeRules : rules;
@@ -277,7 +277,7 @@ async function checkBatch(
         if (!parents.has(key)) parents.set(key, { parent, name });
       }
       if (found !== 'several') row.values[field] = found === 'none' ? undefined : found.id;
-      // Whoever has a new parent has one.
+      // A record with a new parent has a parent.
       if (found === 'none') row.values[field] = NEW;
       delete row.values[column];
     }
@@ -416,13 +416,15 @@ async function write(
   }
 }
 
-/** How many rows a commit has: on an embedded store, as many as hold up a server beside for a moment only. */
+/**
+ * How many rows a commit has: on an embedded store, few enough to delay a server on the same store for a moment only.
+ */
 class Pace {
   size: number;
   readonly #commitTime: number | undefined;
   readonly #pause: number;
 
-  /** @param isAlone whether nobody else uses the store */
+  /** @param isAlone whether no other process uses the store */
   constructor({ engine }: Store, isAlone: boolean) {
     this.#pause = engine === 'sqlite' && !isAlone ? PAUSE : 0;
     this.size = isAlone ? MAX_COMMITTED : 500;
@@ -441,7 +443,7 @@ class Pace {
   }
 }
 
-/** Milliseconds that a commit beside a server takes, and between two. */
+/** Milliseconds that a commit takes beside a running server, and that pass between two. */
 const COMMIT_TIME = 25;
 const PAUSE = 2;
 /** Rows in a commit. */
@@ -502,7 +504,7 @@ async function commit(store: Store, position: Load, { record, update }: LoadOpti
     return await store.continueLoad(position, (tables) => write(tables, rows));
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // Which one it is shows one by one.
+    // Adding them one by one shows which one it is.
     await store.continueLoad(position, async (tables) => {
       for (const row of rows)
         await write(tables, [row]).catch((refusal: Error) => {

@@ -10,8 +10,8 @@ import { usage } from './usage/usage.domain.ts';
 import { webhooks } from './webhook/webhook.routes.ts';
 
 /**
- * Everything REST exposes: the records of all domains, the log of their changes and who is told of them, and the
- * key of the caller.
+ * Everything REST exposes: the records of all domains, the log of their changes, the webhooks that report them, and
+ * the caller's key.
  */
 export const RESOURCES: readonly Resource[] = [
   ...DOMAINS.map(({ resource }) => resource),
@@ -49,15 +49,15 @@ const NEEDED = new Map<Route, readonly string[]>(
   }),
 );
 
-/** The scopes that a key needs for a row: that of its resource, by its method. */
+/** The scopes that a key needs for a route: that of its resource, by its method. */
 export const scopesOf = (row: Route): readonly string[] => NEEDED.get(row)!;
 
 const MANAGED: ReadonlySet<Route> = new Set(
   RESOURCES.filter(({ isManaged }) => isManaged).flatMap(({ routes }) => routes),
 );
 
-/** Whether a row is a tool for agents: they are shown no secrets, and replace nothing that they have not read. */
+/** True if a route is a tool for agents: they are shown no secrets, and replace nothing that they haven't read. */
 export const isTool = (row: Route): boolean => row.method !== 'PUT' && !MANAGED.has(row);
 
-/** Every scope that a key can be given. What cannot be written over REST has none for writing. */
+/** Every scope that a key can have. Resources that cannot be written over REST have no write scope. */
 export const SCOPES: readonly string[] = [ALL_READS, ...new Set([...NEEDED.values()].flat())];

@@ -141,5 +141,5 @@ const RULES: readonly ValidationRule[] = specifiedRules.map((rule) =>
   rule === SingleFieldSubscriptionsRule ? SubscriptionsRule : rule,
 );
 
-/** Whether graphql-js gave up: because of the number of tokens or errors, or of what it would have to compare. */
+/** True if graphql-js gave up: because of the number of tokens or errors, or of what it would have to compare. */
 const isGivingUp = ({ message }: GraphQLError): boolean => /(?:Parsing|Validation) aborted/.test(message);

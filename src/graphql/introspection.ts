@@ -13,7 +13,7 @@ import type { Variables } from './variables.ts';
 /** Fields of the schema in one result: a good deal more than GraphiQL or code generators ask for. */
 const MAX_FIELDS = 10_000;
 
-/** Whether a root field queries the schema. */
+/** True if a root field queries the schema. */
 export const isSchemaField = ({ definition: { name } }: SelectedField): boolean =>
   name === '__schema' || name === '__type';
 

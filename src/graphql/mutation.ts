@@ -19,7 +19,7 @@ import type { Variables } from './variables.ts';
 /** Executes the nth part of an operation with everything below it. */
 export type ExecutePart = (part: number, root: object, context: Context) => MaybePromise<ExecutionResult>;
 
-/** Whether a root field of a mutation writes. */
+/** True if a root field of a mutation writes. */
 export const isWriting = ({ definition }: SelectedField): boolean => definition !== TypeNameMetaFieldDef;
 
 /** Splits the root fields of a mutation, in order, so that each part has one that writes. */

@@ -40,7 +40,7 @@ export interface Price {
   units: number;
   /** The root fields with the units of each. */
   fields: readonly { readonly name: string; readonly units: number }[];
-  /** Whether the same operation could cost something else later. */
+  /** True if the same operation could cost something else later. */
   dependsOnTime: boolean;
 }
 
@@ -262,7 +262,7 @@ function valuesIn(value: unknown): number {
   return count;
 }
 
-/** Whether a field is paginated by its arguments. */
+/** True if a field is paginated by its arguments. */
 const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
 
 const isList = ({ type }: Field): boolean => isListType(getNullableType(type));

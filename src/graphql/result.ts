@@ -18,7 +18,7 @@ export interface PublicResult {
 
 /** The result of a mutation. */
 export interface MutationResult extends ExecutionResult {
-  /** Whether it was written although it has errors. */
+  /** True if it was written although it has errors. */
   committed?: boolean;
 }
 

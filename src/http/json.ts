@@ -44,7 +44,7 @@ function placeOfFault(text: string): string {
   }
 }
 
-/** Whether any number outside of strings needs lossless parsing, which is slow. */
+/** True if any number outside of strings needs lossless parsing, which is slow. */
 const needsLosslessParsing = (text: string): boolean =>
   INEXACT_NUMBER.test(text) && text.match(STRING_OR_INEXACT_NUMBER)!.some((found) => !found.startsWith('"'));
 

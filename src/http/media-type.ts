@@ -38,7 +38,7 @@ export class Negotiation {
   }
 }
 
-/** Whether a Content-Type names one of the media types in UTF-8. */
+/** True if a Content-Type names one of the media types in UTF-8. */
 export function acceptsContentType(header: string, types: readonly string[]): boolean {
   const [type = '', ...parameters] = header
     .toLowerCase()

@@ -22,7 +22,7 @@ export class RequestContext {
   readonly root: string;
   /** Without its `?`. */
   readonly query: string;
-  /** Whether the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
+  /** True if the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
   readonly isRead: boolean;
   /** The Accept header. */
   readonly accept: string | undefined;
@@ -48,7 +48,7 @@ export class RequestContext {
   route: string | undefined;
   /** Set by the transport if the operation is deprecated: the headers on each of its responses. */
   deprecation: Headers | undefined;
-  /** Whether the response replays an earlier idempotent call. */
+  /** True if the response replays an earlier idempotent call. */
   replayed = false;
   /** Set when the request is traced. */
   span: Span | undefined;

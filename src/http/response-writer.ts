@@ -150,7 +150,7 @@ export function addRateLimitHeaders(
 const secondsUntil = (time: number, now: number, length: number): number =>
   Math.max(0, Math.ceil(Math.min(length, time - now) / 1000));
 
-/** Whether a response to a read is a representation that the client has already, by its If-None-Match. */
+/** True if a response to a read is a representation that the client has already, by its If-None-Match. */
 function isUnmodified({ isRead, headers }: RequestContext, { status, etag }: HttpResponse): boolean {
   const { 'if-none-match': header } = headers;
   return isRead && status === 200 && etag !== undefined && !!header && namesTag(header, etag);

@@ -16,7 +16,7 @@ export interface HttpResponse {
   etag?: string;
   /** A body of unknown length after the head; null if the request is for the head alone. */
   stream?: StreamedBody | null;
-  /** Whether the body comes about while it is sent, so that no proxy may hold it back or keep it. */
+  /** True if the body comes about while it is sent, so that no proxy may hold it back or keep it. */
   live?: boolean;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
@@ -64,9 +64,9 @@ export const etagOf = (body: string | Buffer): string => `"${hash('sha256', body
 const TAG = /(?:W\/)?"[^"]*"|^\s*\*\s*$/g;
 
 /**
- * Whether If-Match or If-None-Match names an entity tag; `*` names any. Proxies that compress change tags, nginx, HAProxy
- * and Varnish to `W/"…"`, Apache and Caddy to `"…-gzip"`. No tag of ours is weak or ends so, and the content is the same,
- * so that one comparison does for both headers.
+ * True if If-Match or If-None-Match names an entity tag; `*` names any. Proxies that compress change tags, nginx,
+ * HAProxy and Varnish to `W/"…"`, Apache and Caddy to `"…-gzip"`. No tag of ours is weak or ends so, and the content
+ * is the same, so that one comparison does for both headers.
  */
 export const namesTag = (header: string, etag: string): boolean =>
   header.match(TAG)?.some((tag) => tag === etag || tag.trim() === '*' || originalOf(tag) === etag) ?? false;

@@ -58,7 +58,7 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
   };
 }
 
-/** Whether its response may be 304. */
+/** True if its response may be 304. */
 const isConditional = ({ method, list }: Route): boolean => method === 'GET' && list !== 'stream';
 
 const READ = 'Supports `If-None-Match` with the `ETag` of an earlier response.';

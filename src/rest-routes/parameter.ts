@@ -20,12 +20,12 @@ export interface QueryParameter {
   name: string;
   /** The GraphQL type of its variable, where the document is derived from the parameters. */
   type?: string;
-  /** Whether it is the same for every kind of record. */
+  /** True if it is the same for every kind of record. */
   shared?: true;
   description: string;
   /** The field, if it is an end of a range of its values. */
   bounds?: string;
-  /** Whether it may be given several times, perhaps only with distinct values. */
+  /** True if it may be given several times, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
   schema: JsonSchema;
   /** Where the schema does not suggest a value that works. */

@@ -27,7 +27,7 @@ export interface PathValue extends Pick<QueryParameter, 'description' | 'schema'
   /** Parses the value; undefined if it breaks the rule. */
   read: (text: string) => unknown;
   example: string;
-  /** Whether it names a record, which may not exist. */
+  /** True if it names a record, which may not exist. */
   namesRecord: boolean;
 }
 
@@ -85,7 +85,7 @@ export interface Route {
 export interface Resource {
   /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
   scope: string | null;
-  /** Whether reading it needs `SCOPE:write` too, and it is not served to agents: it is for those who manage it. */
+  /** True if reading it needs `SCOPE:write` too, and it is not served to agents: it is for those who manage it. */
   isManaged?: boolean;
   /** What it shows; first what it is about. */
   shapes: readonly Shape[];
@@ -115,15 +115,15 @@ export function inputOf({ shape, body }: Route, content: object): object {
 }
 
 /**
- * Whether the fields of a body are variables of the document themselves instead of one `input`. Without any, the body
+ * True if the fields of a body are variables of the document themselves instead of one `input`. Without any, the body
  * may be empty.
  */
 export const hasOwnVariables = ({ document }: Route): boolean => !document.includes('$input');
 
-/** Whether an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
+/** True if an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
 
-/** Whether a list can be exported as a whole. A list without an end has its own stream. */
+/** True if a list can be exported as a whole. A list without an end has its own stream. */
 export const isExportable = ({ list }: Pick<Route, 'list'>): boolean => list === 'pages';
 
 /** The media type of a list with one record per line (https://github.com/ndjson/ndjson-spec). */
@@ -143,6 +143,6 @@ export interface Lifecycle {
   /** Milliseconds since 1970. */
   DEPRECATION_DATE: number;
   SUNSET_DATE: number;
-  /** Whether deprecated operations stop working at the sunset date. */
+  /** True if deprecated operations stop working at the sunset date. */
   SUNSET_ENFORCED: boolean;
 }

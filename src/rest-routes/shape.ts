@@ -14,7 +14,7 @@ type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string' | 'strings' 
 /** One field of a REST body. */
 export interface ShapeField {
   kind: JsonKind;
-  /** Whether every stored record has it. */
+  /** True if every stored record has it. */
   required: boolean;
   description: string;
   /** The schema of stored values. */

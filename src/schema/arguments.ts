@@ -78,7 +78,7 @@ export const ruleOf = ({ extensions }: GraphQLArgument): ArgumentRule | undefine
 /** The extensions of an argument whose ids are opaque text rather than int64. */
 export const OPAQUE = { opaque: true };
 
-/** Whether ids in an argument are opaque text. */
+/** True if ids in an argument are opaque text. */
 export const isOpaque = ({ extensions }: GraphQLArgument): boolean => extensions.opaque === true;
 
 type Refusal = (text: unknown) => string | undefined;

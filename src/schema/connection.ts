@@ -109,7 +109,7 @@ export class Connection {
     return this.#hasEarlier as boolean;
   }
 
-  /** Whether the list has an item at this place or on one side of it. */
+  /** True if the list has an item at this place or on one side of it. */
   #exists(side: 'after' | 'before', id: Id | undefined, value: Position['value'] | undefined) {
     if (id === undefined) return false;
     const { order } = this.#list.request;

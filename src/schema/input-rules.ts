@@ -25,7 +25,7 @@ export function parseInput(
   return error ? undefined : rememberParsed(data);
 }
 
-/** Whether this is what an input was parsed to. */
+/** True if this is what an input was parsed to. */
 export const isParsed = (value: object): boolean => parsed.has(value);
 
 /** Marks what an input was parsed to. */

@@ -106,7 +106,7 @@ export const listOf =
 export interface Property {
   name: string;
   write: WriteJson;
-  /** Whether it is left out where it is null or undefined. The first one is always there. */
+  /** True if it is left out where it is null or undefined. The first one is always there. */
   optional?: boolean;
 }
 

@@ -45,6 +45,6 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
   if (text.length > 0) yield text;
 }
 
-/** Whether a value that was parsed is a JSON object. A number that no double holds is an object of another kind. */
+/** True if a value that was parsed is a JSON object. A number that no double holds is an object of another kind. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value);

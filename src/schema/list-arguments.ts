@@ -86,7 +86,7 @@ export function cursorOf(record: AnyRecord, sort: Sort, item: { readonly id: Id 
   return encodeCursor(listName(record, sort), { id: item.id, value });
 }
 
-/** Whether a value is of a kind. Its rule may have become stricter since the list was read. */
+/** True if a value is of a kind. Its rule may have become stricter since the list was read. */
 const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
   id: (value) => typeof value === 'string' && parseId(value) !== null,
   integer: Number.isSafeInteger,

@@ -23,7 +23,7 @@ function scopeOfType(type: GraphQLNamedType): string | undefined {
   return (records ? getNamedType(records.type) : type).extensions.scope as string | undefined;
 }
 
-/** Whether a key may read the records of a type. */
+/** True if a key may read the records of a type. */
 export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
   const scope = scopeOfType(type);
   return permits(caller, scope && readScope(scope));

@@ -20,7 +20,7 @@ export interface TransportServices {
   openStreams: OpenStreams;
   access: Access;
   cors: Cors;
-  /** Whether the process is about to stop, so that no more requests should be sent to it. */
+  /** True if the process is about to stop, so that no more requests should be sent to it. */
   readiness: { isStopping: boolean };
   /** Receives errors that clients must not see. */
   report: (error: unknown, requestId?: string) => void;

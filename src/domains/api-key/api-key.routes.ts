@@ -6,7 +6,7 @@ import { ApiKeyDeclaration, GRACE, grace, inputs, MAX_CHILDREN, rotationRules } 
 
 const shape = declaredShape({ ...ApiKeyDeclaration, example: exampleOf() });
 
-/** Without the secret, which most answers do not have. */
+/** Omits the secret, which most responses don't have. */
 function exampleOf() {
   const { key: _, ...fields } = ApiKeyDeclaration.fields;
   return Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example]));
@@ -64,7 +64,7 @@ export const apiKey: Resource = {
   ],
 };
 
-/** What it does to itself, which needs no scope. */
+/** Operations of the key on itself, which need no scope. */
 export const ownKey: Resource = {
   scope: null,
   isManaged: true,

@@ -33,7 +33,7 @@ export const Plan = choices(
   Object.fromEntries(PLAN_NAMES.map((plan) => [plan, describePlan(plan)])) as Record<PlanName, string>,
 );
 
-/** More scopes than there are. */
+/** Exceeds the number of scopes that exist. */
 const MAX_SCOPES = 20;
 
 /** Keys that one key may make. */
@@ -94,7 +94,9 @@ const mine = <F extends { description: string }>(field: F): F => ({
   description: field.description.replace(/; \w+ by default$/, '; by default as its owner'),
 });
 
-/** What the holder of a key decides about the keys that it makes. What is left out or removed is as its own. */
+/**
+ * The settings that the holder of a key chooses for the keys that it makes. Those left out or removed equal its own.
+ */
 export const inputs: Inputs = {
   kind: 'key',
   plural: 'keys',
@@ -109,7 +111,7 @@ export const inputs: Inputs = {
   },
 };
 
-/** As the rules of {@link inputs} give it. */
+/** The output of the rules of {@link inputs}. */
 export interface KeyPatch {
   name?: string | undefined;
   scopes?: readonly string[] | null | undefined;
@@ -124,17 +126,17 @@ export const grace = integer(0, GRACE.max, 'How many seconds the old secret work
 export const rotationRules = (dialect: InputDialect) =>
   newRules({ grace: defaulting(GRACE.default, grace) }, dialect, false);
 
-/** Who asks for a key, and what that depends on. */
+/** The requester of a key, and what the request depends on. */
 interface Maker {
   principal: Principal;
   store: Store;
   now: () => number;
-  /** Every scope that there is. */
+  /** All scopes. */
   allScopes: readonly string[];
 }
 
 /**
- * What a key is to be that another makes, which can do no more than that one.
+ * The settings of a key made by another key, which can do no more than its maker.
  *
  * @throws FORBIDDEN for what its maker may not do, VALIDATION_FAILED
  */
@@ -180,7 +182,7 @@ const isListed = async (documents: string, store: Store): Promise<boolean> => {
   return isListName(list) && (await store.documents(list)).length > 0;
 };
 
-/** Whether one binding to documents lets nothing pass that another doesn't. */
+/** True if one binding to documents permits nothing that another doesn't. */
 function isWithin(documents: string, own: string): boolean {
   const [inner, outer] = [bindingOf(documents), bindingOf(own)];
   return inner.list === outer.list && (inner.isStrict || !outer.isStrict);

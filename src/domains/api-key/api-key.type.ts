@@ -28,7 +28,7 @@ import {
 const ApiKeyType = declaredType<ReturnType<typeof viewOf>>(ApiKeyDeclaration);
 const { created: NewKeyInput, changes: KeyPatchInput } = inputsOf(inputs);
 
-/** Those who manage keys need it, also to see them. */
+/** Needed to manage keys, even to see them. */
 const MANAGED = { scope: writeScope('keys') };
 
 const ID = builder.args((t) => ({

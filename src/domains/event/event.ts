@@ -68,7 +68,7 @@ const DOMAIN_OF = new Map<EventType, Domain>(
 /** The domain of an event type. */
 export const domainOf = (type: EventType): Domain => DOMAIN_OF.get(type)!;
 
-/** Whether a key may read the records of events of a type. */
+/** True if a key may read the records of events of a type. */
 export function mayReadEvent(caller: Permissions, type: EventType): boolean {
   const { scope } = domainOf(type).resource;
   return scope === null || permits(caller, readScope(scope));
@@ -81,7 +81,7 @@ export const readableTypes = (
 ): readonly EventType[] | undefined =>
   caller.scopes === undefined ? types : (types ?? EVENT_TYPES).filter((type) => mayReadEvent(caller, type));
 
-/** Which events are asked for. @param types by their names in GraphQL */
+/** The events that are requested. @param types by their names in GraphQL */
 export const eventSelection = ({
   after,
   types,

@@ -82,7 +82,7 @@ const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('E
     pageInfo: t.field({
       type: builder.pageInfoRef(),
       description: 'The position of the page in the log.',
-      // The direction that a page was not read in is not looked at (Relay's specification allows false).
+      // Nothing is looked up in the direction opposite to the one read (Relay's specification allows false).
       resolve: ({ events, next, atEnd, backward }) => ({
         startCursor: (backward ? next : events[0]?.id) || null,
         endCursor: backward ? (events.at(-1)?.id ?? null) : next,
@@ -97,13 +97,13 @@ const someTypes = inputObject({ types: list(z.string()).nullish() });
 const typesRule = ({ types }: { types?: readonly EventTypeName[] | null }): Issue[] =>
   issuesOf(someTypes.safeParse({ types }).error?.issues ?? []);
 
-/** What of a connection's arguments goes together: `after` and `first`, or `before` and `last`. */
+/** The arguments of a connection that go together: `after` and `first`, or `before` and `last`. */
 const directionRule = ({ first, last, after, before }: ConnectionArguments): Issue[] =>
   (last != null || before != null) && (first != null || after != null)
     ? [{ path: last == null ? 'before' : 'last', message: 'must not be combined with first or after' }]
     : [];
 
-/** The arguments that select events. @param begin where to begin without a place */
+/** The arguments that select events. @param begin where to begin if no position is given */
 const selectionArgs = (begin: string) =>
   builder.args((t) => ({
     after: t.id({

@@ -17,7 +17,7 @@ import { Pet, PetStatus } from '../pet/pet.ts';
 
 const { quantity, status } = Pet.fields;
 
-/** The pet, of which a replay has the one that was written: what is below that is read anew while there is one. */
+/** The pet. A replay has the pet as it was written, and reads its subfields anew while the pet exists. */
 const current = (pet: Pet, _args: object, { idempotency, loaders }: Context): MaybePromise<Pet> =>
   idempotency?.request.replayed ? andThen(loaders.record(Pet, pet.id), (now) => now ?? pet) : pet;
 
@@ -89,7 +89,7 @@ builder.mutationField('updateInventory', (t) =>
   }),
 );
 
-/** How much the stock changes. */
+/** The change in stock. */
 const by = integer(-MAX_INT32, MAX_INT32, 'How much the stock changes; negative when something is sold', -1);
 
 builder.mutationField('adjustInventory', (t) =>

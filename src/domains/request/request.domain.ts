@@ -58,7 +58,7 @@ const MAX_COUNTS = 40;
 const encode = ({ position, index, counts }: RequestCursor): string =>
   Buffer.from(JSON.stringify([position, index, ...[...counts].slice(-MAX_COUNTS)])).toString('base64url');
 
-/** Reads a cursor, which clients may have made up: it reaches nothing but their own requests. */
+/** Reads a cursor, which clients may forge: it gives access to nothing but their own requests. */
 function decode(text: string): RequestCursor | null {
   if (text.length > MAX_CURSOR_LENGTH) return null;
   try {
@@ -94,7 +94,7 @@ interface Arguments {
   after?: string | null | undefined;
 }
 
-/** What only shows in the values of arguments: statuses and the cursor. */
+/** Faults that show only in the values of arguments: statuses and the cursor. */
 const argumentIssues = ({ filter, after }: Arguments): Issue[] => [
   ...(filter?.status?.every(isStatus) === false ? [{ path: 'status', message: STATUS_RULE }] : []),
   ...(after != null && decode(after) === null ? [{ path: 'after', message: CURSOR_RULE }] : []),

@@ -38,7 +38,7 @@ function daysIn({ from, to }: { from?: unknown; to?: unknown }, now: number): nu
   return Number.isNaN(days) ? HISTORY_KEPT : Math.min(HISTORY_KEPT, Math.max(1, Math.floor(days / DAY) + 1));
 }
 
-/** What was counted, of a day and of an operation. */
+/** The counts of a day and of an operation. */
 const counts = {
   requests: integer(0, MAX_INT32, 'Requests that passed', 120),
   units: integer(0, MAX_INT32, 'Units charged', 131),

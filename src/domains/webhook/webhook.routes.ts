@@ -37,7 +37,7 @@ const WebhookShape: Shape = {
   example,
 };
 
-/** What is sent to a receiver (Standard Webhooks 1.0.0). */
+/** The body of a delivery to a receiver (Standard Webhooks 1.0.0). */
 const header = (description: string) => ({ required: true, description, schema: { type: 'string' } });
 const callbacks = {
   event: {

@@ -30,12 +30,12 @@ import { EVENT_TYPES, eventType, place, toEventTypeName } from '../event/event.t
 
 /** In characters. */
 const MAX_URL_LENGTH = 2_048;
-/** The type of the event that a test sends, which is in no log. */
+/** The type of the event that a test sends, which is not in the log. */
 export const TEST_TYPE = 'webhook.test';
 /** How long the old secret signs too, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 
-/** What is wrong with a URL, wherever it leads. */
+/** The fault of a URL, wherever it leads. */
 function faultsOf(text: string): string[] {
   const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (!url) return ['must be an https:// address'];
@@ -66,7 +66,7 @@ const types = optional(
 const enabled = boolean('Whether events are sent; the position is kept meanwhile', true);
 const after = place('The position in the log: everything up to it was acknowledged');
 
-/** What a webhook is made of, and what of it can be changed. */
+/** The inputs for a new webhook and for changes to one. */
 export const inputs: Inputs = {
   kind: 'webhook',
   plural: 'webhooks',
@@ -76,10 +76,10 @@ export const inputs: Inputs = {
   changeable: { url, types, enabled, after },
 };
 
-/** As the rules of {@link inputs} give it. */
+/** The output of the rules of {@link inputs}. */
 export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & { after: string };
 
-/** As the rules of {@link inputs} give it. */
+/** The output of the rules of {@link inputs}. */
 export interface WebhookPatch {
   url?: string | undefined;
   types?: readonly EventType[] | null | undefined;
@@ -188,7 +188,7 @@ export const createdWebhook = (
   progress: { after, moves: 0, attempted: 0, attempts: [] },
 });
 
-/** Applies a patch. It ends a running wait, and enabling forgets why the webhook was disabled. */
+/** Applies a patch. This ends any wait before a retry, and enabling clears the reason the webhook was disabled. */
 export const patchedWebhook =
   (patch: WebhookPatch): WebhookChange =>
   ({ settings, progress }) => {

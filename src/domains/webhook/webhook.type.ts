@@ -54,7 +54,7 @@ const graceRule = (args: { grace?: number | null }) =>
   issuesOf(rotationRules(graphqlDialect).safeParse({ grace: args.grace }).error?.issues ?? []);
 
 /**
- * Checks what only the deployment and the log can tell.
+ * Makes the checks that depend on the deployment and the log.
  *
  * @returns the input with a position in place of {@link NOW}
  * @throws VALIDATION_FAILED, GONE
@@ -109,12 +109,12 @@ builder.queryFields((t) => ({
   }),
 }));
 
-/** How long the call may take that sends a test, in milliseconds, and how often others look for its outcome. */
+/** How long a call that sends a test may take, and how often others look for its outcome, in milliseconds. */
 const [TEST_TIME, LOOK_INTERVAL] = [20_000, 100];
 const NOT_SENT = Symbol();
 
 /**
- * The outcome of an earlier call with the same Idempotency-Key, for which a later one waits.
+ * The outcome of an earlier call with the same Idempotency-Key, which a later call waits for.
  *
  * @returns null if the instance that made it has died: then the same event is sent again
  */
@@ -192,7 +192,7 @@ builder.mutationFields((t) => ({
   testWebhook: t.field({
     type: AttemptType,
     description: 'Sends a `webhook.test` now, even while disabled. Must be the only field of its operation.',
-    // Nothing of it could be undone.
+    // None of it could be undone.
     extensions: { alone: true },
     args: ID,
     resolve: async (writer, args, context) => {

@@ -16,7 +16,7 @@ import { noteErrors } from './over-http.ts';
 /** Answers up to this cost are held as text, about ten megabytes at most. */
 const MAX_HELD_COST = 10;
 
-/** Whether the answer is sent in pieces. */
+/** True if the answer is sent in pieces. */
 export const isLarge = ({ cost }: PreparedRequest): boolean => cost > MAX_HELD_COST;
 
 /** Runs a request and answers it as JSON. */
@@ -77,7 +77,7 @@ const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400
 const stringify = (operation: PreparedEntry, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
 
-/** Whether a query failed by arguments that only its resolvers can judge, such as a place in the log of events. */
+/** True if a query failed by arguments that only its resolvers can judge, such as a place in the log of events. */
 const hasWrongArguments = (
   { operation }: PreparedOperation,
   errors: readonly GraphQLFormattedError[],

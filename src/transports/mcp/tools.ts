@@ -30,7 +30,7 @@ export type Arguments = Readonly<Record<string, unknown>>;
 export interface Tool {
   /** Its entry in `tools/list`. */
   definition: Definition;
-  /** Whether a caller sees it. */
+  /** True if a caller sees it. */
   isOffered(session: Session): boolean;
   /**
    * Charges a call and runs it.

@@ -29,7 +29,7 @@ let names: ReadonlySet<string> | undefined;
  */
 const contents = new Map<string, { content: Buffer; etag: string }>();
 
-/** Whether there is a file at a path that may be served. */
+/** True if there is a file at a path that may be served. */
 export function hasFile(path: string): boolean {
   if (!FILE_ROOTS.some((root) => path.startsWith(root)) || /\.(?:br|gz)$/.test(path)) return false;
   names ??= new Set(

@@ -214,7 +214,7 @@ const redirectTo =
 
 const isRead = ({ method }: RequestContext): boolean => method === 'GET' || method === 'HEAD';
 
-/** Whether a browser is navigating: programs that send GraphQL by GET ask for JSON. */
+/** True if a browser is navigating: programs that send GraphQL by GET ask for JSON. */
 const isNavigation = (context: RequestContext): boolean =>
   isRead(context) && context.headers.accept?.includes('text/html') === true;
 

@@ -149,7 +149,7 @@ const MAX_GUESSED_LENGTH = 100;
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
 
-/** Whether a segment is probably meant to be one of a template. */
+/** True if a segment is probably meant to be one of a template. */
 const isNear = (given: string, known: string): boolean =>
   known.startsWith('{')
     ? /^\d+$/.test(given)

@@ -10,7 +10,7 @@ export type KeyState =
       message: string;
       /** Milliseconds since 1970, for a key under a temporary ban. */
       bannedUntil?: number;
-      /** Whether the same key will be refused again. */
+      /** True if the same key will be refused again. */
       isFinal?: boolean;
     };
 
