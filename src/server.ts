@@ -134,7 +134,6 @@ export class HttpServer extends Server {
     // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
     this.closeIdleConnections = () => {};
     const closed = new Promise((resolve) => this.close(resolve));
-    for (const socket of this.#connections.keys()) if (socket.bytesRead === 0) socket.destroy();
     setTimeout(() => {
       for (const [socket, { waiting }] of this.#connections) {
         const response = waiting[0]?.response;

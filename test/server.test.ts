@@ -249,7 +249,7 @@ describe('drain', () => {
     await drained;
   });
 
-  it('ends connections that never sent anything at once, and takes no more', async () => {
+  it('ends connections that never sent anything, whose request may be on its way, after a moment, and takes no more', async () => {
     const { server, port } = await open(echo);
     const silent = connect(port, '127.0.0.1');
     await expect.poll(() => connectionsTo(server)).toBe(1);
@@ -257,7 +257,7 @@ describe('drain', () => {
     const drained = server.drain();
     await expect(connectAndSend(port, GET).then(text)).rejects.toThrow('ECONNREFUSED');
     await drained;
-    expect(performance.now() - began).toBeLessThan(400);
+    expect(performance.now() - began).toBeLessThan(2_000);
     await new Promise((resolve) => (silent.closed ? resolve(null) : silent.once('close', resolve)));
   });
 

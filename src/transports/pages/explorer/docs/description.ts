@@ -2,6 +2,7 @@ type Json = Record<string, unknown>;
 
 interface Description {
   paths: Record<string, Record<string, Json>>;
+  components: { parameters: Record<string, Json> };
 }
 
 /**
@@ -15,6 +16,9 @@ interface Description {
 export function referenceOf(text: string, linkTo: (operationId: string) => string | undefined) {
   const content = JSON.parse(text, limitInWords) as Description;
   const operations = Object.values(content.paths).flatMap((methods) => Object.values(methods));
+  // It would be sent: with the same Idempotency-Key, a second call is a replay.
+  for (const parameter of Object.values(content.components.parameters))
+    if (parameter.required !== true) delete parameter.example;
   const untried: string[] = [];
   for (const operation of operations) {
     const operationId = String(operation.operationId);
