@@ -1,3 +1,15 @@
+/*
+ * Timeline of a reader (`#read`) beside the one follower of the log (`#follow`):
+ *
+ *   catching up  The reader's position is not among the kept events: it reads pages from the store, one per turn.
+ *   keeping up   Its position is a kept event or the start of them: it takes all later ones from memory.
+ *   waiting      It has seen everything in this `#state`: it sleeps until `#tell`, yields an empty page and looks again.
+ *
+ * No event falls between these: a reader notes `#state` before it reads, and the follower changes `#state` after it has
+ * added events. One committed after a reader's last page is added later, so the reader looks again. When the follower
+ * begins anew, `#state` changes too: readers whose position is not its start return to catching up, and fetch from the
+ * store what was committed in between. A slow reader whose place drops out of the kept events does the same.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventJson } from '../domains/event/event.ts';
 import { isUnavailable } from '../foundation/errors.ts';
@@ -11,18 +23,18 @@ import {
   type StoredEvent,
 } from '../store/events.ts';
 
-/** Events that are kept for readers who keep up. */
+/** The number of events kept for readers that keep up. */
 const KEPT = 1_000;
 /** Events per page while a reader catches up. */
 const CATCH_UP_PAGE_SIZE = 100;
 /** Delay between attempts to follow the log further, in milliseconds. */
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 1_000;
-/** How long events wait for more after others were told, in milliseconds: the longer the more readers there are. */
+/** The pause after readers were notified, in which more events gather, in milliseconds: it grows with their number. */
 const MAX_DELAY = 50;
 const DELAY_PER_READER = 0.05;
 
-/** An event with its JSON text in REST form, which all who keep up share. */
+/** An event with its JSON text in REST form, which all readers that keep up share. */
 export interface FeedEvent {
   event: StoredEvent;
   json: string;
@@ -30,29 +42,29 @@ export interface FeedEvent {
 
 const toFeedEvent = (event: StoredEvent): FeedEvent => ({ event, json: eventJson(event) });
 
-/** Which events to read. */
+/** The events to read. */
 export type Selection = Omit<EventRequest, 'limit'>;
 
-/** What a reader has come to. */
+/** The next events of a reader. */
 export interface FeedPage {
   /** Empty every half second while there is nothing to read. */
   events: readonly FeedEvent[];
-  /** The position after them, and after those that were left out. */
+  /** The position after them, and after those that the selection left out. */
   next: string;
 }
 
 /** One reader of the log. */
 export interface EventReader {
-  /** The position that it started after. */
+  /** The position after which it started. */
   beginning: string;
-  /** Without an end; throws what ends it. Whoever pulls no more has to return from it, as `for await` does. */
+  /** Endless; throws the error that ends it. Whoever stops pulling must call its `return`, as `for await` does. */
   pages: AsyncGenerator<FeedPage, void>;
 }
 
 /**
- * The event log for the readers of this process. The store is followed once, however many readers there
- * are. The latest events are kept for those who keep up; whoever is further back reads pages from the store
- * until it comes to them, so that memory is bounded and nobody is cut off.
+ * The event log for the readers of this process. The store is followed once, however many readers there are. The latest
+ * events are kept for those that keep up; readers further back read pages from the store until they reach them, so
+ * memory is bounded and no reader is cut off.
  */
 export class EventFeed {
   readonly #store: EventStore;
@@ -64,18 +76,18 @@ export class EventFeed {
   #start = '';
   /** Changes whenever there is more to read. */
   #state = 0;
-  /** Resolves when there may be, and at least every half second. */
+  /** Resolves when there may be more to read, and at least every half second. */
   #told = deferred();
   #answeredAt = 0;
   #delay = 0;
 
-  /** @param report receives the errors of following the log, unless the database is away */
+  /** @param report receives errors of following the log, except for an unreachable database */
   constructor(store: EventStore, report: (error: unknown) => void) {
     this.#store = store;
     this.#report = report;
   }
 
-  /** How many milliseconds readers may be behind the latest commit; 0 without readers. */
+  /** The milliseconds by which readers may be behind the latest commit; 0 without readers. */
   get lag(): number {
     return this.#readers > 0 ? this.#delay + performance.now() - this.#answeredAt : 0;
   }
@@ -83,7 +95,7 @@ export class EventFeed {
   /**
    * Opens a reader of the events after `after`, or of those committed from now on without it or with {@link NOW}.
    *
-   * @param signal ends it, also while it waits
+   * @param signal ends the reader, even while it waits
    * @throws VALIDATION_FAILED, GONE, UNAVAILABLE as {@link EventStore} does
    */
   async open({ after = NOW, types }: Selection, signal: AbortSignal): Promise<EventReader> {
@@ -131,7 +143,7 @@ export class EventFeed {
           if (page?.atEnd) seen = state;
           next = page?.next ?? next;
           events = page?.events.map(toFeedEvent) ?? [];
-          // Others are let in between the pages, also if the client reads as fast as they are written.
+          // Other work gets its turn between pages, even if the client reads as fast as they are written.
           await (page ? ownTurn() : this.#told.promise);
         }
       }
@@ -146,7 +158,7 @@ export class EventFeed {
     return index < 0 && position !== this.#start ? undefined : this.#kept.slice(index + 1);
   }
 
-  /** Lets who waits look at what has changed. */
+  /** Wakes waiting readers, which then look at what has changed. */
   #tell(): void {
     const { resolve } = this.#told;
     this.#told = deferred();
@@ -171,7 +183,7 @@ export class EventFeed {
         }
       } catch (error) {
         if (!isUnavailable(error)) {
-          // Readers go on from where they are, or learn that it is gone.
+          // Readers continue from their positions, or learn that those are gone.
           position = undefined;
           this.#report(error);
         }

@@ -5,9 +5,9 @@ import { Meter } from '../foundation/meter.ts';
 import type { EventStore } from '../store/events.ts';
 import { EventFeed, type EventReader, type FeedEvent, type Selection } from './feed.ts';
 
-/** Events covered by one payment. */
+/** The number of events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
-/** Ends waiting without events. */
+/** The reason that ends a long poll without events. */
 const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
@@ -20,7 +20,7 @@ export interface StreamOptions {
 }
 
 export interface WaitOptions extends Pick<StreamOptions, 'session' | 'selection'> {
-  /** For how long, in milliseconds. */
+  /** The longest wait, in milliseconds. */
   wait: number;
   /** Aborted when the client disconnects. */
   signal: AbortSignal;
@@ -28,26 +28,26 @@ export interface WaitOptions extends Pick<StreamOptions, 'session' | 'selection'
 
 /** One open stream, which pays for its events. */
 export interface EventStream {
-  /** The position in the log that it started after. */
+  /** The position in the log after which it started. */
   beginning: string;
-  /** Aborted with what ends it, in the middle of sending events too. */
+  /** Aborted with the error that ends the stream, even while events are being sent. */
   ending: AbortController;
   /** Events sent so far. */
   sent: number;
-  /** Of what is done for the events that one payment covers. */
+  /** Meters the work for the events that one payment covers. */
   meter: Meter;
   /**
-   * At least one at a time, without an end; throws what ends it: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED,
+   * At least one at a time, endless; throws the error that ends it: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED,
    * UNAUTHENTICATED after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING.
    */
   events: AsyncGenerator<readonly FeedEvent[], void>;
-  /** Must be called once when no more events are taken. */
+  /** Must be called once, when no more events are read. */
   close(): void;
 }
 
 /** The event streams open in this process, over any transport. */
 export class EventStreams {
-  /** The log, which is followed once for all who read at its end. */
+  /** The log, which is followed once for all readers at its end. */
   readonly feed: EventFeed;
   readonly #openStreams: OpenStreams;
   readonly #report: (error: unknown, requestId?: string) => void;
@@ -56,7 +56,7 @@ export class EventStreams {
   /** Events sent to readers. */
   sent = 0;
 
-  /** @param report receives internal errors, which clients must not see */
+  /** @param report receives internal errors, which clients must never see */
   constructor(
     store: EventStore,
     openStreams: OpenStreams,
@@ -70,8 +70,7 @@ export class EventStreams {
   /**
    * Opens a stream for a session that has paid for opening it.
    *
-   * @throws RATE_LIMITED if the key has as many streams open as its plan allows; what the store throws for
-   * the position
+   * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and the store's errors for the position
    */
   async open({ session, selection, cost, requestId }: StreamOptions): Promise<EventStream> {
     const { ending, close } = this.#openStreams.open(session);
@@ -101,7 +100,7 @@ export class EventStreams {
   /**
    * Long polling: waits for an event of a selection. Counts as an open stream.
    *
-   * @returns whether there is one; false when the time is over, the client has gone or the server stops
+   * @returns true if there is one; false when the time is over, the client has gone or the server stops
    * @throws as {@link open}; UNAUTHENTICATED, API_KEY_BANNED while it waits
    */
   async waitFor({ session, selection, wait, signal }: WaitOptions): Promise<boolean> {
@@ -137,7 +136,7 @@ async function* paidEvents(
   for await (let { events } of pages)
     for (;;) {
       signal.throwIfAborted();
-      // The key may have changed since they came.
+      // The key may have changed since they arrived.
       events = events.filter(({ event }) => mayReadEvent(session.principal, event.type));
       if (events.length === 0) break;
       const isPaidAnew = paid === 0;

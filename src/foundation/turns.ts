@@ -1,23 +1,35 @@
+/*
+ * Timeline of one request's results and reads:
+ *
+ *   arrived  A result was handed to `pass`. It is chained behind the results before it.
+ *   passed   Its promise resolves, and everything that follows from it runs at once. If the request has run for MAX_TURN,
+ *            it first gives up a turn of the event loop to others.
+ *   asked    A read was handed to `read`. The first one watches the chain; later ones join it.
+ *   begun    The chain has been passed to its end, and a whole turn has added nothing to it: all reads that were asked
+ *            for begin together, so that one database command can serve them.
+ *
+ * Once the request has ended, `check` throws, and its remaining results are rejected with that error.
+ */
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 
 let last: Promise<void> = Promise.resolve();
 
 /**
- * Resolves in a turn of the event loop that no other work shares, so that requests, timers and disconnects come in
- * between. Node runs everything that is passed to `setImmediate` in one turn.
+ * Resolves in a turn of the event loop that it shares with no other caller, so that requests, timers and disconnects get in
+ * between. Node runs everything passed to `setImmediate` in one turn.
  */
 export function ownTurn(): Promise<void> {
   last = last.then(() => setImmediate());
   return last;
 }
 
-/** How long work goes on before others get their turn, in milliseconds. */
+/** The time that work may run before others get their turn, in milliseconds. */
 export const MAX_TURN = 10;
 
 /**
- * Divides what one request does into turns: results are passed on one after the other, each with all that follows from
- * it at once, and other requests come in when that has taken MAX_TURN.
+ * Divides the work of one request into turns: results are passed on one after another, each with everything that follows
+ * from it, and other requests get in once that has taken MAX_TURN.
  */
 export class Turns {
   readonly #check: () => void;
@@ -25,12 +37,12 @@ export class Turns {
   #last: Promise<unknown> = Promise.resolve();
   #began = 0;
 
-  /** @param check throws what ends the request, if nothing more is to be passed on */
+  /** @param check throws the error that ends the request, if nothing more is to be passed on */
   constructor(check: () => void) {
     this.#check = check;
   }
 
-  /** Resolves when it is the turn of this result. */
+  /** Resolves when the turn of this result has come. */
   pass<T>(result: T): Promise<T> {
     const passed = this.#last.then(async () => {
       await this.#letOthersIn();
@@ -41,13 +53,13 @@ export class Turns {
     return passed;
   }
 
-  /** Begins a read when all results have been passed on, so that it reads for all of them. */
+  /** Begins a read once all results have been passed on, so that it covers all of them. */
   async read(begin: () => void): Promise<void> {
     if (this.#reads.push(begin) > 1) return;
     for (let passed: unknown; passed !== this.#last;) {
       passed = this.#last;
       await passed;
-      // What follows from the last result may bring others.
+      // Handling the last result may produce more.
       await ownTurn();
     }
     for (const next of this.#reads.splice(0)) {

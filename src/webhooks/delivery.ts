@@ -1,3 +1,18 @@
+/*
+ * Timeline of a delivery, in rounds:
+ *
+ *   saving        Each round begins with a save, which renews the claim and reads what the owner has changed. The delivery
+ *                 ends if the instance no longer holds the webhook or it is disabled.
+ *   waiting       The latest attempt failed: until its next attempt is due. The key is looked at every second.
+ *   following     Reads the log from the saved place on, one event after another.
+ *   attempting    The key may see the event, every tenth attempt is paid, and the stored webhook is unchanged.
+ *   acknowledged  2xx: the place moves on in memory, and is stored with the next save.
+ *   failed        Anything else: the round ends, with the time of the next attempt. After 72 hours, or at once at 410 Gone,
+ *                 the webhook is disabled.
+ *
+ * An owner's change or `end` aborts the round, but never an attempt under way. A process that is killed loses what it has
+ * not saved, so its successor sends again, in order from the saved place, what was acknowledged since: at least once.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
@@ -12,45 +27,45 @@ import type { Outcome } from './request.ts';
 import type { Targets } from './targets.ts';
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
-/** Waits after the first, second … failure of an event in milliseconds; the last one repeats. */
+/** The waits after the first, second … failure of an event, in milliseconds; the last one repeats. */
 const WAITS = [1, 5, 15, 60, 300, 900, 1_800, 3_600].map((seconds) => seconds * SECOND);
-/** Waits are up to this much shorter or longer, so that receivers are not hit by all at once. */
+/** The share by which waits are shortened or lengthened at random, so that receivers are not hit by all at once. */
 const JITTER = 0.2;
-/** A webhook that has failed for this long is disabled, in milliseconds. */
+/** The time for which a webhook may fail before it is disabled, in milliseconds. */
 const MAX_FAILING_TIME = 72 * HOUR;
 /** Attempts covered by one unit. */
 const ATTEMPTS_PER_PAYMENT = 10;
-/** What a key needs, besides the scopes to read the records, as long as its webhooks deliver. */
+/** The scopes that a key needs for its webhooks to deliver, besides those to read the records. */
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
-/** What attempts are counted as. */
+/** The subject under which attempts are counted. */
 const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
-/** How often places without matching events are saved, in milliseconds: half as long or longer, not all at once. */
+/** The interval at which places without matching events are saved, in milliseconds, give or take half, so not all at once. */
 const QUIET_INTERVAL = 30 * SECOND;
-/** How long to wait for an unreachable database, and at most for budget before looking again. */
+/** The pause while the database is unreachable, and the longest wait for budget before looking again, in milliseconds. */
 const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
-/** How often the key is looked at while there is nothing to send, in milliseconds. */
+/** The interval at which the key is checked while there is nothing to send, in milliseconds. */
 const CHECK_INTERVAL = SECOND;
 /**
- * How old the latest save may be when an attempt begins, in milliseconds. A save renews the claim, which the attempt must
- * not outlast, and a kill repeats what was acknowledged since.
+ * The greatest age of the latest save when an attempt begins, in milliseconds. A save renews the claim, which the attempt
+ * must not outlast, and after a kill everything acknowledged since is sent again.
  */
 const MAX_AGE = SECOND / 2;
 
-/** What deliveries share with each other. */
+/** The services that deliveries share. */
 export interface DeliveryServices {
   store: Store;
   feed: EventFeed;
   targets: Targets;
   clock: Clock;
-  /** A session of the key with this id; null if it is not valid any more. */
+  /** A session of the key with this id; null if it is no longer valid. */
   sessionOf: (apiKeyId: string) => MaybePromise<Session | null>;
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   report: (error: unknown) => void;
 }
 
-/** What delivers a webhook. */
+/** The services and callbacks of one delivery. */
 interface Task extends DeliveryServices {
-  /** Who holds it: for others, nothing is saved. */
+  /** The instance that holds the webhook: only its progress is saved. */
   instance: string;
   /** Sends an event once and counts the attempt. */
   attempt: (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
@@ -58,19 +73,19 @@ interface Task extends DeliveryServices {
 }
 
 /**
- * Delivers the events of one webhook, one after the other, for as long as an instance holds it. It does one thing at a
- * time: attempts, saves and waits follow each other. Whatever changes begins a new round, after the attempt under way.
+ * Delivers the events of one webhook, one after another, for as long as an instance holds it. It does one thing at a
+ * time: attempts, saves and waits never overlap. Any change begins a new round, after the attempt under way.
  */
 export class Delivery {
   readonly #task: Task;
-  /** As it was saved last, with the progress made since. */
+  /** The webhook as last saved, with the progress made since. */
   #webhook: Webhook;
   #round = new AbortController();
   #isEnding = false;
   #isUnsaved = false;
-  /** When the latest save began, which has renewed the claim. */
+  /** The time at which the latest save began, which renewed the claim. */
   #savedAt = Number.NEGATIVE_INFINITY;
-  /** When the event was committed that is being delivered; undefined if there is none. */
+  /** The commit time of the event that is being delivered; undefined if there is none. */
   pendingSince: number | undefined;
   /** Resolves when the last attempt has ended and the place is saved. */
   readonly done: Promise<void>;
@@ -101,7 +116,7 @@ export class Delivery {
         if (this.#isEnding || !this.#webhook.settings.enabled) break;
         await this.#follow();
       } catch (error) {
-        // Goes on from the place after a while, unless it was interrupted on purpose.
+        // Continues from its place after a pause, unless it was interrupted on purpose.
         if (!this.#isInterrupted) this.#task.report(error);
         await this.#pause(AWAY_PAUSE);
       }
@@ -119,7 +134,7 @@ export class Delivery {
     await sleep(milliseconds, undefined, { signal: this.#round.signal }).catch(() => {});
   }
 
-  /** Waits for as long as its key permits it to deliver. @returns whether it goes on from there */
+  /** Waits, as long as the key permits it to deliver. @returns true if the round goes on */
   async #wait(milliseconds: number): Promise<boolean> {
     for (let left = milliseconds; left > 0; left -= CHECK_INTERVAL) {
       await this.#pause(Math.min(left, CHECK_INTERVAL));
@@ -128,7 +143,7 @@ export class Delivery {
     return true;
   }
 
-  /** @returns null if the log has no such place any more */
+  /** @returns null if the log no longer has this place */
   async #open(selection: Selection): Promise<EventReader | null> {
     try {
       return await this.#task.feed.open(selection, this.#round.signal);
@@ -142,7 +157,7 @@ export class Delivery {
   /** Delivers from the place on, until an attempt fails or something has changed. */
   async #follow(): Promise<void> {
     const { after, failing } = this.#webhook.progress;
-    // No longer than it can be, wherever the clock has been set since.
+    // Never longer than the longest wait, in case the clock has been set since.
     if (failing) {
       const wait = failing.nextAttemptAt - this.#task.clock.now();
       if (!(await this.#wait(Math.min(wait, WAITS.at(-1)! * (1 + JITTER))))) return;
@@ -165,7 +180,7 @@ export class Delivery {
     }
   }
 
-  /** @returns whether the next event may follow */
+  /** @returns true if the next event may follow */
   async #deliver({ event, json }: FeedEvent): Promise<boolean> {
     this.pendingSince = event.time;
     const session = await this.#session();
@@ -173,7 +188,7 @@ export class Delivery {
     if (!mayReadEvent(session.principal, event.type)) return this.#acknowledge(event.id);
     const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
-    // What its owner has changed by now holds for this attempt.
+    // The owner's latest changes apply to this attempt.
     const { id, version } = this.#webhook;
     const isUnchanged =
       this.#age > MAX_AGE
@@ -206,7 +221,7 @@ export class Delivery {
     return now - since >= MAX_FAILING_TIME && this.#save('failing');
   }
 
-  /** Pays for the next attempts, or waits. Looks first, because being refused repeatedly is a violation. */
+  /** Pays for the next attempts, or waits. Looks first, because repeated refusals are a violation. */
   async #pay(session: Session): Promise<boolean> {
     const now = this.#task.clock.now();
     let wait: number;
@@ -238,9 +253,9 @@ export class Delivery {
   }
 
   /**
-   * Saves how far it has come, disables it for a reason, and reads what its owner has changed.
+   * Saves the progress, disables the webhook if there is a reason, and reads its owner's changes.
    *
-   * @returns whether it goes on as before: it is held, and neither disabled nor changed
+   * @returns true if delivery goes on as before: the webhook is still held, and neither disabled nor changed
    */
   async #save(reason?: DisabledReason): Promise<boolean> {
     const { store, log, clock, instance, onDisabled } = this.#task;
@@ -262,7 +277,7 @@ export class Delivery {
   }
 
   /**
-   * Disables it if the key is not valid any more, or does not permit what its holder could no longer do or see.
+   * Disables the webhook if the key is no longer valid, or lacks the scopes for it.
    *
    * @returns null in that case
    */

@@ -1,10 +1,23 @@
+/*
+ * Timeline of an attempt at some work:
+ *
+ *   apart      Until `begin`, each command is sent on its own. Work that never begins has nothing to commit.
+ *   published  The instance has written the session's id to `sessions`, which it does before its first transaction there.
+ *   open       Commands run in the transaction, one at a time; what it has written is locked for all others.
+ *   committed  All at once, with the majority's acknowledgement.
+ *   lost       A concurrent write won, or the session was killed: `withTransaction` tries the whole work again, until the
+ *              call's time is up and `elapsed` throws UNAVAILABLE.
+ *   orphaned   The instance died while it was open, and its signs of life stop. Others that wait for its locks look every
+ *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
+ *              and they go on, within about three seconds instead of a minute.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, writeConflict } from './errors.ts';
 
-/** An instance that makes transactions, or did until it died. */
+/** An instance that runs transactions, or did until it died. */
 interface InstanceDocument {
   _id: string;
   /** Its last sign of life by the server's clock. */
@@ -15,15 +28,16 @@ interface InstanceDocument {
 
 /** How often an instance gives a sign of life, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
-/** How long after the last one it counts as dead, in milliseconds. */
+/** The time after the last sign at which an instance counts as dead, in milliseconds. */
 const DEAD_AFTER = 2_500;
-/** How long a write waits before it looks for dead instances, and between two looks, in milliseconds. */
+/** The time that a write waits before it looks for dead instances, and between two looks, in milliseconds. */
 const LOOK_INTERVAL = 500;
 
 /**
- * The sessions of transactions. The server keeps a transaction of an instance that dies open, with all that it has
- * written locked, for a minute (transactionLifetimeLimitSeconds). So instances publish which sessions they use, and
- * whoever waits for long ends those of the dead. One that was only slow loses its transaction too, and repeats it.
+ * The sessions of transactions. If an instance dies, the server keeps its transaction open for a minute
+ * (transactionLifetimeLimitSeconds), and everything written in it locked. So instances publish the sessions they use,
+ * and an instance that has waited for a while kills those of the dead. One that was merely slow loses its transaction
+ * too, and repeats it.
  */
 function createSessions({ client, db, options }: Database) {
   const instances = db.collection<InstanceDocument>('sessions');
@@ -40,7 +54,7 @@ function createSessions({ client, db, options }: Database) {
   };
 
   async function endDead(): Promise<void> {
-    // Once for all that wait.
+    // Once for all waiting calls.
     if (performance.now() < lookedAt + LOOK_INTERVAL / 2) return;
     lookedAt = performance.now();
     const isDead = { $lt: [{ $toLong: '$seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }] };
@@ -52,7 +66,7 @@ function createSessions({ client, db, options }: Database) {
   }
 
   return {
-    /** Lends a session to work that may have to wait for what a dead instance has locked. */
+    /** Lends a session to work that may have to wait for the locks of a dead instance. */
     async lend<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
       const session = idle.pop() ?? client.startSession({ causalConsistency: false });
       // Without the command the server ends them itself, after a minute.
@@ -65,7 +79,7 @@ function createSessions({ client, db, options }: Database) {
       }
     },
 
-    /** Publishes a session before a transaction of it begins. */
+    /** Publishes a session before its first transaction begins. */
     async publish(session: ClientSession): Promise<void> {
       if (published.has(session)) return;
       published.add(session);
@@ -73,36 +87,36 @@ function createSessions({ client, db, options }: Database) {
       await sign();
     },
 
-    /** Ends the signs of life: others end the sessions, which the client has ended, without effect. */
+    /** Stops the signs of life. Others then kill the sessions, without effect because the client has ended them. */
     close: () => clearInterval(timer),
   };
 }
 
-/** How commands are sent: each on its own, or all in an attempt at some work, whose writes are committed together or not. */
+/** The way commands are sent: each on its own, or all in one attempt, whose writes are committed together or not at all. */
 export interface Access {
-  /** Runs a command with its options, now or when it is its turn. */
+  /** Runs a command with its options, now or when its turn comes. */
   send: <T>(command: (options: CallOptions) => Promise<T>) => Promise<T>;
   /**
-   * Begins a transaction, in which all that follows is done. A single write that rests on nothing but the version of
+   * Begins a transaction, to which all later commands belong. A single write that depends on nothing but the version of
    * its document needs none.
    */
   readonly begin: () => Promise<void>;
-  /** How long the work has been tried, in milliseconds. */
+  /** The time since the first attempt began, in milliseconds. */
   readonly elapsed: number;
 }
 
-/** How what belongs to no transaction is sent. */
+/** Sends commands that belong to no transaction. */
 export const alone = ({ options, execute }: Database): Access => ({
   send: (command) => execute(() => command(options)),
   begin: async () => {},
   elapsed: 0,
 });
 
-/** Runs work atomically, and again while it loses to concurrent writes, until the call times out. */
+/** Runs work atomically, and repeats it while it loses to concurrent writes, until the call times out. */
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
-  // The rest as for all that the client does.
+  // The rest is as in the client's settings.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
   const run = <T>(work: (access: Access) => Promise<T>): Promise<T> => {
@@ -135,10 +149,10 @@ export function createTransactions(database: Database) {
         elapsed();
         return result;
       } catch (error) {
-        // Another attempt finds what was there first.
+        // Another attempt sees the document that was there first.
         throw isDuplicateKey(error) ? writeConflict(error) : error;
       } finally {
-        // Reads may be left behind that were not awaited.
+        // Reads that nobody awaited may still be under way.
         access.send = () => Promise.reject(new Error('The transaction has ended.'));
         await last;
       }

@@ -1,3 +1,16 @@
+/*
+ * Timeline of a write:
+ *
+ *   queued     `write` was called. The group begins at the end of this turn of the event loop, or after the one under way.
+ *   running    `begin immediate` holds SQLite's write lock, and readers that ask `committed` wait. `single` writes run one
+ *              after another until none is queued next or MAX_GROUP has passed; any other write is a group of its own.
+ *   refused    It threw before it changed anything, so the rest of its group goes on.
+ *   committed  Followers have written their part and the commit is on file. Only now are promises settled, those of
+ *              refused writes included: nobody acts on what a rollback could still take back.
+ *   undone     A write threw after a change, took longer than MAX_WAIT, or the commit failed: all is rolled back, the last
+ *              write of the group gets the error, and those before it UNAVAILABLE. If the transaction could not even
+ *              begin, this happens to the whole queue.
+ */
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { isRefusal, unavailable } from '../../foundation/errors.ts';
 import type { SqliteConnection } from './connection.ts';
@@ -7,17 +20,17 @@ const MAX_GROUP = 10;
 /** How long work that makes several writes may take, in milliseconds: all others wait for it. */
 const MAX_WAIT = 2_000;
 
-/** Keeps in memory what follows from the data file. */
+/** Something that keeps in memory what it derives from the data file. */
 export interface Follower {
-  /** Another process has written: what is in memory may be out of date. Also called after a rollback. */
+  /** Called after another process has written, when memory may be out of date, and after a rollback. */
   refresh(): void;
-  /** Writes what it has gathered, as the last part of a transaction. */
+  /** Writes what it has gathered, at the end of a transaction. */
   beforeCommit?(): void;
-  /** Tells others. Never throws. */
+  /** Notifies others. Never throws. */
   onCommitted?(): void;
 }
 
-/** Passed before the file is used. May wait or throw. */
+/** A function that is called before each use of the file. May wait or throw. */
 export type Gate = () => Promise<void> | undefined;
 
 interface Write {
@@ -30,19 +43,19 @@ interface Write {
 
 /**
  * Group commit: the writes of a turn of the event loop run one after the other, in one transaction at its end. Pages
- * changed by several are written once, at a fraction of the cost of separate transactions. Work waits for nothing but
- * this connection, so that nobody else runs in between; should it wait, whoever reads records waits for the commit, so
- * nothing is ever seen that is not committed.
+ * changed by several are written once, at a fraction of the cost of separate transactions. Work awaits nothing but this
+ * connection, so nothing else runs in between; if it does wait, readers of records wait for the commit, so uncommitted
+ * data is never seen.
  */
 export class Writer {
-  /** Why a transaction could not be committed, until a ping has found that there is room again. */
+  /** The reason that a transaction could not be committed, until a ping finds that there is room again. */
   failure: unknown;
   readonly #db: SqliteConnection;
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
   /** Serves the queue while it has writes. */
   #running: Promise<void> | undefined;
-  /** Resolves when the open transaction has ended, with what answers those who wait. */
+  /** Resolves when the open transaction has ended, with the functions that settle its callers' promises. */
   #open: Promise<(() => void)[]> | undefined;
   /** Changes with every commit of another connection. */
   #version: unknown;
@@ -56,15 +69,15 @@ export class Writer {
     this.#followers.push(follower);
   }
 
-  /** For what reads on its own: waits for the end of a transaction that is open. */
+  /** The gate for reads outside of a transaction: waits until no transaction is open. */
   readonly committed: Gate = () => this.#open?.then(this.committed);
 
   /**
    * Resolves when what `work` has written is committed, with what it returned.
    *
-   * @param work is given what its reads and writes pass: they throw once it has ended, by taking too long
-   * @param how `single` if it makes one write at most, takes no time and cannot fail once it has written: what others
-   * write in the same transaction would be taken back with it
+   * @param work gets the gate of its reads and writes, which throws once the work has ended by taking too long
+   * @param how `single` if it makes at most one write, takes no time and cannot fail once it has written: the other
+   * writes of the same transaction would be rolled back with it
    */
   write<T>(work: (within: Gate) => T | Promise<T>, how?: 'single'): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -74,7 +87,7 @@ export class Writer {
     });
   }
 
-  /** Takes notice of what other processes have written. */
+  /** Refreshes the followers if another process has written. */
   catchUp(): void {
     const version = this.#db.value('pragma data_version');
     if (version === this.#version) return;
@@ -93,7 +106,7 @@ export class Writer {
     this.#running = undefined;
   }
 
-  /** Runs what is waiting in one transaction, as far as it fits. Never rejects. @returns what answers those who wait */
+  /** Runs as much of the queue as fits in one transaction. Never rejects. @returns functions that settle the callers' promises */
   async #commitGroup(): Promise<(() => void)[]> {
     const group: Write[] = [];
     const answers: (() => void)[] = [];
@@ -116,7 +129,7 @@ export class Writer {
           const value = await (write.isSingle ? result : withinTime(result));
           answers.push(() => write.resolve(value));
         } catch (error) {
-          // A write that was refused before it wrote anything leaves the others alone.
+          // A write that was refused before it wrote anything doesn't affect the others.
           if (this.#db.changes !== changes || !this.#db.isInTransaction) throw error;
           answers.push(() => write.reject(error));
         } finally {
@@ -130,7 +143,7 @@ export class Writer {
     } catch (error) {
       if (!isRefusal(error)) this.failure = error;
       this.#undo();
-      // Only the last one can have failed by a fault of its own.
+      // Only the last one can have caused the failure.
       const all = group.length > 0 ? group : this.#queue.splice(0);
       return all.map((write) => () => write.reject(write === all.at(-1) ? error : unavailable(error)));
     }
@@ -143,7 +156,7 @@ export class Writer {
       this.#db.rollback();
       for (const follower of this.#followers) follower.refresh();
     } catch {
-      // The file cannot even be read: all is refreshed once it can.
+      // The file cannot even be read: everything is refreshed once it can be.
       this.#version = undefined;
     }
   }
