@@ -10,6 +10,7 @@
  * begins anew, `#state` changes too: readers whose position is not its start return to catching up, and fetch from the
  * store what was committed in between. A slow reader whose place drops out of the kept events does the same.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventJson } from '../domains/event/event.ts';
 import { isUnavailable } from '../foundation/errors.ts';

@@ -3,19 +3,19 @@ import { type Id, parseId } from './id.ts';
 /** The value of a record that a list is ordered by; null if it has none. */
 export type SortValue = string | number | boolean | null;
 
-/** A place in a list: that of the record with this value and id, whether or not it exists any more. */
+/** A place in a list: that of the record with this value and id, whether or not it still exists. */
 export interface Position {
   value: SortValue;
   id: Id;
 }
 
-/** Longer than any cursor, whose value has at most 200 characters of 4 bytes. */
+/** An upper bound for the length of a cursor, whose value has at most 200 characters of 4 bytes. */
 export const MAX_CURSOR_LENGTH = 1_280;
 
 /**
  * Encodes a place in a list as opaque text of letters, digits, `-` and `_`.
  *
- * @param list the kind of records and their order, which the cursor belongs to
+ * @param list the kind of record and the order that the cursor belongs to
  */
 export const encodeCursor = (list: string, { value, id }: Position): string =>
   Buffer.from(JSON.stringify([list, value, id])).toString('base64url');
@@ -23,8 +23,8 @@ export const encodeCursor = (list: string, { value, id }: Position): string =>
 /**
  * Decodes a cursor.
  *
- * @param isValue whether a list with this order can have the value
- * @returns null unless it is the cursor of such a list
+ * @param isValue true if a list in this order can have the value
+ * @returns null if it is not a cursor of this list
  */
 export function decodeCursor(
   list: string,
@@ -35,7 +35,7 @@ export function decodeCursor(
   try {
     const [belongsTo, value, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if (belongsTo !== list || parseId(id) !== id || !isValue(value)) return null;
-    // Base64 and JSON permit more than one form.
+    // Base64 and JSON allow several spellings; only ours is accepted.
     return encodeCursor(list, { value, id }) === cursor ? { value, id } : null;
   } catch {
     return null;

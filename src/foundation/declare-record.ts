@@ -18,7 +18,7 @@ import {
 } from './record.ts';
 import { graphqlDialect } from './validation.ts';
 
-/** Those fields that are computed of what records of a kind have. */
+/** The computed fields whose inputs records of this kind have. */
 type ComputedOf<R, C> = {
   [K in keyof C]: C[K] extends { compute: (record: infer Of) => unknown }
     ? R extends Of
@@ -29,7 +29,7 @@ type ComputedOf<R, C> = {
 
 let declared = 0;
 
-/** All subsets. */
+/** Lists all subsets, the empty one included. */
 function subsetsOf([field, ...others]: readonly string[]): string[][] {
   if (field === undefined) return [[]];
   const sets = subsetsOf(others);
@@ -37,9 +37,9 @@ function subsetsOf([field, ...others]: readonly string[]): string[][] {
 }
 
 /**
- * Declares a kind of record. What is declared works over all interfaces and on both engines.
+ * Declares a kind of record, which then works over all interfaces and on both engines.
  *
- * @throws Error if something cannot work, with what to do about it
+ * @throws Error if something in it cannot work, with what to do about it
  */
 export function declareRecord<
   const F extends Fields,
@@ -50,7 +50,7 @@ export function declareRecord<
     Partial<
       Pick<RecordDeclaration<F, Filters>, 'filters' | 'combinations' | 'sorts' | 'unique' | 'choosesId'>
     > & {
-      /** The description of its id. */
+      /** The description of the record's id. */
       id?: string;
       computed?: C & ComputedOf<Flat<{ id: Id } & ValuesOf<F>>, C>;
       rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
@@ -84,16 +84,16 @@ export function declareRecord<
   return record;
 }
 
-/** Characters of a text that lists can be ordered by: cursors hold it, and databases index it. */
+/** The longest text that lists can be ordered by, in characters: cursors hold it, and databases index it. */
 const MAX_SORTED_LENGTH = 200;
-/** Databases index a collection 64 times at most, and each index is written with each record. */
+/** The most indexes of a record: databases allow 64 per collection, and each is written with each record. */
 const MAX_INDEXES = 60;
-/** A page by several values of several fields merges as many ranges of an index as they have combinations. */
+/** The most index ranges that a page merges: one per combination of the values that it is filtered by. */
 const MAX_MERGED = 64;
-/** How many filters a list may have without saying which go together: each doubles the indexes. */
+/** The most filters of a list whose declaration doesn't say which go together: each doubles the indexes. */
 const MAX_FREE_FILTERS = 3;
 
-/** What interfaces and engines use themselves: for fields, arguments of lists, and names and paths. */
+/** The names that interfaces and engines use themselves: of fields, of arguments of lists, and of kinds and paths. */
 const FIELDS = new Set(['id', 'nodeId', 'idempotencyKey']);
 const PARAMETERS = new Set(['sort', 'limit', 'after', 'filter', 'first', 'last', 'before']);
 export const RESERVED: ReadonlySet<string> = new Set(
@@ -103,10 +103,10 @@ export const RESERVED: ReadonlySet<string> = new Set(
 );
 
 /**
- * What is wrong with a record that TypeScript cannot see, and what to do about it. What is about one field begins with
- * its name, as `.name`.
+ * Finds the faults of a declaration that TypeScript cannot see. Each message says what to do, and begins with `.name` if it
+ * concerns the field `name`.
  *
- * @param saysTogether whether the declaration says which filters go together
+ * @param saysTogether true if the declaration says which filters go together
  */
 function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<string> {
   const { type, kind, plural } = record;

@@ -62,9 +62,9 @@ export type ErrorCode = keyof typeof ERRORS;
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
-  /** Whole seconds until a retry can succeed (Retry-After), if known. */
+  /** Whole seconds until a retry can succeed (Retry-After); undefined if that cannot be told. */
   readonly retryAfter: number | undefined;
-  /** What is wrong with each part of the input, for forms. */
+  /** The problem with each invalid part of the input, for forms. */
   readonly fields: readonly Issue[] | undefined;
 
   constructor(
@@ -95,22 +95,22 @@ export class AppError extends Error {
   }
 }
 
-/** Whether an error is that the database could not be reached. */
+/** True if the error says that the database could not be reached. */
 export const isUnavailable = (error: unknown): error is AppError =>
   error instanceof AppError && error.code === 'UNAVAILABLE';
 
-/** Whether an error is the caller's fault rather than the server's. */
+/** True if the error is the caller's fault rather than the server's. */
 export const isRefusal = (error: unknown): error is AppError =>
   error instanceof AppError && error.status < 500;
 
-/** An error whose cause, if it is ours, is already in the log. */
+/** An error that is already in the log if the cause is ours. */
 export class ReportedError extends AppError {}
 
-/** Whether an error is ours and not in the log yet. */
+/** True if the error is ours and not in the log yet. */
 export const isUnreported = (error: unknown): boolean =>
   !isRefusal(error) && !(error instanceof ReportedError);
 
-/** The error that clients see for any other: the same if it is meant for them, else `INTERNAL`. */
+/** Turns any error into the one that clients see: itself if it is meant for them, else `INTERNAL`. */
 export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);
 
@@ -118,7 +118,7 @@ export const asAppError = (error: unknown): AppError =>
 export const notFound = (kind: string, id: string) =>
   new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);
 
-/** @param faults as `petId: there is no pet 7` */
+/** @param faults such as `petId: there is no pet 7` */
 export const unknownReferences = (faults: readonly string[]) =>
   new AppError('UNKNOWN_REFERENCE', `${faults.join('; ')}.`);
 
@@ -143,10 +143,10 @@ export interface Issue {
   message: string;
 }
 
-/** Issues listed in an error, and errors in an answer. */
+/** The most issues listed in an error, and errors in a response. */
 export const MAX_LISTED_ISSUES = 20;
 
-/** Cuts a name or value that a message repeats of a request, where it may be as long as a body. */
+/** Shortens a name or value of a request that a message repeats, since it may be as long as a body. */
 export function cut(text: string, max = 100): string {
   if (text.length <= max) return text;
   // A character has at most two code units of UTF-16.
@@ -154,14 +154,14 @@ export function cut(text: string, max = 100): string {
   return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
 }
 
-/** Cuts what a message of a library repeats: names and values in quotes, and values as text. */
+/** Shortens the parts of the input that a library's message repeats: quoted names and values, and values as text. */
 export const clipped = (message: string): string =>
   cut(
     message.replace(/"[^"]{101,}"/gu, (quoted) => `"${cut(quoted.slice(1, -1))}"`),
     500,
   );
 
-/** The issues of names that are not known, of which the first says those that are. */
+/** The issues of unknown names, the first of which lists the valid ones. */
 export const unknownNames = (names: readonly string[], what: string, known?: readonly string[]): Issue[] =>
   names.map((path, n) => {
     const those =
@@ -184,6 +184,6 @@ export const eventsGone = () =>
     'The events after this position are no longer kept. Read the current state and continue from now.',
   );
 
-/** A position that is not the id of any event in this log. @param path what names it */
+/** The error for a position that is not the id of any event in this log. @param path the argument that has it */
 export const unknownEvent = (path: 'after' | 'before') =>
   validationFailed([{ path, message: 'must be the id of an event of this log' }]);

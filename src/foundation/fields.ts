@@ -6,7 +6,7 @@ import * as rules from './validation.ts';
 /** A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest int64. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a stored value is, from which each engine derives its column or property. */
+/** The kind of a stored value, from which each engine derives its column or property. */
 export type FieldKind = 'id' | 'integer' | 'boolean' | 'text' | 'instant' | 'date';
 
 /** `required` in input and record; `defaulted` in input but always in the record; or `optional` in both. */
@@ -31,9 +31,9 @@ export interface Field<T = unknown, P extends Presence = Presence> {
   limits?: string;
   /** Maximum number of characters of a text, which its weight in the cost depends on. */
   maxLength?: number;
-  /** Whether it is an id of something else than a record: text that only programs read. */
+  /** True for an id of something other than a record: text that only programs read. */
   opaque?: true;
-  /** Maximum number of values, if it is a list of them. */
+  /** Maximum number of values, if the field is a list. */
   maxItems?: number;
   /** The smallest and largest value of an integer. */
   range?: readonly [number, number];
@@ -45,21 +45,21 @@ export interface Field<T = unknown, P extends Presence = Presence> {
    * event of that domain.
    */
   view?: string;
-  /** What it was called before: existing records, events and exports have this name. */
+  /** The former name, which existing records, events and exports still have. */
   formerly?: string;
   /** The rule for input. */
   rule(dialect: rules.InputDialect): z.ZodType<T>;
 }
 
-/** How a record refers to another, its parent, whose deletion it holds off. */
+/** A record's reference to another, its parent, whose deletion it blocks. */
 export interface Reference {
   /** Its declaration (`record.ts`). */
   parent: { kind: string; plural: string };
-  /** Only children with these values do; none of them if `null`. The others keep the id of a deleted parent. */
+  /** Only children with these values block it; none if `null`. The others keep the id of a deleted parent. */
   where?: Readonly<Record<string, unknown>> | null;
-  /** The name of those that do in messages, by default the plural of the record: `incomplete orders`. */
+  /** The name in messages of the children that block it: `incomplete orders`; by default the plural of the record. */
   name?: string;
-  /** What the list of children below the parent is called: `awayMatches`; by default the plural of the record. */
+  /** The name of the parent's list of children: `awayMatches`; by default the plural of the record. */
   list?: string;
 }
 
@@ -70,11 +70,11 @@ export interface Choices<T extends string = string> {
   values: readonly T[];
   /** A description for each value. */
   descriptions: Readonly<Record<T, string>>;
-  /** What REST has in place of a value, for values that cannot be names in GraphQL. */
+  /** The REST form of a value, for values that cannot be names in GraphQL. */
   restValue?(value: T): string;
 }
 
-/** Whether values are ordered and found by their folded form (`folded.ts`), which is stored beside them. */
+/** True if values are ordered and found by their folded form (`folded.ts`), which is stored beside them. */
 export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' && choices === undefined;
 
 /** @param descriptions the values, each with its description */
@@ -105,7 +105,7 @@ export const reference = (
   options: Omit<Reference, 'parent'> = {},
 ): Required<Id> => ({ ...ownId(description), reference: { parent, ...options } });
 
-/** Characters that no text may contain, in escapes that the regular expressions of all languages know. */
+/** The characters that no text may contain, in escapes that regular expressions of all languages understand. */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f';
 
 const count = (characters: number) => characters.toLocaleString('en-US');
@@ -120,8 +120,8 @@ export const text = (maxLength: number, description: string, example: string): R
 });
 
 /**
- * The schemas of text that is stored trimmed, by its characters at either edge and between them. In input, white space
- * around it counts for a JSON string's length but not for the rule.
+ * The schemas of text that is stored trimmed, by the characters allowed at its edges and inside. In input, white space
+ * around it counts towards a JSON string's length, but not for the rule.
  */
 const trimmed = (maxLength: number, [edge, inner]: string[], [inputEdge, inputInner] = [edge, inner]) => ({
   schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
@@ -142,7 +142,7 @@ export const name = (description: string, example: string): Required<string> => 
 
 /**
  * A code, such as a tracking number: 1 to `maxLength` printable ASCII characters. Stored trimmed and in upper case, so that
- * codes that differ by case only are the same.
+ * codes that differ only in case are the same.
  */
 export const code = (maxLength: number, description: string, example: string): Required<string> => ({
   ...declared('text', description, example),
@@ -158,11 +158,11 @@ export const code = (maxLength: number, description: string, example: string): R
   },
 });
 
-/** The id of something else than a record, such as an event. */
+/** The id of something other than a record, such as an event. */
 export const opaqueId = (maxLength: number, description: string, example: string): Required<string> => ({
   ...declared('text', description, example),
   schema: { type: 'string', minLength: 1, maxLength },
-  // Ids of events may be longer on MongoDB than they are.
+  // The ids of events on MongoDB are allowed to be longer than they are.
   maxLength: Math.min(maxLength, 500),
   opaque: true,
   rule: () => rules.parsedText('must be an id', (id) => (id !== '' && id.length <= maxLength ? id : null)),
@@ -249,8 +249,8 @@ export interface Computed<T = unknown, P extends Presence = Presence> extends Fi
 /**
  * Computes the values of a field.
  *
- * @param field what it is
- * @param compute its value for a record, which must be one that the field could have; otherwise, showing it fails
+ * @param field the declaration of the field
+ * @param compute returns the value for a record, which the field must allow; otherwise, showing the record fails
  */
 export const computed = <T, P extends Presence, R>(
   field: Field<T, P>,
@@ -272,18 +272,18 @@ export const computed = <T, P extends Presence, R>(
   };
 };
 
-/** The same field, but optional. */
+/** Makes a field optional. */
 export const optional = <T>(field: Field<T>): Field<T, 'optional'> => ({ ...field, presence: 'optional' });
 
-/** The same field, with a value for input that leaves it out. */
+/** Gives a field a value for input that leaves it out. */
 export const defaulting = <T>(value: NoInfer<T>, field: Field<T>): Field<T, 'defaulted'> => ({
   ...field,
   presence: 'defaulted',
   default: value,
 });
 
-/** The same field, which was called otherwise: `formerly('description', text(…))`. */
+/** Gives a field its former name: `formerly('description', text(…))`. */
 export const formerly = <F extends Field>(name: string, field: F): F => ({ ...field, formerly: name });
 
-/** The same field, shown and changed by another domain: a view of the record. */
+/** Has a field shown and changed by another domain: a view of the record. */
 export const viewedBy = <F extends Field>(view: string, field: F): F => ({ ...field, view });

@@ -1,10 +1,10 @@
-/** Text that folding leaves alone, apart from its capital letters. */
+/** Text in which folding changes nothing but capital letters. */
 const ASCII = /^[ -~]*$/;
 
 /**
- * The form of a name that names are ordered and found by: compatibility characters replaced (NFKC), lower case of no
- * locale, without marks such as accents, composed (NFC). A final sigma is a sigma, since a prefix ends where its name goes
- * on.
+ * The form by which names are ordered and found: compatibility characters replaced (NFKC), lower-cased without a locale,
+ * without marks such as accents, composed (NFC). A final sigma becomes a plain one, since a prefix may end where the name
+ * goes on.
  */
 export function folded(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();

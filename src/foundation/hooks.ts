@@ -8,16 +8,16 @@ export interface Change<R> {
   after: R | undefined;
 }
 
-/** The same before it is written: a new record has an id only if its client has chosen it. */
+/** A change before it is written: a new record has an id only if its client chose one. */
 type Planned<R> = Change<R> | { before: undefined; after: Omit<R, 'id'> & { id?: Id } };
 
 /**
- * The rules of a shop for a kind of record. They run in the transaction of the change, whoever makes it, but not in an
- * import. To refuse it they throw one of their refusals, or what a table refuses.
+ * A shop's own rules for a kind of record. They run in the transaction of the change, whoever makes it, but not in an
+ * import. They refuse it by throwing one of their refusals, or let a table's error through.
  */
 export interface Hooks<R> extends AnyHooks {
-  /** Before the record is written, once its own rules and references hold. Must not write the record itself. */
+  /** Called before the record is written, once its own rules and references hold. Must not write the record itself. */
   before?(change: Planned<R>, tables: Tables): void | Promise<void>;
-  /** After the record is written, in the same commit. */
+  /** Called after the record is written, in the same commit. */
   after?(change: Change<R>, tables: Tables): void | Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The largest int32, for counts: GraphQL's Int ends here. */
+/** The largest int32, for counts: the upper limit of GraphQL's Int. */
 export const MAX_INT32 = 2147483647;
 export const MIN_INT32 = -MAX_INT32 - 1;
 
@@ -25,12 +25,12 @@ export function parseId(value: unknown): Id | null {
   return /^[1-9][0-9]{0,18}$/.test(id) && (id.length < LARGEST.length || id <= LARGEST) ? id : null;
 }
 
-/** Parses an integer of at most ten digits. @returns null for anything else, and out of range */
+/** Parses an integer of at most ten digits. @returns null if it is anything else or out of range */
 export function parseInteger(text: string, min: number, max: number): number | null {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   return value >= min && value <= max ? value : null;
 }
 
-/** The value that parsing the digits of an id as JSON yields without rounding it. */
+/** The exact value of an id: a number if that holds it, else a bigint. */
 export const integerOf = (id: Id): number | bigint =>
   Number.isSafeInteger(Number(id)) ? Number(id) : BigInt(id);

@@ -6,22 +6,22 @@ export const MAX_COST = 50;
 export const ENTRIES_PER_UNIT = 100;
 /** Weight per unit. */
 export const WEIGHT_PER_UNIT = 2_500;
-/** Entries of a list that is not asked for a number of them. */
+/** The number of entries in a page if the request names none. */
 export const DEFAULT_PAGE_SIZE = 20;
 
 /**
- * What is metered, and how much of it a unit buys. This is the only table of such bounds: whoever does the work draws
- * on it where it is done, so that a new field, type or transport is bounded before anybody thinks of it.
- * docs/operating.md shows it. Any request may do what `base` says, and `perUnit` more for each unit.
+ * The kinds of metered work, and how much of each a unit buys. This is the only table of such bounds: code draws on it
+ * where the work is done, so that a new field, type or transport is bounded before anyone thinks of it.
+ * docs/operating.md shows it. Any request may do as much as `base`, and `perUnit` more for each unit.
  */
 export const ALLOWANCES = {
   /** Entries in lists, on all levels. */
   entries: { what: 'lists entries', base: 0, perUnit: 100 },
-  /** Records read, including one-to-one ones and those that a filter then leaves out. */
+  /** Records read, including those of one-to-one fields and those that a filter then leaves out. */
   records: { what: 'examines records', base: 1_000, perUnit: 2_500 },
-  /** Records counted, which an index alone does. */
+  /** Records counted, for which an index is enough. */
   counted: { what: 'counts records', base: 1_000_000, perUnit: 100_000 },
-  /** Events read for a page, including those that a filter then leaves out. It ends early where they are used up. */
+  /** Events read for a page, including those that a filter then leaves out. The page ends early once they are used up. */
   events: { what: 'examines events', base: 0, perUnit: 1_000 },
   /** Logged requests read for a page, likewise. */
   requests: { what: 'examines requests', base: 0, perUnit: 1_000 },
@@ -30,7 +30,7 @@ export const ALLOWANCES = {
 /** A kind of work that is metered. */
 export type Metered = keyof typeof ALLOWANCES;
 
-/** How much of a kind of work a request of this price may do. */
+/** The amount of a kind of work that a request of this price may do. */
 export const allowanceOf = (what: Metered, units: number): number =>
   ALLOWANCES[what].base + ALLOWANCES[what].perUnit * units;
 
@@ -45,7 +45,7 @@ export class Meter {
     this.units = units;
   }
 
-  /** How much of this work is still paid for. Readers that can end early ask before they begin. */
+  /** The amount of this work that is still paid for. Readers that can end early ask before they begin. */
   left(what: Metered): number {
     return Math.max(0, allowanceOf(what, this.units) - (this.#used[what] ?? 0));
   }
@@ -55,7 +55,7 @@ export class Meter {
     this.#used[what] = (this.#used[what] ?? 0) + amount;
   }
 
-  /** Counts work that is done or about to be done. @throws QUERY_TOO_COMPLEX if it is more than what was paid for */
+  /** Counts work that is done or about to be done. @throws QUERY_TOO_COMPLEX if it exceeds what was paid for */
   draw(what: Metered, amount: number): void {
     this.spend(what, amount);
     const allowance = allowanceOf(what, this.units);
@@ -67,7 +67,7 @@ export class Meter {
   }
 
   /**
-   * Called before more is read: once an operation has failed, none of its other parts goes on.
+   * Must be called before more is read, so that once an operation has failed, its other parts stop too.
    *
    * @throws QUERY_TOO_COMPLEX if an allowance was exhausted
    */

@@ -6,13 +6,12 @@ import type { ChangeKind, Refusal } from './refusal.ts';
 export type Fields = Readonly<Record<string, Field>>;
 
 /**
- * A kind of record with its fields, of which each fact is declared once. Interfaces, events and both engines are
- * derived from it.
+ * A kind of record with its fields. Each fact is declared once; interfaces, events and both engines are derived from it.
  */
 export interface RecordDeclaration<F extends Fields = Fields, Filters extends string = string> {
-  /** One record, in messages, paths and event types: `pet`. */
+  /** The name of one record, in messages, paths and event types: `pet`. */
   kind: string;
-  /** Several of them, in messages and as the name of the table or collection: `pets`. */
+  /** The plural, in messages and as the name of the table or collection: `pets`. */
   plural: string;
   /** The name of its GraphQL type and OpenAPI schema: `Pet`. */
   type: string;
@@ -22,25 +21,25 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   fields: F;
   /** Fields that are computed from the others whenever a record is shown. */
   computed: Readonly<Record<string, Computed>>;
-  /** Rules over several fields: what is wrong with a record, whoever writes it. */
+  /** The rules over several fields, which return the problems with a record, whoever writes it. */
   rules: (record: never) => readonly Issue[];
-  /** Rules that need other records, or write them. */
+  /** The rules that need or write other records. */
   hooks: AnyHooks | undefined;
   /** The fields that lists can be filtered by. */
   filters: readonly Filters[];
   /**
-   * Which filters and references a list may have conditions on together, besides those of a part of these. By default
-   * all, which are at most three: each order of a list has an index for each combination.
+   * The sets of filters and references on which a list may have conditions together; subsets are allowed too. By default
+   * all of them, which are at most three: each order of a list has an index for each combination.
    */
   combinations: readonly (readonly (string & keyof F)[])[];
   /**
-   * The fields that lists can be ordered by, apart from the id. Those that are texts can also be searched for by how
-   * they begin; integers, instants and dates by a range, unless they are filters.
+   * The fields that lists can be ordered by, apart from the id. Texts among them can also be searched by prefix; integers,
+   * instants and dates by range, unless they are filters.
    */
   sorts: readonly (string & keyof F)[];
   /** Combinations of values that only one record may have, if it has all of them. */
   unique: readonly (readonly (string & keyof F)[])[];
-  /** Whether clients may choose the id of a new record. By default it is assigned. */
+  /** True if clients may choose the id of a new record. By default it is assigned. */
   choosesId: boolean;
   /** The references to records of this kind, in the order of declaration. */
   referrers: Referrer[];
@@ -48,15 +47,15 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   index: number;
 }
 
-/** What runs before and after a change of a record: see `hooks.ts`. */
+/** The functions that run before and after a change of a record: see `hooks.ts`. */
 export interface AnyHooks {
   before?(change: never, tables: never): void | Promise<void>;
   after?(change: never, tables: never): void | Promise<void>;
-  /** All that they refuse. */
+  /** All refusals that they throw. */
   refusals?: readonly Refusal[];
 }
 
-/** What the hooks of a record refuse of a kind of change. */
+/** The refusals of a kind of change by a record's hooks. */
 export const refusalsOf = ({ hooks }: Pick<AnyRecord, 'hooks'>, change: ChangeKind): readonly Refusal[] =>
   hooks?.refusals?.filter(({ of }) => of.includes(change)) ?? [];
 
@@ -101,18 +100,18 @@ export type PatchOf<R extends AnyRecord> = Flat<
   }
 >;
 
-/** The condition that a text starts with another, both folded (`folded.ts`). */
+/** The condition that a text has a prefix, both folded (`folded.ts`). */
 export interface Prefix {
   prefix: string;
 }
 
-/** The condition that a value is in a range, which has its ends; one of them may be open. */
+/** The condition that a value is in a range, which includes its ends; one of them may be open. */
 export interface Bounds<T = unknown> {
   min?: T | undefined;
   max?: T | undefined;
 }
 
-/** A condition that holds for one piece of the order by its field, in which a list with it is. */
+/** A condition that selects one contiguous piece of the order by its field. Lists with it are in that order. */
 export type OrderCondition = Prefix | Bounds;
 
 export const isOrderCondition = (condition: unknown): condition is OrderCondition =>
@@ -121,7 +120,7 @@ export const isOrderCondition = (condition: unknown): condition is OrderConditio
 export const isPrefix = (condition: unknown): condition is Prefix =>
   isOrderCondition(condition) && 'prefix' in condition;
 
-/** Conditions on fields, all of which must match: a value, or a list of which any matches (and an empty one none). */
+/** Conditions on fields, all of which must match: a value, or a list of alternatives (an empty one matches nothing). */
 export type FilterOf<R extends AnyRecord> =
   R extends RecordDeclaration<infer F, infer Filters>
     ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined } & {
@@ -132,7 +131,7 @@ export type FilterOf<R extends AnyRecord> =
 /** The names of the fields that refer to other records. */
 export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
 
-/** The name that a field has where names are in snake case. */
+/** The name of a field in snake case. */
 export const snakeCase = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
@@ -141,11 +140,11 @@ export const filteredFields = (record: AnyRecord): readonly string[] => [
   ...new Set([...record.filters, ...referencesOf(record).map(({ field }) => field)]),
 ];
 
-/** The former names of fields, each with that of today. */
+/** The former names of fields, each with the current one. */
 export const formerNames = ({ fields }: AnyRecord): readonly (readonly [former: string, name: string])[] =>
   Object.entries(fields as Fields).flatMap(([name, { formerly }]) => (formerly ? [[formerly, name]] : []));
 
-/** The values of a record of an earlier declaration, by the names of today. */
+/** The values of a record of an earlier declaration, under the current names. */
 export function renamed<V extends object>(record: AnyRecord, values: V): V {
   const names = new Map(formerNames(record));
   if (names.size === 0) return values;
@@ -154,13 +153,13 @@ export function renamed<V extends object>(record: AnyRecord, values: V): V {
   ) as V;
 }
 
-/** Whether lists of a record can be asked for a range of a field, by the index for its order. */
+/** True if lists of a record can be filtered by a range of this field, with the index for its order. */
 export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
   sorts.includes(name) &&
   !filters.includes(name) &&
   ['integer', 'instant', 'date'].includes((fields as Fields)[name]!.kind);
 
-/** What parameters for the ends of a field's range are called. */
+/** The names of the parameters for the ends of a field's range. */
 export const boundNames = (field: string) => [`${field}Min`, `${field}Max`] as const;
 
 /** The references of a record. */
@@ -171,28 +170,28 @@ export const referencesOf = (child: AnyRecord): readonly Referrer[] =>
       : [],
   );
 
-/** The GraphQL field with the parent that a reference leads to: `pet` of `petId`. */
+/** The GraphQL field with the parent of a reference: `pet` for `petId`. */
 export const parentField = (field: string): string => field.replace(/Id$/, '');
 
-/** Whether a child holds off the deletion of its parent. */
+/** True if a child blocks the deletion of its parent. */
 export const isHolding = ({ where = {} }: Reference, child: object): boolean =>
   where !== null &&
   Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
 
-/** The references that can hold off the deletion of a record, in an order that does not depend on that of imports. */
+/** The references that can block the deletion of a record, in an order independent of that of imports. */
 export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
   referrers
     .filter(({ where }) => where !== null)
     .toSorted((a, b) => (holdersName(a) < holdersName(b) ? -1 : 1));
 
-/** What holds off the deletion of a record: `incomplete orders`. */
+/** The name of the records that block a deletion: `incomplete orders`. */
 export const holdersName = ({ child, name = child.plural }: Referrer): string => name;
 
 /** The rules of a record that declares none over several fields. */
 export const NO_RULES = (): readonly Issue[] => [];
 
 /**
- * Checks the values of a record as they would be after a write.
+ * Checks the values that a record would have after a write.
  *
  * @throws VALIDATION_FAILED if they break the rules over several fields
  */

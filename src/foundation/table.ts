@@ -8,29 +8,29 @@ import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from 
  * selects the last `limit` items of the range instead of the first, still in the order of the list.
  */
 export interface PageRequest {
-  /** 0..100; 0 only checks whether there are any. */
+  /** 0..100; 0 only checks if there are any. */
   limit: number;
   after?: Id | undefined;
   before?: Id | undefined;
   backward?: boolean | undefined;
   order?: Order | undefined;
-  /** Includes the bounds. */
+  /** True to include the bounds. */
   inclusive?: boolean | undefined;
 }
 
-/** An order of a list. Equal values are ordered by id in the same direction, absent ones come last in either. */
+/** An order of a list. Equal values are ordered by id in the same direction; absent ones come last in both. */
 export interface Order {
   /** The field that the list is ordered by; by default its id. */
   field?: string | undefined;
   descending: boolean;
-  /** The values of the field at the bounds `after` and `before`, whether or not a record has them now. */
+  /** The values of the field at the bounds `after` and `before`, which no record has to have now. */
   afterValue?: SortValue | undefined;
   beforeValue?: SortValue | undefined;
 }
 
 export interface Page<T> {
   items: T[];
-  /** Whether there are more items in the range, in the direction of the request. */
+  /** True if there are more items in the range, in the direction of the request. */
   hasMore: boolean;
 }
 
@@ -42,13 +42,13 @@ export type Check<T> = (current: T) => void;
  * appends one event to the log (`EventStore`); one that changes nothing writes nothing.
  */
 export interface Table<R extends AnyRecord> {
-  /** In the order of the ids, null where there is none. */
+  /** The records in the order of the ids, null for those that don't exist. */
   byIds(ids: readonly Id[]): Promise<(RecordOf<R> | null)[]>;
-  /** The record if the engine has it cached; undefined means nothing. */
+  /** The record if the engine has it cached; undefined says nothing about its existence. */
   cached(id: Id): RecordOf<R> | undefined;
   page(filter: FilterOf<R>, page: PageRequest): Promise<Page<RecordOf<R>>>;
   /**
-   * A page for each parent, in the order of the parents, with at most one database command.
+   * Reads a page for each parent, in the order of the parents, with at most one database command.
    *
    * @param field the field that refers to the parent
    */
@@ -60,7 +60,7 @@ export interface Table<R extends AnyRecord> {
   ): Promise<Page<RecordOf<R>>[]>;
   /** @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows */
   count(filter: FilterOf<R>, meter?: Meter): Promise<number>;
-  /** A number for each parent, in the order of the parents, with at most one database command. */
+  /** Counts the children of each parent, in the order of the parents, with at most one database command. */
   countsByParent(
     field: FieldNameOf<R>,
     parents: readonly Id[],
@@ -69,26 +69,26 @@ export interface Table<R extends AnyRecord> {
   ): Promise<number[]>;
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
   insert(input: NewOf<R>): Promise<RecordOf<R>>;
-  /** The same with several, in a few commands of the database. */
+  /** Inserts several records in a few database commands. Throws like `insert`. */
   insertAll(inputs: readonly NewOf<R>[]): Promise<RecordOf<R>[]>;
   /**
-   * A reference set by the patch must name a record. So must an existing one from now on, if the patch makes the record
-   * hold off the deletion of its parent.
+   * A reference set by the patch must name an existing record. So must the references that stay, if the patch makes the
+   * record block the deletion of a parent.
    *
    * @throws NOT_FOUND, whatever `check` throws, UNKNOWN_REFERENCE, CONFLICT if a unique combination exists
    */
   update(id: Id, patch: PatchOf<R>, check?: Check<RecordOf<R>>): Promise<RecordOf<R>>;
   /**
-   * Adds to an integer. Concurrent ones add up.
+   * Adds to an integer. Concurrent adjustments add up.
    *
    * @throws NOT_FOUND, whatever `check` throws, CONFLICT if the result would be out of the field's range
    */
   adjust(id: Id, field: FieldNameOf<R>, amount: number, check?: Check<RecordOf<R>>): Promise<RecordOf<R>>;
-  /** @throws NOT_FOUND, whatever `check` throws, CONFLICT while another record holds off the deletion */
+  /** @throws NOT_FOUND, whatever `check` throws, CONFLICT while another record blocks the deletion */
   remove(id: Id, check?: Check<RecordOf<R>>): Promise<Id>;
 }
 
-/** The tables of a store, or of a transaction: then all they read and write belongs to it. */
+/** The tables of a store, or of a transaction, to which everything read and written through them then belongs. */
 export interface Tables {
   table<R extends AnyRecord>(record: R): Table<R>;
 }

@@ -10,6 +10,7 @@
  *
  * Once the request has ended, `check` throws, and its remaining results are rejected with that error.
  */
+
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 

@@ -3,7 +3,7 @@ import { type Issue, unknownNames } from './errors.ts';
 import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
- * What differs between REST and GraphQL in an otherwise common set of input rules. Each domain writes its rules once,
+ * The differences between REST and GraphQL in an otherwise common set of input rules. Each domain writes its rules once,
  * as functions of the dialect.
  */
 export interface InputDialect {
@@ -17,7 +17,7 @@ export interface InputDialect {
 export const required = (rule: string) => (issue: { input: unknown }) =>
   issue.input === undefined ? 'is required' : rule;
 
-/** What is made of a value. One that null is made of breaks the rule. */
+/** A rule that parses a value, and is broken if the parser returns null. */
 const parsed = <T>(rule: string, parse: (value: unknown) => T | null) =>
   z.unknown().transform((value, context): T => {
     const result = parse(value);
@@ -25,7 +25,7 @@ const parsed = <T>(rule: string, parse: (value: unknown) => T | null) =>
     return result ?? z.NEVER;
   });
 
-/** What is made of a text. */
+/** A rule that parses a text; see {@link parsed}. */
 export const parsedText = <T>(rule: string, parse: (text: string) => T | null) =>
   parsed(rule, (value) => (typeof value === 'string' ? parse(value) : null));
 
@@ -52,13 +52,13 @@ export const text = (min: number, max: number, of = string()) => {
     .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
 };
 
-/** In characters. */
+/** The longest name, in characters. */
 export const MAX_NAME_LENGTH = 200;
 
 /** The name of a record. Stored trimmed. */
 export const name = () => text(1, MAX_NAME_LENGTH, string().trim());
 
-/** Different values of a kind, at least one. */
+/** A list of at least one value, all different. */
 export const list = <T>(of: z.ZodType<T>) =>
   z
     .array(of, { error: required('must be a list') })

@@ -1,4 +1,4 @@
-/** The same text with a capital at its beginning. */
+/** Capitalises the first letter of a text. */
 export const capitalised = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 
 /** `pets`, `pets or orders`, `pets, orders or events` */

@@ -13,6 +13,7 @@
  * An owner's change or `end` aborts the round, but never an attempt under way. A process that is killed loses what it has
  * not saved, so its successor sends again, in order from the saved place, what was acknowledged since: at least once.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';

@@ -11,6 +11,7 @@
  *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
  *              and they go on, within about three seconds instead of a minute.
  */
+
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';

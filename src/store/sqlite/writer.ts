@@ -11,6 +11,7 @@
  *              write of the group gets the error, and those before it UNAVAILABLE. If the transaction could not even
  *              begin, this happens to the whole queue.
  */
+
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { isRefusal, unavailable } from '../../foundation/errors.ts';
 import type { SqliteConnection } from './connection.ts';
