@@ -345,7 +345,8 @@ describe.each(stores)('loads of the built program into %s', (name, settings) => 
   /** How often each name is there. */
   const namesIn = async (place: Record<string, string>, file: string) => {
     const directory = join(home, `names-${++places}`);
-    expect(await startCommand('data', place, 'export', directory)).toMatchObject({ code: 0 });
+    const exported = await startCommand('data', place, 'export', directory);
+    expect(exported, exported.stderr).toMatchObject({ code: 0 });
     const counts = new Map<string, number>();
     for (const line of readFileSync(join(directory, file), 'utf8').trim().split('\n')) {
       const { name } = JSON.parse(line) as { name: string };
