@@ -3,8 +3,9 @@ import { parseArgs } from 'node:util';
 import { capitalised, indefinite } from './src/foundation/words.ts';
 
 /**
- * Writes a new domain, and adds it to the list: `npm run domain vetVisit -- --of pet --plural vetVisits`. It has a name,
- * and the record that it belongs to if there is one; docs/adding-a-domain.md says what a person decides from there.
+ * Writes a new domain, and adds it to the list: `npm run domain vetVisit -- --of pet --plural vetVisits`. It has a
+ * name, and the record that it belongs to if there is one; docs/adding-a-domain.md lists the decisions left to a
+ * person.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

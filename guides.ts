@@ -55,7 +55,7 @@ function render(slug: string, text: string): Guide {
       token.attrSet('id', id);
       headings.push({ level: Number(token.tag.slice(1)), id, title, text: '' });
     } else if (token.content !== '' && tokens[i - 1]?.type !== 'heading_open') {
-      // What is before the first heading of a section belongs to the guide.
+      // Text before the first heading of a section belongs to the guide.
       const section = headings.findLast(({ level }) => level <= 3);
       if (section) section.text += `${textOf(token)} `;
     }
@@ -70,7 +70,7 @@ function render(slug: string, text: string): Guide {
       if (isDead && child.type.startsWith('link_')) Object.assign(child, { tag: 'span', attrs: null });
     }
   }
-  // What is wider than a phone scrolls, also by the keyboard.
+  // Content wider than a phone scrolls, also by the keyboard.
   const { rules } = markdown.renderer;
   const { fence } = rules;
   rules.fence = (...args) => fence!(...args).replace('<pre>', '<pre tabindex="0">');
@@ -89,11 +89,11 @@ function render(slug: string, text: string): Guide {
   };
 }
 
-/** What a reader sees of inline Markdown or a block of code. */
+/** The visible text of inline Markdown or a block of code. */
 const textOf = ({ children, content }: Token): string =>
   children ? children.map((child) => child.content || ' ').join('') : content;
 
-/** @returns where a link of a guide leads; undefined if nowhere that is served */
+/** @returns the target of a guide's link; undefined if it isn't served */
 function linkTo(href: string): string | undefined {
   if (/^(?:https?:|#|\/)/.test(href)) return href;
   const [, guide, hash = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];

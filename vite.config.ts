@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
-/** The sources of the pages. */
+/** The folder with the sources of the pages. */
 export const SOURCES = fileURLToPath(new URL('src/transports/pages/explorer', import.meta.url));
 
-/** Where the pages are built: what is served is here under the path that it is served at. */
+/** The folder in which the pages are built: each file's path in it is the path that it is served at. */
 export const OUTPUT = fileURLToPath(new URL('dist/pages', import.meta.url));
 
 /** A template each, which the server fills in (src/transports/pages/pages.ts). */
@@ -27,7 +27,7 @@ export default defineConfig({
     assetsDir: 'explorer',
     assetsInlineLimit: 0,
     target: 'es2023',
-    // Which have light-dark(): what takes its place elsewhere knows no choice of a theme.
+    // These browsers have light-dark(): its fallback elsewhere cannot follow a chosen theme.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

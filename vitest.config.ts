@@ -23,7 +23,7 @@ export default defineConfig({
     pool: 'forks',
     // Modules are loaded once a worker, not once a file: that would take a sixth of all processor time.
     isolate: false,
-    // What a file leaves in its worker is there for the next ones. Fails before the machine is short of memory.
+    // Leaks of a file stay in its worker for the next ones. Fails before the machine is short of memory.
     execArgv: ['--max-old-space-size=2048'],
     // Twice what a small machine has processors: tests also wait for deadlines and other programs, but each worker takes
     // seconds to import what is tested.

@@ -122,7 +122,10 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /** Loads what is slow to load and rarely needed. Later, there may be no file descriptor left to open it with. */
+  /**
+   * Loads modules that are slow to load and rarely needed. Later, there may be no file descriptor left to open it
+   * with.
+   */
   async load(): Promise<void> {
     for (const transport of this.#transports) await transport.load?.();
   }

@@ -17,7 +17,7 @@ import { HttpServer, listen } from './server.ts';
 import { openStore, watchDatabase } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
-/** How long to wait before trying again to fill a database that was away, in milliseconds. */
+/** The delay before the next attempt to fill an unreachable database, in milliseconds. */
 const RETRY_DELAY = 2_000;
 /** How long stopping may take in all, whatever does not respond, and flushing the log, in milliseconds. */
 const STOP_TIMEOUT = 10_000;
@@ -89,8 +89,8 @@ async function serve(
 }
 
 /**
- * Adds sample data and a development key where configured. An unreachable database does not prevent the start: they are
- * added once it is there.
+ * Adds sample data and a development key where configured. An unreachable database does not prevent the start: they
+ * are added once it is reachable.
  *
  * @returns the key to print; null in production
  */

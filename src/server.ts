@@ -35,7 +35,7 @@ const MAX_HEADER_BYTES = 16_384;
 /** Requests of one connection that wait for their answers. */
 const MAX_WAITING = 16;
 
-/** What connection errors mean for the client. Any other is malformed HTTP. */
+/** The meaning of connection errors for the client. Any other is malformed HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `The request headers exceed ${MAX_HEADER_BYTES} bytes.`,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
@@ -84,7 +84,7 @@ export class HttpServer extends Server {
       else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection, handler);
     });
     this.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
-      // Nothing can be said within a response, nor before that to an earlier request.
+      // No error can be sent within a response, nor ahead of the response to an earlier request.
       if (!socket.writable || isWithin(this.#connections.get(socket)?.waiting[0])) socket.destroy();
       else refuse(socket, handler, MESSAGES[code]);
     });
@@ -93,7 +93,7 @@ export class HttpServer extends Server {
   }
 
   /**
-   * Begins the first request that waits. Node emits all requests of a piece of input at once, and would keep the answers
+   * Begins the first waiting request. Node emits all requests of a piece of input at once, and would keep the answers
    * for a client that reads none of them. So each begins when the client has taken the answer before it.
    */
   #begin(connection: Connection, handler: RequestHandler): void {
@@ -120,7 +120,7 @@ export class HttpServer extends Server {
     }
   }
 
-  /** Goes on serving, while each response tells its client that it is the last of its connection. */
+  /** Keeps serving, while each response tells its client that it is the last of its connection. */
   retire(): void {
     this.#isDraining = true;
   }

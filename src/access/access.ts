@@ -184,7 +184,7 @@ const ownerOf = (apiKey: ApiKey | null, store: ApiKeyStore): MaybePromise<ApiKey
     ? undefined
     : andThen(store.apiKeyById(apiKey.owner), (owner) => owner ?? undefined);
 
-/** When one secret of a key expires, or the last of them, in milliseconds since 1970. */
+/** The time at which one secret of a key expires, or the last of them does, in milliseconds since 1970. */
 const expiryOf = (apiKey: ApiKey | null, secretHash?: string): number =>
   Math.max(
     ...(apiKey?.secrets ?? [])

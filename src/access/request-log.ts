@@ -15,7 +15,7 @@ import type { Principal } from './api-keys.ts';
 /** How often requests are added to the store, in milliseconds. */
 const FLUSH_INTERVAL = 1_000;
 /**
- * Requests that are added without waiting for the interval, so that adding them delays others by a few milliseconds
+ * The number of waiting requests that triggers an early flush, so that adding them delays others by a few milliseconds
  * only.
  */
 const FLUSH_SIZE = 2_000;

@@ -51,8 +51,8 @@ export interface Sender {
 }
 
 /**
- * What the path and headers tell of a request's price, before its body is read: certainly charged, possibly free, or
- * free by its path (`Session.requireFree`).
+ * The knowledge of a request's price before its body is read: certainly charged, possibly free, or free by its path
+ * (`Session.requireFree`).
  */
 export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';
 

@@ -104,7 +104,7 @@ export function explained(error: unknown): string {
 export const isoTime = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : formatInstant(time - (time % 1_000));
 
-/** The settings that every group of commands shares. */
+/** The help text that all groups of commands share. */
 export const GROUP_HELP = `
 All of them work on the store of MONGODB_URI or DATA_FILE, also beside a running
 server, and are in force within 5 seconds on every instance.`;

@@ -20,14 +20,14 @@ import { namingValues, OperationRefused, publicError, tooComplex } from './resul
 
 /** More tokens than any legitimate operation needs, yet parsed and validated within milliseconds. */
 const MAX_TOKENS = 2_000;
-/** What a token takes with the nodes that are made of it, and a document with its operations, in bytes. */
+/** The memory of a token with the nodes made from it, and of a document with its operations, in bytes. */
 const [TOKEN_BYTES, DOCUMENT_BYTES] = [500, 5_000];
 
 /** An operation of a valid document. */
 export interface Operation {
   readonly document: ValidDocument;
   readonly node: OperationDefinitionNode;
-  /** Another one for each operation that was parsed. */
+  /** Distinct for each parsed operation. */
   readonly number: number;
   /** The variables that `@skip` and `@include` may depend on. */
   readonly booleans: readonly string[];
@@ -38,7 +38,7 @@ export interface ValidDocument {
   readonly text: string;
   readonly ast: DocumentNode;
   readonly operations: ReadonlyMap<string, Operation>;
-  /** What all of this takes, by an estimate. */
+  /** The estimated memory of all of this. */
   readonly bytes: number;
 }
 
@@ -114,8 +114,8 @@ export class Documents {
 type SubscriptionsVisitor = { OperationDefinition(node: OperationDefinitionNode): void };
 
 /**
- * The root field of a subscription is one and under no condition (GraphQL specification, section 5.2.4.1). graphql-js 16
- * lacks the latter, and throws an error where a condition is a variable.
+ * A subscription has exactly one root field, without a condition (GraphQL specification, section 5.2.4.1). graphql-js
+ * 16 lacks the latter, and throws an error where a condition is a variable.
  */
 const SubscriptionsRule: ValidationRule = (context) => ({
   OperationDefinition(node) {

@@ -6,11 +6,11 @@ import type { Transaction } from '../store/store.ts';
 const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
 /**
- * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the
- * first outcome.
+ * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the first
+ * outcome.
  *
- * @param how `single` if `work` makes one write at most, at its end
- * @throws what `work` throws, which is not kept
+ * @param how `single` if `work` makes at most one write, at its end
+ * @throws whatever `work` throws; errors are not kept
  */
 export async function callOnce<T>(
   { store, principal, idempotency, now }: Context,
@@ -39,8 +39,8 @@ const fingerprint = (operation: string, input: object): string =>
   createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
 
 /**
- * Writes a value as JSON with its names in order, since compiled documents give arguments in another, and integers beyond
- * 2^53 as their digits. Digests of it are kept for a day, so later versions must write the same.
+ * Writes a value as JSON with its names in order, since compiled documents give arguments in another, and integers
+ * beyond 2^53 as their digits. Its digests are kept for a day, so later versions must write the same text.
  */
 const canonicalText = (value: unknown): string =>
   JSON.stringify(value, (_, part) => {

@@ -10,7 +10,7 @@ import { tooComplex } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Fields of the schema in one result: a good deal more than GraphiQL or code generators ask for. */
+/** Fields of the schema in one result: far more than GraphiQL or code generators ask for. */
 const MAX_FIELDS = 10_000;
 
 /** True if a root field queries the schema. */
@@ -18,11 +18,12 @@ export const isSchemaField = ({ definition: { name } }: SelectedField): boolean 
   name === '__schema' || name === '__type';
 
 /**
- * Resolves introspection. graphql-js bounds its depth alone, so aliases would keep it busy for hundreds of milliseconds.
+ * Resolves introspection. graphql-js bounds only its depth, so aliases would keep it busy for hundreds of
+ * milliseconds.
  *
  * @param selection of the root fields
  * @returns the data if no records are queried; undefined otherwise
- * @throws QUERY_TOO_COMPLEX if there is far more than what tools need
+ * @throws QUERY_TOO_COMPLEX if it asks for far more than tools need
  */
 export function introspect(
   schema: GraphQLSchema,
@@ -33,7 +34,7 @@ export function introspect(
     (field) => isSchemaField(field) || field.definition === TypeNameMetaFieldDef,
   );
   if (asked.length === 0 && selection.length > 0) return undefined;
-  // All that the resolvers of meta fields use.
+  // The only values that the resolvers of meta fields use.
   const info = { schema } as GraphQLResolveInfo;
   let count = 0;
   const resolve = ({ definition, nodes, parent, subselections }: SelectedField, object: unknown): unknown => {

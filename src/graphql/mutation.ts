@@ -33,9 +33,9 @@ export function partsOf(selection: Selection): readonly Selection[] {
 }
 
 /**
- * Executes a mutation: its root fields one after the other, each with everything below it (GraphQL
- * specification, section 6.2.2). Several are written and read in one transaction, which any error undoes. A
- * single one is read after its commit, which spares the transaction.
+ * Executes a mutation: its root fields one after the other, each with everything below it (GraphQL specification,
+ * section 6.2.2). More than one are written and read in one transaction, which any error rolls back. A single one is
+ * read after its commit, which avoids the transaction.
  */
 export const mutate = (
   context: Context,
@@ -57,7 +57,7 @@ async function mutateAlone(
   const root: Writer = {
     async write(work, args, own, how) {
       const within = (transaction: Transaction) => work(transaction, args, own);
-      // A field that does something between its writes has an outcome of each.
+      // A field that acts between its writes has an outcome for each of them.
       const outcome = context.idempotency
         ? (await callOnce(nthOf(context, writes++), name, args, within, how)).value
         : await context.store.transaction(within, how);
@@ -83,7 +83,7 @@ async function mutateTogether(
   const { store, idempotency } = context;
   let data: Record<string, unknown>;
   const work = async (transaction: Transaction) => {
-    // Each attempt has its own, and the last one counts. No prototype: a response key may be `__proto__`.
+    // Each attempt has its own, and the last one's counts. No prototype: a response key may be `__proto__`.
     data = Object.create(null);
     const outcomes: unknown[] = [];
     const meter = new Meter(context.meter.units);
@@ -99,7 +99,7 @@ async function mutateTogether(
       const loaders = context.loaders.within(transaction, meter);
       const payload = await execute(at, writer, { ...context, meter, loaders });
       if (payload.errors) {
-        // The engine has to know of its own errors, because it may try again.
+        // The engine must see its own errors, because it may try again.
         const unexpected = payload.errors.find(
           ({ originalError }) => originalError && !isRefusal(originalError),
         );
@@ -125,7 +125,7 @@ async function mutateTogether(
   }
 }
 
-/** Reads the payloads of a call that was answered before, from the outcomes of its writes. */
+/** Reads the payloads of an already answered call from the outcomes of its writes. */
 async function replay(
   context: Context,
   outcomes: readonly unknown[],
@@ -141,7 +141,7 @@ async function replay(
   return errors.length > 0 ? { data, errors, committed: true } : { data };
 }
 
-/** Thrown in a transaction to undo it, if a field is refused or its payload cannot be read. */
+/** Thrown in a transaction to roll it back if a field is refused or its payload cannot be read. */
 class Undone extends Error {
   readonly errors: readonly GraphQLError[];
 

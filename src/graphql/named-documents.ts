@@ -5,11 +5,11 @@ import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.ts';
 
-/** How long a look-up is used, in milliseconds. Changes must be in force within 5 seconds. */
+/** How long a lookup is cached, in milliseconds. Changes must take effect within 5 seconds. */
 const CACHE_TTL = 4_000;
-/** Uses to be stored at once; later ones count next time. */
+/** Uses stored at once; later ones count next time. */
 const MAX_USES = 10_000;
-/** What an entry takes beside its texts, in bytes. */
+/** The memory of an entry apart from its texts, in bytes. */
 const ENTRY_BYTES = 500;
 /** How often uses are stored, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;
@@ -20,17 +20,17 @@ const ID = /^[\x21-\x7e]{1,135}$/;
 interface Services {
   store: DocumentStore;
   clock: Clock;
-  /** Receives each document outside of the list of a key that only reports them. */
+  /** Receives each document outside the list of a key that only reports such documents. */
   onUntrusted: (apiKeyId: string, hash: string) => void;
   /** Receives errors of storing uses in the background. */
   report: (error: unknown) => void;
 }
 
-/** The parameters of a request that send a document or name one, as given. */
+/** The parameters of a request that send or name a document, as received. */
 interface Named {
   query: unknown;
   documentId: unknown;
-  /** That of its `extensions`. */
+  /** The parameter of its `extensions`. */
   persistedQuery: unknown;
 }
 
@@ -58,8 +58,9 @@ export class NamedDocuments {
   /**
    * Returns the text of the document that a request names or sends.
    *
-   * @returns the `query` as given, if it is neither a text nor is another document named
-   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the names do not fit, UNAVAILABLE
+   * @returns the `query` as received, if it isn't a text and no other document is named
+   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the names contradict each
+   * other, UNAVAILABLE
    */
   async textOf({ id, documents }: Pick<Principal, 'id' | 'documents'>, given: Named): Promise<unknown> {
     const { query, documentId, persistedQuery } = given;
@@ -75,7 +76,7 @@ export class NamedDocuments {
     }
     if (text === undefined) {
       if (hash === undefined) return query;
-      // A list is all that its keys may run; other clients register what they send.
+      // Keys bound to a list may run nothing else; other clients register what they send.
       text = binding?.isStrict ? undefined : this.#persisted.get(hash);
       if (text === undefined) {
         const document = await this.#named(binding?.list, hash);
@@ -105,7 +106,7 @@ export class NamedDocuments {
   }
 
   /**
-   * Checks that a key may run a text, which an open subscription goes on with.
+   * Checks that a key may run a text, also while a subscription to it is open.
    *
    * @throws FORBIDDEN
    */

@@ -44,7 +44,7 @@ export interface PreparedOperation {
   /** The text of the document. */
   text: string;
   operation: OperationDefinitionNode;
-  /** In units. */
+  /** The cost in units. */
   cost: number;
   /** The root fields with the units of each. */
   charges: Price['fields'];

@@ -23,17 +23,17 @@ import type { ErrorReporter } from './result.ts';
 import { type SelectedField, type Selection, select } from './selection.ts';
 import { coercedDefinitions, type Variables } from './variables.ts';
 
-/** What a plan takes once it is compiled, in bytes, beside its document: for each field, and each node of a field. */
+/** The memory of a compiled plan apart from its document, in bytes: for each field, and each node of a field. */
 const [FIELD_BYTES, NODE_BYTES] = [4_000, 300];
 /** Compiling pays off from the second use on, so one-off operations are never compiled. */
 const MIN_USES_TO_COMPILE = 2;
 /** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */
 const MAX_COMPILED_FIELDS = 300;
 
-/** An operation with its @skip and @include directives resolved, and what is derived from it on use. */
+/** An operation with its @skip and @include directives resolved, and the values derived from it on use. */
 export interface Plan {
   readonly operation: Operation;
-  /** What its documents are executed against. */
+  /** The schemas that its documents are executed against. */
   readonly schema: GraphQLSchema;
   readonly selection: Selection;
   /** Fields on all levels, and the nodes that select them. */
@@ -43,20 +43,23 @@ export interface Plan {
   readonly rootFields: readonly string[];
   /** The root fields that write. */
   readonly writes: readonly SelectedField[];
-  /** What to execute one after the other, without fragments and directives: one for each root field that writes. */
+  /**
+   * The documents to execute one after the other, without fragments and directives: one for each root field that
+   * writes.
+   */
   readonly documents: readonly DocumentNode[];
-  /** How often it ran. */
+  /** The number of its runs. */
   uses: number;
-  /** Set once it was compiled, or is known not to be. */
+  /** Set once it has been compiled, or is known not to compile. */
   code?: Code;
-  /** Set if it is always the same. */
+  /** Set if the price is always the same. */
   price?: Price;
-  /** Writes its results as JSON. Set when one is written that compiled code made. */
+  /** Writes its results as JSON. Set when the first result of compiled code is written. */
   write?: WriteJson;
 }
 
 interface Code {
-  /** Of each part; null if the operation is not to be compiled. */
+  /** The code of each part; null if the operation is not to be compiled. */
   readonly parts: readonly CompiledQuery[] | null;
   /** Variables in list and object literals, which graphql-jit takes for null if they have no value. */
   readonly nested: readonly string[];
@@ -66,7 +69,7 @@ interface Code {
 export class Plans {
   readonly #schema: GraphQLSchema;
   readonly #report: ErrorReporter;
-  // A plan keeps its document, though that may be kept no more as such.
+  // A plan keeps its document, though that may have left the document cache.
   readonly #plans = byteCache<Plan>(
     'plans',
     ({ operation, fields, nodes }) => operation.document.bytes + fields * FIELD_BYTES + nodes * NODE_BYTES,
@@ -224,6 +227,6 @@ const property = ({ key, definition, subselections }: SelectedField): Property =
 function writerOf(type: GraphQLOutputType, subselections: SelectedField['subselections']): WriteJson {
   if (isNonNullType(type)) return writerOf(type.ofType, subselections);
   if (isListType(type)) return listOf(writerOf(type.ofType, subselections));
-  // Which type an object of an interface has cannot be seen from what was selected of it.
+  // The type of an object behind an interface cannot be told from its selected fields.
   return isObjectType(type) ? objectOf(subselections.get(type)!.map(property)) : writeAny;
 }

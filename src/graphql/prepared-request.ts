@@ -10,12 +10,12 @@ import type { NamedDocuments } from './named-documents.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import { OperationRefused, publicError } from './result.ts';
 
-/** The root field of a request with different ones. */
+/** The name for the root field of a request whose operations have different ones. */
 const SEVERAL = 'several';
 
 /** Maximum operations per batch. */
 const MAX_BATCH_SIZE = 10;
-/** Length of an operation name, which is repeated in messages and logs. */
+/** Maximum length of an operation name, which is repeated in messages and logs. */
 const MAX_NAME_LENGTH = 100;
 /** Bytes of a document that may be free. */
 const MAX_FREE_BYTES = 1_000;
@@ -78,11 +78,11 @@ export async function prepareRequest(
       prepared.push(operation);
     } catch (error) {
       if (error instanceof OperationRefused) prepared.push(error);
-      // In a batch, only the entry is refused that names an unknown document or what the key may not do.
+      // In a batch, only the entry that names an unknown document, or one that the key may not run, is refused.
       else if (batch && error instanceof AppError && (error.status === 403 || error.status === 404))
         prepared.push(new OperationRefused([publicError(error)]));
       else {
-        // A client cannot know that a persisted query is unknown, but which documents its list has.
+        // A client cannot know that a persisted query is unknown, but it can know which documents its list has.
         const isPersisted = (each as { documentId?: unknown } | null)?.documentId == null;
         if (isPersisted && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
           await session.chargeFree();

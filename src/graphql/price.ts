@@ -35,7 +35,7 @@ const FREE_LITERALS = 32;
 /** Events covered by the cost of a subscription. */
 const SUBSCRIPTION_ROWS = 100;
 
-/** What an operation costs. */
+/** The cost of an operation. */
 export interface Price {
   units: number;
   /** The root fields with the units of each. */
@@ -56,9 +56,9 @@ interface Amount {
 type Field = GraphQLField<unknown, unknown>;
 type Given = Readonly<Record<string, unknown>>;
 
-/** What the selection of a field adds to an operation. */
+/** The measures that a selected field adds to an operation. */
 interface Measure {
-  /** That of each value. */
+  /** The weight of each value. */
   weight: number;
   /** The most entries of a list, by its arguments. */
   size: ((given: Given) => number) | undefined;
@@ -142,7 +142,7 @@ class Walk {
   readonly errors: GraphQLFormattedError[] = [];
   readonly #measures: Measures;
   readonly #variables: Variables;
-  /** What the arguments of nodes are, which several types may share. */
+  /** The arguments of each node, which more than one type may share. */
   readonly #arguments = new Map<FieldNode, Given>();
 
   constructor(measures: Measures, variables: Variables) {
@@ -176,7 +176,7 @@ class Walk {
     return { entries: amount.entries + entries, weight };
   }
 
-  /** What to ask for instead of a root field of too many units, or with others. */
+  /** Advice on what to request instead of root fields that cost too many units. */
   adviceFor({ definition, nodes }: SelectedField, units: number): string {
     if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
     const given = this.#argumentsOf(definition, nodes[0]);
@@ -233,7 +233,7 @@ class Walk {
 
 const NO_ARGUMENTS: Given = Object.freeze({});
 
-/** What is wrong with an argument, whatever the data is. */
+/** The faults of an argument that don't depend on data. */
 function issuesOf(argument: GraphQLArgument, given: Given): readonly Issue[] {
   const issues = ruleOf(argument)?.(given as never) ?? [];
   const value = given[argument.name];
@@ -267,17 +267,17 @@ const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === '
 
 const isList = ({ type }: Field): boolean => isListType(getNullableType(type));
 
-/** The entries of a page, which is asked for by at most one of these. */
+/** The entries of a page, which at most one of these arguments asks for. */
 const pageSize = ({ first, last }: Given): number => Number(first ?? last ?? DEFAULT_PAGE_SIZE);
 
-/** What tells the most entries of a list; undefined if it is none, or nothing does. */
+/** The function that gives the most entries of a list; undefined if the field isn't a list or declares no bound. */
 function sizeOf(field: Field): Measure['size'] {
   if (isPaged(field)) return pageSize;
   if (!isList(field)) return undefined;
   const { maxItems } = field.extensions;
   if (typeof maxItems === 'number') return () => maxItems;
   if (typeof maxItems === 'function') return maxItems as Measure['size'];
-  // One that names the entries one by one.
+  // An argument that names the entries one by one.
   const named = field.args.find(({ type }) => isListType(getNullableType(type)));
   return named && ((given) => (Array.isArray(given[named.name]) ? (given[named.name] as []).length : 1));
 }

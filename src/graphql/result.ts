@@ -59,7 +59,7 @@ export class OperationRefused extends Error {
   }
 }
 
-/** @param why what the operation has too much of: `is nested …` */
+/** @param why the limit that the operation exceeds: `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
 
 /** Adds the known values to a message of graphql-js that suggests no other value of an enum. */

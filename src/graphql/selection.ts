@@ -22,7 +22,10 @@ import type { Variables } from './variables.ts';
 
 /** Maximum depth. GraphiQL's introspection has 14 levels. */
 const MAX_DEPTH = 30;
-/** Fields of one selection with fragments expanded, each as often as it is selected, which bounds the work of pricing and executing it. */
+/**
+ * Fields of one selection with fragments expanded, each as often as it is selected, which bounds the work to price and
+ * execute it.
+ */
 const MAX_FIELDS = 10_000;
 /** Length of a response key, which is repeated for every row. */
 const MAX_KEY_LENGTH = 100;

@@ -18,8 +18,8 @@ import { namingValues } from './result.ts';
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * Coerces the variables of an operation before it runs, with the same messages as over REST. What only their use tells,
- * such as whether an id is opaque, is checked with the arguments.
+ * Coerces the variables of an operation before it runs, with the same messages as over REST. Properties that only
+ * their use shows, such as whether an id is opaque, are checked with the arguments.
  *
  * @param options `suggest: false` hides the schema
  * @throws VALIDATION_FAILED listing the first issues
@@ -79,7 +79,7 @@ function coerceValue(
   }
 }
 
-/** The definitions of variables that are coerced already: JSON passes values on unchanged. */
+/** The definitions of already coerced variables: JSON passes values on unchanged. */
 export const coercedDefinitions = ({
   variableDefinitions,
 }: OperationDefinitionNode): VariableDefinitionNode[] =>

@@ -9,8 +9,8 @@ const MAX_BODY_BYTES = 100_000;
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX_BODY_BYTES} bytes.`);
 
 /**
- * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. What the headers say is
- * checked before any of the body is buffered.
+ * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. The headers are checked before
+ * any of the body is buffered.
  *
  * @param types the media types that it may have
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST if the client disconnects while sending
@@ -36,7 +36,7 @@ export async function readBody(context: RequestContext, types: readonly string[]
 
 const NOTHING = Buffer.alloc(0);
 
-/** @param session pays for what has been received, refused or not */
+/** @param session pays for the bytes received, whether or not the body is refused */
 async function receiveBody(request: IncomingMessage, session: Session): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -28,7 +28,7 @@ export function checkIdempotencyKey(header: unknown): void {
     throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
 }
 
-/** The idempotency of the nth operation of a request that was given this key; undefined if it is none. */
+/** The idempotency of the nth operation of a request with this key; undefined if there is no key. */
 export function idempotencyOf(context: RequestContext, given: unknown, index = 0): Idempotency | undefined {
   const key = parseIdempotencyKey(given);
   if (key === null) return undefined;

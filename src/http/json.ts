@@ -5,16 +5,16 @@ import { isObject } from '../schema/json.ts';
 
 /** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
-/** The same, or a string. Ends a string that is not ended where the text ends, or failing would take quadratic time. */
+/** The same, or a string. An unterminated string ends where the text ends, or failing would take quadratic time. */
 const STRING_OR_INEXACT_NUMBER = /"(?:[^"\\]|\\.?)*"?|\d{16}|\d[.eE]/gs;
 
 /**
- * Parses JSON without losing integer precision. A number is its value, however it is written: `2.0` and `1e1` are integers,
- * and those beyond 2^53 become bigints. What a double cannot hold becomes a `SentNumber`, which every rule refuses. Of
- * duplicate names in an object the last counts. A byte order mark is ignored (RFC 8259 section 8.1).
+ * Parses JSON without losing integer precision. A number is its value, however it is written: `2.0` and `1e1` are
+ * integers, and those beyond 2^53 become bigints. What a double cannot hold becomes a `SentNumber`, which every rule
+ * refuses. Of duplicate names in an object the last counts. A byte order mark is ignored (RFC 8259 section 8.1).
  *
  * @param name what it is called in messages
- * @param hint what to send instead of what is not JSON
+ * @param hint what to send instead of text that isn't JSON
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
 export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
@@ -31,7 +31,7 @@ export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
 const BODY = 'The body';
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Where text stops being JSON. Only some messages of JSON.parse say so. */
+/** The position at which text stops being JSON. Only some messages of JSON.parse give it. */
 function placeOfFault(text: string): string {
   try {
     parse(text);

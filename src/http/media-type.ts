@@ -2,7 +2,7 @@ import Negotiator from 'negotiator';
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 
-/** Longer headers than any client's are read each time. */
+/** Headers longer than any client's are not cached. */
 const MAX_KEPT_LENGTH = 500;
 
 /** Chooses one of several media types by an Accept header (RFC 9110 section 12.5.1). */
@@ -30,7 +30,10 @@ export class Negotiation {
     return choice.type;
   }
 
-  /** Chooses a media type. @param what responds so @throws NOT_ACCEPTABLE if the header excludes all of them */
+  /**
+   * Chooses a media type. @param what the name of the responder, for the message @throws NOT_ACCEPTABLE if the header
+   * excludes all of them
+   */
   require(accept: string | undefined, what = 'This operation'): string {
     const type = this.choose(accept);
     if (type !== undefined) return type;

@@ -12,7 +12,7 @@ export class RequestContext {
   readonly response: ServerResponse;
   readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
-  /** The client's. */
+  /** The client's address. */
   readonly address: string;
   readonly startedAt = performance.now();
   readonly method: string;
@@ -34,7 +34,7 @@ export class RequestContext {
   session: Session | undefined;
   /** Set by admission: the per-address window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
-  /** Set by the transport: what is called, from a bounded set, for the log, metrics and traces. */
+  /** Set by the transport: the name of the called operation, from a bounded set, for the log, metrics and traces. */
   operation: string | undefined;
   /** Set by the transport: the name that the client gave the operation, if it did. */
   operationName: string | undefined;
@@ -89,8 +89,8 @@ export function requestIdOf(request?: IncomingMessage): string {
 }
 
 /**
- * What the outermost of the `proxies` trusted proxies saw of the client. Each appends its own to the header, so entries
- * further left are unverified client input.
+ * The header value that the outermost of the `proxies` trusted proxies added for the client. Each appends its own to
+ * the header, so entries further left are unverified client input.
  *
  * @returns undefined without proxies or entries
  */

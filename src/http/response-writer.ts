@@ -11,11 +11,11 @@ import { type Headers, type HttpResponse, namesTag, type StreamedBody } from './
 
 export interface ResponseWriterOptions {
   cors: Cors;
-  /** Put before the paths in Location and Link: where clients reach the gateway. */
+  /** The base put before the paths in Location and Link: where clients reach the gateway. */
   base: string;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Receives what a streamed body reports at its end. */
+  /** Receives the fields that a streamed body reports at its end. */
   onStreamEnd: (context: RequestContext, fields: Record<string, unknown>) => void;
   /** Receives errors that cut a streamed body off. */
   onStreamError: (context: RequestContext, error: unknown) => void;
@@ -29,7 +29,7 @@ export class ResponseWriter {
     this.#options = options;
   }
 
-  /** @returns whether the client was still there */
+  /** @returns true if the client was still connected */
   respond(context: RequestContext, answer: HttpResponse): boolean {
     const { request, response, method, session } = context;
     const { headers, contentType, etag, stream, live, sameOriginOnly } = answer;
@@ -61,7 +61,7 @@ export class ResponseWriter {
     if (headers.length > 0) all.push(...headers);
     if (base !== '') addBase(all, base);
     const content = method === 'HEAD' || body.length === 0 ? undefined : body;
-    // The rest of a body that was not read to its end is thrown away.
+    // The rest of a body that was not read to its end is discarded.
     if (!request.complete) request.resume();
     if (!stream && writeWhole(response, status, all, content)) return true;
     try {
@@ -74,7 +74,7 @@ export class ResponseWriter {
     }
     if (stream && method !== 'HEAD') void this.#stream(context, stream);
     else if (content === undefined || content.length <= PIECE) response.end(content);
-    // Ends with the client, should that leave.
+    // Ends if the client disconnects.
     else pipeline(Readable.from(piecesOf(content)), response, () => {});
     return true;
   }
@@ -150,13 +150,13 @@ export function addRateLimitHeaders(
 const secondsUntil = (time: number, now: number, length: number): number =>
   Math.max(0, Math.ceil(Math.min(length, time - now) / 1000));
 
-/** True if a response to a read is a representation that the client has already, by its If-None-Match. */
+/** True if a read's If-None-Match shows that the client already has this representation. */
 function isUnmodified({ isRead, headers }: RequestContext, { status, etag }: HttpResponse): boolean {
   const { 'if-none-match': header } = headers;
   return isRead && status === 200 && etag !== undefined && !!header && namesTag(header, etag);
 }
 
-/** What Node's responses keep about their head: private fields, of which Node 20 to 24 have all. */
+/** The state that Node's responses keep about their head: private fields, of which Node 20 to 24 have all. */
 interface HeadState {
   socket: (Socket & { _httpMessage?: unknown }) | null;
   _header: string | null;
@@ -164,7 +164,7 @@ interface HeadState {
   _keepAliveTimeout: number;
 }
 
-/** Neither ends a line nor is it outside of Latin-1 (RFC 9110 section 5.5). */
+/** Matches text without line ends or characters outside Latin-1 (RFC 9110 section 5.5). */
 const INVALID_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**

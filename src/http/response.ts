@@ -16,7 +16,7 @@ export interface HttpResponse {
   etag?: string;
   /** A body of unknown length after the head; null if the request is for the head alone. */
   stream?: StreamedBody | null;
-  /** True if the body comes about while it is sent, so that no proxy may hold it back or keep it. */
+  /** True if the body is produced while it is sent, so that no proxy may buffer or store it. */
   live?: boolean;
   /** Withholds the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
@@ -26,7 +26,7 @@ export interface HttpResponse {
 export interface StreamedBody {
   /** Its pieces. Returns fields for the log entry at its end. */
   pieces: AsyncGenerator<string | Uint8Array, Record<string, unknown>>;
-  /** Aborted with what ends it early. Nothing waits for the client to read then: what is left to write is little. */
+  /** Aborted with the error that ends it early. Then nothing waits for the client to read: little is left to write. */
   ending: AbortController;
 }
 

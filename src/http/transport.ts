@@ -25,7 +25,7 @@ export interface Transport {
   handle(context: RequestContext): MaybePromise<HttpResponse>;
   /** Writes an error in the transport's own format. */
   errorResponse(error: AppError, context: RequestContext): HttpResponse;
-  /** Loads what is slow to load and rarely needed. */
+  /** Loads modules that are slow to load and rarely needed. */
   load?(): Promise<void>;
 }
 

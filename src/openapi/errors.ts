@@ -11,7 +11,7 @@ import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
   RECORDS.find((record) => record.kind === kind);
 
-/** What an operation does to its record: to one that its path names, a change. */
+/** The effect of an operation on its record: a change, if its path names one. */
 export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefined => {
   if (method === 'GET') return undefined;
   if (method === 'DELETE') return 'deletion';
@@ -53,7 +53,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
 }
 
-/** The statuses of what may end: of what is forbidden a ban, and of conflicts a call that still runs. */
+/** The statuses of errors that may end by themselves: 403 when a ban ends, 409 when a running call does. */
 const PASSING: readonly number[] = [403, 409, 429, 503];
 
 /** The error responses of an operation, by status. */

@@ -79,7 +79,7 @@ const HEADERS = {
 type HeaderName = keyof typeof HEADERS;
 
 const EVERYWHERE = Object.keys(HEADERS).slice(0, 6) as HeaderName[];
-/** Present wherever they are described. */
+/** Headers that are present wherever they are described. */
 const REQUIRED: ReadonlySet<HeaderName> = new Set([...EVERYWHERE, 'Location', 'WWW-Authenticate']);
 /** The headers of responses to reads. */
 export const CACHING = ['Cache-Control', 'Vary'] as const satisfies HeaderName[];
@@ -89,7 +89,7 @@ export const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'] as const satisfies He
 /**
  * Describes the headers of one response, as references to shared components.
  *
- * @param names of those beside the headers of every response; what is not a name does not apply
+ * @param names of those besides the headers of every response; values that aren't names are ignored
  */
 export const describeHeaders = (
   components: Components,

@@ -31,7 +31,7 @@ export function describeOperation(route: Route, lifecycle: Lifecycle, components
     description: descriptionOf(route, lifecycle),
     ...(deprecation && {
       deprecated: true,
-      // Of oapi-codegen.
+      // An extension of oapi-codegen.
       'x-deprecated-reason': `Use ${deprecation.replacement} instead.`,
       'x-sunset': formatDate(lifecycle.SUNSET_DATE),
     }),
@@ -103,7 +103,7 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
   experimental: '**Experimental**: may change or disappear at any time.',
 };
 
-/** What the record's references, uniqueness and hooks refuse. */
+/** The refusals of the record's references, uniqueness and hooks. */
 export const refusalsOf = (route: Route): string | undefined => {
   const [record, change] = [recordOfKind(route.kind), changeOf(route)];
   return record && change && refusalsDescription(record, change);

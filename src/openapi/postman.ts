@@ -1,4 +1,4 @@
-/** What is read of a parameter of the description. */
+/** The parts of a parameter in the description that are read. */
 interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
@@ -16,7 +16,7 @@ interface Operation {
   responses: Record<string, unknown>;
 }
 
-/** What is read of the description (`document.ts`). */
+/** The parts of the description (`document.ts`) that are read. */
 interface Description {
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
@@ -27,14 +27,15 @@ interface Request extends Operation {
   method: string;
   path: string;
   parameters: Parameter[];
-  /** The path parameter of what it creates. */
+  /** The path parameter of the record that it creates. */
   created: string | undefined;
 }
 
 /**
  * A Postman collection (https://schema.getpostman.com/json/collection/v2.1.0/collection.json) of all operations in the
- * folders of their tags, for Postman, newman and what imports their format. It runs from top to bottom on a server with
- * sample data: what it creates it reads, changes and deletes. Of its variables only `key` has to be set.
+ * folders of their tags, for Postman, newman and tools that import their format. It runs from top to bottom on a
+ * server with sample data, and reads, changes and deletes the records that it creates. Of its variables only `key` has
+ * to be set.
  *
  * @param openApi the description as JSON
  * @param baseUrl where the gateway is
@@ -146,7 +147,7 @@ function item(request: Request, variables: readonly string[]) {
       // A runner would wait for its end, which it does not have.
       method: isStream ? 'HEAD' : method,
       description,
-      // The key of the run goes on working.
+      // The key of the run keeps working.
       ...(operationId === 'rotateKey' && { auth: authBy('childKey') }),
       header: [
         ...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []),

@@ -25,7 +25,7 @@ export interface QueryParameter {
   description: string;
   /** The field, if it is an end of a range of its values. */
   bounds?: string;
-  /** True if it may be given several times, perhaps only with distinct values. */
+  /** True if it may be given several times, possibly only with distinct values. */
   repeatable?: true | 'distinct';
   schema: JsonSchema;
   /** Where the schema does not suggest a value that works. */
@@ -34,7 +34,7 @@ export interface QueryParameter {
   rule: string;
   /** Parses the value; undefined if it breaks the rule. */
   read: (text: string) => unknown;
-  /** The rules for several parameters together, of which those that break their own are left out. */
+  /** The rules for parameters that depend on each other; those that break their own rule are left out. */
   check?: (variables: Readonly<Record<string, unknown>>, given: GivenTexts) => readonly Issue[];
 }
 
@@ -52,10 +52,10 @@ export const integerParameter = (minimum: number, maximum: number) => ({
       : undefined,
 });
 
-/** What a parameter takes: the GraphQL type, the rule for messages, and how a text is read. */
+/** The input of a parameter: the GraphQL type, the rule for messages, and how a text is read. */
 type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 
-/** Reads what is text in a body too, by the rule for it. */
+/** Reads a value that is also text in a body, by the same rule. */
 function asInBody(field: Field): Values['read'] {
   const rule = field.rule(restDialect);
   return (text) => (rule.safeParse(text).success ? text : undefined);
@@ -74,7 +74,7 @@ const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
   date: (field) => ({ type: 'Date', rule: DATE_RULE, read: asInBody(field) }),
 };
 
-/** What a field declares, as a parameter, which may have any of several values of a closed set. */
+/** The declaration of a field as a parameter, which may take more than one value of a closed set. */
 export function fieldParameter(name: string, description: string, field: Field): QueryParameter {
   const { choices, kind, schema } = field;
   if (!choices) return { name, description, schema, ...VALUES[kind](field) };
@@ -178,7 +178,7 @@ const formOf = ({ name, repeatable }: QueryParameter): string =>
  * Reads parameters, given as texts, into variables.
  *
  * @param issues collects unknown, invalid and repeated parameters
- * @param what what they are called in the message about an unknown one
+ * @param what the word for them in the message about an unknown one
  */
 export function readTexts(
   given: GivenTexts,

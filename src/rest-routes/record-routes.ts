@@ -7,7 +7,7 @@ import type { Route } from './route.ts';
 import { pageSelection, type Shape, selectionOf } from './shape.ts';
 
 /**
- * What a list is asked for: each of its parameters is a variable, and those which are not about pages are its filter.
+ * The query of a list: each of its parameters is a variable, and those that aren't about pages form its filter.
  *
  * @param list its GraphQL field
  */
@@ -27,7 +27,7 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
   };
 }
 
-/** What a declaration does not say of its REST operations. */
+/** Settings of REST operations that a declaration doesn't contain. */
 export interface RouteOptions extends Pick<Route, 'tag'>, Partial<Pick<Route, 'path' | 'stability'>> {
   /** A merge patch. */
   example: Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ export const recordRoutes = (record: AnyRecord, shape: Shape, options: RouteOpti
     ],
   });
 
-/** The same for what is no record of a store. */
+/** The same for a type that isn't a record of a store. */
 export function resourceRoutes(
   { kind, plural, type, choosesId, fields, changeable = fields }: Inputs,
   shape: Shape,

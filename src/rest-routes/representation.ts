@@ -14,8 +14,8 @@ import {
 import type { Shape, ShapeField } from './shape.ts';
 
 /**
- * How JSON represents an int64: as an integer, or as a string of digits for callers whose numbers are IEEE
- * 754 doubles.
+ * The JSON representation of an int64: as an integer, or as a string of digits for callers whose numbers are IEEE 754
+ * doubles.
  */
 export type Int64Format = 'integer' | 'string';
 
@@ -37,7 +37,7 @@ const writeInstant = (value: string | number): void =>
   writeString(typeof value === 'number' ? formatInstant(value) : value);
 
 function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
-  // What is absent is omitted instead of written as null. The first field is the id.
+  // Absent values are omitted instead of written as null. The first field is the id.
   const one = objectOf(
     Object.entries(fields).map(([name, field], n) => ({
       name,
@@ -59,7 +59,7 @@ export interface RecordWriter {
   list(records: readonly object[]): string;
 }
 
-/** What writes the records of a shape. */
+/** The writer of a shape's records. */
 export function recordWriter(shape: Shape, format: Int64Format): RecordWriter {
   const { one, list } = WRITERS[format](shape);
   return { one: (record) => jsonOf(one, record), list: (records) => jsonOf(list, records) };

@@ -31,7 +31,7 @@ export interface PathValue extends Pick<QueryParameter, 'description' | 'schema'
   namesRecord: boolean;
 }
 
-/** What callers of a deprecated operation need to know. The dates come from the configuration. */
+/** The information that callers of a deprecated operation need. The dates come from the configuration. */
 interface Deprecation {
   /** The replacement, as Markdown that completes "Use … instead". */
   replacement: string;
@@ -49,14 +49,14 @@ export interface Route {
   tag: string;
   stability: Stability;
   summary: string;
-  /** Anything that method, list and stability do not say. */
+  /** Anything that method, list and stability don't tell. */
   description?: string;
   /**
    * The GraphQL operation to run. Its variables are the path and query parameters, and `input`. It returns a
    * record as `result` or a list as `page`, which may be inside `parent` or its first entry.
    */
   document: string;
-  /** Makes the document's variables of the parameters, where they differ. */
+  /** Makes the document's variables from the parameters, where they differ. */
   variables?: (parameters: Readonly<Record<string, unknown>>) => Record<string, unknown>;
   /** The kind of record that a NOT_FOUND names. */
   kind: string;
@@ -69,7 +69,7 @@ export interface Route {
    */
   list?: 'pages' | 'log' | 'whole' | 'stream';
   pathParameter?: string;
-  /** What the path parameter is, if it is not an id. */
+  /** The path parameter, if it isn't an id. */
   pathValue?: PathValue;
   query?: readonly QueryParameter[];
   body?: Body;
@@ -77,7 +77,7 @@ export interface Route {
   errors?: readonly ErrorCode[];
   /** Set for deprecated operations, which have a sunset date. */
   deprecation?: Deprecation;
-  /** What else OpenAPI says about it: its callbacks, and extensions. */
+  /** Other parts of its OpenAPI description: its callbacks, and extensions. */
   described?: JsonSchema;
 }
 
@@ -87,7 +87,7 @@ export interface Resource {
   scope: string | null;
   /** True if reading it needs `SCOPE:write` too, and it is not served to agents: it is for those who manage it. */
   isManaged?: boolean;
-  /** What it shows; first what it is about. */
+  /** The shapes that it shows; the first is its main one. */
   shapes: readonly Shape[];
   routes: readonly Route[];
   /** Descriptions of the tags that it introduces. */

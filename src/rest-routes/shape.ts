@@ -6,8 +6,8 @@ import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 
 /**
- * How a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their
- * own shape, lists of strings as lists, milliseconds as instants, everything else quoted.
+ * The way a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their own
+ * shape, lists of strings as lists, milliseconds as instants, everything else quoted.
  */
 type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string' | 'strings' | 'instant';
 
@@ -64,14 +64,14 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
   date: 'string',
 };
 
-/** What is shown of something: its REST form and its GraphQL type follow from it. */
+/** The declaration of a value's fields, from which its REST form and its GraphQL type follow. */
 export interface Declaration extends Omit<Shape, 'fields' | 'example'> {
   fields: Fields;
   /** By default that of every field. */
   example?: JsonSchema;
 }
 
-/** The REST form of a record. @param form what differs from the declaration, such as the fields of a view */
+/** The REST form of a record. @param form the differences from the declaration, such as the fields of a view */
 export const shapeOf = (record: AnyRecord, form: Partial<Declaration> = {}): Shape =>
   declaredShape({
     type: record.type,
@@ -81,7 +81,7 @@ export const shapeOf = (record: AnyRecord, form: Partial<Declaration> = {}): Sha
     ...form,
   });
 
-/** The REST form of what is declared. */
+/** The REST form of a declaration. */
 export function declaredShape({ fields, ...declaration }: Declaration): Shape {
   const idName = Object.keys(fields)[0]!;
   return {

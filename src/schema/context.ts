@@ -21,24 +21,24 @@ export interface Idempotency {
 
 /** The receivers of webhooks, outside of this program. */
 export interface Receivers {
-  /** Why a URL cannot be that of a receiver; undefined if it can. */
+  /** The reason a URL cannot be that of a receiver; undefined if it can. */
   refusal(url: string): string | undefined;
   /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
   test(webhook: Webhook, event: { id: string; time: number }): Promise<WebhookAttempt>;
 }
 
-/** What resolvers know about a call: the caller and the store, but nothing of HTTP. */
+/** The context of a call for resolvers: the caller and the store, but nothing of HTTP. */
 export interface Context {
   principal: Principal;
   store: Store;
   /** Mutations must not load records before their writes are committed. */
   readonly loaders: Loaders;
-  /** Counts what the call does, bounded by what it has paid for. Whoever does the work draws on it. */
+  /** Counts the work of the call, bounded by what it has paid for. The code that does the work draws on it. */
   meter: Meter;
   now: () => number;
   /** Names the call in the log. */
   requestId?: string | undefined;
-  /** What the caller did so far. */
+  /** The caller's usage so far. */
   history: UsageHistory;
   /** Its latest requests. */
   requestLog: RequestLog;

@@ -7,7 +7,7 @@ import { exposed, typeOf } from './record-domain.ts';
 type Types = typeof builder.$inferSchemaTypes;
 
 /**
- * Makes the GraphQL type of what is declared and no record of a store. Its instants are milliseconds since 1970.
+ * Makes the GraphQL type of a declaration that isn't a record of a store. Its instants are milliseconds since 1970.
  *
  * @param more fields that the declaration does not have
  */

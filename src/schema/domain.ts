@@ -7,8 +7,8 @@ import type { EventType } from '../store/events.ts';
 import type { builder } from './builder.ts';
 
 /**
- * What a domain provides to the rest of the program. Importing it also adds its types, fields and operations
- * to the GraphQL schema.
+ * A domain's contribution to the rest of the program. Importing it also adds its types, fields and operations to the
+ * GraphQL schema.
  */
 export interface Domain {
   /** Its records; a view shares those of another domain. */
@@ -29,7 +29,10 @@ export type SampleOf<R extends AnyRecord> = readonly {
   [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
 }[];
 
-/** What a change of a record may meet, for descriptions: what holds it off, is unique or refused by hooks. Empty if nothing does. */
+/**
+ * The obstacles to a change of a record, for descriptions: what blocks it, must be unique or is refused by hooks.
+ * Empty if there are none.
+ */
 export function refusalsDescription(record: AnyRecord, change: ChangeKind): string {
   const { kind, unique } = record;
   const holders = [...new Set(holdersOf(record).map(holdersName))];

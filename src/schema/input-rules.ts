@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Issue } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
-/** What inputs were parsed to before their operation runs. */
+/** The parsed values of inputs, from before their operation runs. */
 const parsed = new WeakSet<object>();
 
 /**
@@ -25,18 +25,18 @@ export function parseInput(
   return error ? undefined : rememberParsed(data);
 }
 
-/** True if this is what an input was parsed to. */
+/** True if this is the parsed value of an input. */
 export const isParsed = (value: object): boolean => parsed.has(value);
 
-/** Marks what an input was parsed to. */
+/** Marks the parsed value of an input. */
 export function rememberParsed<T extends object>(data: T): T {
   parsed.add(data);
   return data;
 }
 
 /**
- * Options of an input type whose values must satisfy these rules, which is checked before anything runs. The validation
- * plugin gives resolvers what the rules make of a value, and parses it unless it was parsed before.
+ * Options of an input type whose values must satisfy these rules, which is checked before anything runs. The
+ * validation plugin gives resolvers the parsed value, and parses it unless that was done before.
  */
 export const checkedBy = (rules: z.ZodObject) => ({
   extensions: { rules },

@@ -64,7 +64,7 @@ export function writeString(text: string): void {
   if (!writePlain(text)) output.append(JSON.stringify(text));
 }
 
-/** @returns false, with nothing written, if it is long or has characters that are escaped or beyond ASCII */
+/** @returns false, without writing anything, if it is long or has characters that need escapes or are beyond ASCII */
 function writePlain(text: string): boolean {
   const { length } = text;
   if (length > MAX_COPIED) return false;

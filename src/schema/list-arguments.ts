@@ -69,7 +69,7 @@ function readBounds(name: string, field: Field, given: Bounds, issues: Issue[]):
     if (given[end] == null) continue;
     const { data, error } = ruleOf(field).safeParse(given[end]);
     if (error) issues.push({ path: `${name}.${end}`, message: error.issues[0]!.message });
-    // Not left open: the list would be another.
+    // Not left open, since that would be a different list.
     bounds[end] = error ? given[end] : data;
   }
   return 'min' in bounds || 'max' in bounds ? bounds : undefined;
@@ -107,7 +107,7 @@ function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | n
 /** The rule of a field, built once, since that takes 50 microseconds and kilobytes that live on. */
 const ruleOf = memoized((field: Field) => field.rule(graphqlDialect));
 
-/** A filter as clients give it, of which null is nothing. */
+/** A filter as clients send it, in which null means absent. */
 export type GivenFilter = Readonly<Record<string, unknown>>;
 
 /** The arguments of a list. */
@@ -125,7 +125,7 @@ export interface ConnectionArguments {
  * Reads the arguments of a list, in the same way for all interfaces.
  *
  * @param below the field that refers to the parent below which the list is
- * @returns what the store is asked for, and the issues: values that break their rule, filters that do not go together,
+ * @returns the query for the store, and the issues: values that break their rule, filters that contradict each other,
  * and cursors of other lists
  */
 export function readList(
@@ -149,7 +149,7 @@ export function readList(
     const field = (record.fields as Fields)[name]!;
     const { choices } = field;
     if (choices && Array.isArray(value)) {
-      // Equal filters are counted and cached together, and what excludes nothing needs no index.
+      // Equal filters are counted and cached together, and a filter that excludes nothing needs no index.
       const values = choices.values.filter((choice) => value.includes(choice));
       if (values.length === choices.values.length && field.presence !== 'optional') continue;
       filter[name] = values;
@@ -187,7 +187,7 @@ export function readList(
   if (found !== undefined && sort.field !== found)
     issues.push({ path: 'sort', message: `must be ${found} or -${found} together with \`${found}\`` });
   const place = (path: string, cursor: string | null | undefined): Position | undefined => {
-    // It stands before the first id.
+    // This value precedes the first id.
     if (cursor == null || (path === 'after' && cursor === '0')) return undefined;
     const position = positionOf(record, sort, cursor);
     if (!position)

@@ -10,14 +10,14 @@ import type { Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
-  /** The response to the client. Nothing more is read once it has disconnected. */
+  /** The response to the client. Nothing more is read once the client has disconnected. */
   client?: { readonly destroyed: boolean } | undefined;
   /**
-   * Whether to yield between the levels of a query, so that a large one does not block other requests or the
-   * detection of its client's disconnect.
+   * True to yield between the levels of a query, so that a large one does not block other requests or the detection of
+   * its client's disconnect.
    */
   yieldsBetweenLevels: boolean;
-  /** Counts what is read. */
+  /** Counts the records read. */
   meter: Meter;
 }
 
@@ -28,24 +28,24 @@ function checkBeforeRead({ client, meter }: Caller): void {
   meter.check();
 }
 
-/** Draws on what a request has paid for. @throws QUERY_TOO_COMPLEX */
+/** Draws on the amount that a request has paid for. @throws QUERY_TOO_COMPLEX */
 function drawPage({ meter }: Caller, { length }: readonly object[]): void {
   meter.draw('entries', length);
   meter.draw('records', length);
 }
 
-/** Where loaders read, and for whom. */
+/** The source that loaders read, and the caller they read for. */
 interface Source {
   readonly tables: Tables;
   readonly caller: Caller;
-  /** Set if others are let in between the levels and rows of a query. */
+  /** Set if other requests may run between the levels and rows of a query. */
   readonly turns: Turns | undefined;
 }
 
-/** Loads what belongs to an id, together with what belongs to the others of its level. */
+/** Loads the values for an id together with those for the other ids of its level. */
 export type Load<T> = (id: Id) => MaybePromise<T>;
 
-/** Creates a loader that batches what it loads, and stops reading when the client disconnects. */
+/** Creates a loader that batches reads, and stops reading when the client disconnects. */
 function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => MaybePromise<T[]>): Load<T> {
   const batch = async (ids: readonly Id[]) => {
     checkBeforeRead(caller);
@@ -116,9 +116,11 @@ export class Loaders {
   #lastTurn: Promise<unknown> | undefined;
   /** By record. */
   readonly #records: RecordLoader<never>[] = [];
-  /** What belongs to parents, by what it is: one loader, and so one command, for each. */
+  /** The loaders of values below parents, by what they load: one loader, and so one command, for each. */
   readonly #children = new Map<string, Load<unknown>>();
-  /** What connections keep: the latest lists below parents, as the rows of a page ask for the same ones one after the other. */
+  /**
+   * The cache of connections: the latest lists below parents, since the rows of a page ask for the same ones in turn.
+   */
   latest: unknown;
 
   constructor(tables: Tables, caller: Caller) {
@@ -127,8 +129,8 @@ export class Loaders {
   }
 
   /**
-   * Hands out the entries of a list a few at a time, if others are let in between them. Those that are still being loaded
-   * are passed on when they are: a read waits for all that is to be passed on before it.
+   * Hands out the entries of a list a few at a time, if other requests may run between them. Those that are still
+   * being loaded are passed on when they are: a read waits for all that is to be passed on before it.
    */
   entries<T>(list: readonly T[]): readonly MaybePromise<T>[] {
     const { turns } = this.#from;
@@ -191,7 +193,7 @@ export class Loaders {
     return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
-  /** What reads a page of the records that refer to a parent by a field: the same page for all of them at once. */
+  /** The loader of a page of the records that refer to a parent by a field: the same page for all parents at once. */
   pagesByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,
@@ -211,7 +213,7 @@ export class Loaders {
     );
   }
 
-  /** What counts the records that refer to a parent by a field. */
+  /** The loader that counts the records that refer to a parent by a field. */
   countsByParent<R extends AnyRecord>(record: R, field: FieldNameOf<R>, filter: FilterOf<R>): Load<number> {
     const { caller, tables } = this.#from;
     return this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, (parents) =>
@@ -219,7 +221,7 @@ export class Loaders {
     );
   }
 
-  /** The loader of what belongs to parents, by their id. */
+  /** The loader of values below parents, by the parent's id. */
   #ofParents<T>(
     record: AnyRecord,
     field: string,

@@ -22,7 +22,7 @@ import { NODE_ID, NodeInterface, nodeType } from './node.ts';
 import { unchanged, writeTo } from './write.ts';
 
 type Types = typeof builder.$inferSchemaTypes;
-/** A record of which no more is known. */
+/** A record of any declaration. */
 type Row = { id: Id };
 
 const SCALARS = {
@@ -44,7 +44,7 @@ export function typeOf({ choices, kind, opaque, maxItems }: Field) {
   return (maxItems === undefined ? type : [type]) as 'String';
 }
 
-/** Options of an output field: what its declaration says. An opaque id weighs what any id does. */
+/** Options of an output field, from its declaration. An opaque id weighs as much as any id. */
 export const exposed = <F extends Field>({ description, presence, opaque, maxLength, maxItems }: F) => ({
   description: `${description}.`,
   nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
@@ -132,12 +132,12 @@ const gone = ({ kind }: AnyRecord, id: Id): never => {
   throw notFound(kind, id);
 };
 
-/** What differs in the lists of a view of a record. */
+/** The differences in the lists of a view of a record. */
 interface View {
   /** The domain that has it. */
   view?: string;
   filters?: readonly string[];
-  /** What the items of its lists are called. */
+  /** The name for the items of its lists. */
   items?: string;
 }
 
@@ -312,14 +312,16 @@ interface Options<R extends AnyRecord> extends RouteOptions {
   scope?: string | null;
   /** Descriptions of the tags that it introduces. */
   tags?: Resource['tags'];
-  /** What its REST form is called, and said to be, if not what its GraphQL type is. */
+  /** The name and description of its REST form, if they differ from those of its GraphQL type. */
   form?: Pick<Shape, 'name' | 'description'>;
-  /** The rows, where they are not those that its declaration gives. */
+  /** The routes, if they aren't those that its declaration gives. */
   routes?: (rows: RecordRoutes, shape: Shape) => readonly Route[];
   sample?: SampleOf<R>;
 }
 
-/** @throws Error if something is described that the domain of a record does not have, or its path leads elsewhere */
+/**
+ * @throws Error if `descriptions` names something that the domain of a record doesn't have, or `path` leads elsewhere
+ */
 function checkOptions(
   record: AnyRecord,
   { descriptions = {}, path }: Pick<Options<AnyRecord>, 'descriptions' | 'path'>,

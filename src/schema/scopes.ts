@@ -14,7 +14,7 @@ import {
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Resource } from '../rest-routes/route.ts';
 
-/** What a root field needs, where that depends on its arguments: the value of its extension `scope`. */
+/** The scope that a root field needs, where that depends on its arguments: the value of its extension `scope`. */
 export type ScopesOfField = (field: FieldNode) => readonly string[];
 
 /** The scope that a type's records belong to, or those of a connection; undefined if keys need none. */
@@ -30,7 +30,7 @@ export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
 }
 
 /**
- * Records in the schema which scope each type and root field belongs to. A type belongs to the resource whose
+ * Records in the schema the scope that each type and root field belongs to. A type belongs to the resource whose
  * records have it, and a root field to that of the record it returns, or, if it returns none, to that of the REST
  * operation it serves.
  *
@@ -65,8 +65,9 @@ export function withScopes(
 }
 
 /**
- * The scopes that a key needs for an operation: that of each root field, and for each other field or type condition the
- * right to read the records of its type. All that is written in it counts, whether or not it applies or `@skip` takes it out.
+ * The scopes that a key needs for an operation: that of each root field, and for each other field or type condition
+ * the right to read the records of its type. Everything written in it counts, whether or not it applies or `@skip`
+ * removes it.
  *
  * @param document valid
  * @param name of the operation; empty if it has none
@@ -91,7 +92,7 @@ export function scopesOf(schema: GraphQLSchema, document: DocumentNode, name: st
       FragmentDefinition: requireType,
     }),
   );
-  // What includes another is enough.
+  // A scope that includes another suffices.
   for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
   return scopes;
 }

@@ -4,14 +4,14 @@ import type { Table } from '../foundation/table.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Context } from './context.ts';
 
-/** What the write of a mutation's root field does. */
+/** The function that performs the write of a mutation's root field. */
 export type Write<Args, T> = (writes: Transaction, args: Args, context: Context) => Promise<T>;
 
 /** The root value of a mutation, which performs the write of its root field. */
 export interface Writer {
   /**
-   * @param args what the write depends on
-   * @param how `single` if it makes one write at most, at its end, which is cheaper
+   * @param args the arguments that the write depends on
+   * @param how `single` if it makes at most one write, at its end, which is cheaper
    * @returns the outcome of `work`, now or the first time the call was made
    */
   write<Args extends object, T>(
@@ -25,7 +25,7 @@ export interface Writer {
 /**
  * Creates the resolver of a mutation's root field. All that it writes is committed together, or nothing.
  *
- * @param how `single` if it makes one write at most, at its end, which is cheaper
+ * @param how `single` if it makes at most one write, at its end, which is cheaper
  */
 export const write =
   <Args extends object, T>(work: Write<Args, T>, how?: 'single') =>

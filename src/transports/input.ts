@@ -64,7 +64,7 @@ export function readPathParameter(
 /** The parameters in a query string, by name. @throws BAD_REQUEST if the percent-encoding is broken */
 export function textsIn(query: string): GivenTexts {
   try {
-    // What is broken, URLSearchParams takes as it is.
+    // URLSearchParams would accept broken percent-encoding as it is.
     decodeURIComponent(query);
   } catch {
     throw new AppError('BAD_REQUEST', 'The query string is not valid percent-encoded UTF-8.');

@@ -22,7 +22,7 @@ export class RouteOperation {
   readonly route: Route;
   /** The scopes that a key needs for it. */
   readonly scopes: readonly string[];
-  /** What usage is recorded under: the transport, and the root field of its document with its price. */
+  /** The subject that usage is recorded under: the transport, and the root field of its document with its price. */
   readonly subject: UsageSubject;
   /** Runs a call that has been charged. */
   readonly read: (variables: Variables, context: Context) => MaybePromise<PublicResult>;
@@ -65,7 +65,7 @@ export class RouteOperation {
     return session.charge(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
   }
 
-  /** Charges what stays open, for as long as its key permits it. @throws as `charge` */
+  /** Charges a response that stays open for as long as its key permits it. @throws as `charge` */
   open(session: Session): MaybePromise<void> {
     session.require((principal) => requireScopes(principal, this.scopes));
     return this.charge(session);

@@ -9,7 +9,7 @@ import type { Operations } from '../graphql/operations.ts';
 import type { Route } from '../rest-routes/route.ts';
 import type { Store } from '../store/store.ts';
 
-/** What transports are made from. */
+/** The services that transports are made from. */
 export interface TransportServices {
   config: Config;
   store: Store;

@@ -82,7 +82,7 @@ const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('E
     pageInfo: t.field({
       type: builder.pageInfoRef(),
       description: 'The position of the page in the log.',
-      // Nothing is looked up in the direction opposite to the one read (Relay's specification allows false).
+      // No read is spent on the direction opposite to the page's (Relay's specification allows false).
       resolve: ({ events, next, atEnd, backward }) => ({
         startCursor: (backward ? next : events[0]?.id) || null,
         endCursor: backward ? (events.at(-1)?.id ?? null) : next,

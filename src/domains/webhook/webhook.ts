@@ -35,7 +35,7 @@ export const TEST_TYPE = 'webhook.test';
 /** How long the old secret signs too, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 
-/** The fault of a URL, wherever it leads. */
+/** The faults of a URL, independent of where it leads. */
 function faultsOf(text: string): string[] {
   const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (!url) return ['must be an https:// address'];

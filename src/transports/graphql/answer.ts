@@ -51,7 +51,7 @@ export async function answer(
   return answered;
 }
 
-/** Passes on the pieces of a body until it ends early, letting others in between them. */
+/** Passes on the pieces of a body until it ends early, letting other requests run between them. */
 async function* inTurns(pieces: Iterable<string>, signal?: AbortSignal): StreamedBody['pieces'] {
   let began = performance.now();
   for (const piece of pieces) {

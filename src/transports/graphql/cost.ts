@@ -10,8 +10,8 @@ import { contentTypeFor, describe, noteErrors, RESPONSES, readParameters } from 
 const METHODS = 'POST, OPTIONS';
 
 /**
- * Returns the cost of a GraphQL request and what is left of the budget. Runs nothing and is free, even on
- * errors, apart from what a body of more than 10 kB costs.
+ * Returns the cost of a GraphQL request and the remaining budget. Runs nothing and is free, even on errors, apart from
+ * what a body of more than 10 kB costs.
  */
 export async function handleCost(
   context: RequestContext,

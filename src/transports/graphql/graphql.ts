@@ -28,10 +28,10 @@ import {
 import { subscribe } from './subscription.ts';
 import { encodeEvents, loadYoga } from './yoga.ts';
 
-/** In units. */
+/** The cost in units. */
 const SUBSCRIPTION_COST = 1;
 
-/** What has no operation yet. */
+/** The name for requests that have no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
 /** GraphQL over HTTP (https://graphql.github.io/graphql-over-http), and over SSE by Yoga. */
@@ -46,7 +46,7 @@ export class GraphQLTransport implements Transport {
     this.#services = services;
   }
 
-  /** Loads what is not needed right at the start. */
+  /** Loads modules that aren't needed at startup. */
   async load(): Promise<void> {
     await loadYoga();
   }
@@ -89,7 +89,7 @@ export class GraphQLTransport implements Transport {
     session.subject = { transport: 'graphql', operations: prepared.charges };
     await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost, prepared.mutations));
     const [first] = prepared.operations as [PreparedEntry];
-    // What is refused before it runs has no stream.
+    // A request that is refused before it runs has no stream.
     if (type !== undefined || (first instanceof OperationRefused && !prepared.batch))
       return answer(context, session, prepared, contentTypeFor(type));
     if (first instanceof OperationRefused || prepared.batch || isLarge(prepared))

@@ -32,7 +32,7 @@ export const graphqlErrorResponse = (error: AppError, context: RequestContext): 
   contentType: contentTypeFor(RESPONSES.choose(context.accept)),
 });
 
-/** Notes what a request asks for, for the log, metrics and traces. */
+/** Notes the operation of a request for the log, metrics and traces. */
 export function describe(context: RequestContext, { name, rootField, operations }: PreparedRequest): void {
   context.operation = rootField;
   context.operationName = name;

@@ -9,11 +9,11 @@ const ENDPOINT = 'http://localhost/graphql';
 /** A result, which Yoga writes as this says. */
 type Result = PublicResult & { stringify: PreparedOperation['stringify'] };
 
-/** What Yoga is shown. Nested one level deep because Yoga copies its server context. */
+/** The part of a request that Yoga sees. Nested one level deep because Yoga copies its server context. */
 interface YogaContext {
   shown: {
     operation: PreparedOperation;
-    /** Several for a subscription. */
+    /** More than one for a subscription. */
     results: Result | AsyncIterable<Result>;
   };
 }
@@ -23,15 +23,15 @@ let yoga: Promise<YogaServerInstance<YogaContext, object>> | undefined;
 /** Loads Yoga. That takes a large part of the startup time, and most requests do not need it. */
 export function loadYoga(): Promise<YogaServerInstance<YogaContext, object>> {
   yoga ??= import('graphql-yoga').then(({ createYoga }) =>
-    // Without the schema, which nothing that is left to Yoga needs. Errors are already masked.
+    // Without the schema, which the work left to Yoga doesn't need. Errors are already masked.
     createYoga<YogaContext>({ logging: false, maskedErrors: false, plugins: [useResults()] }),
   );
   return yoga;
 }
 
 /**
- * Encodes the results of an operation that is admitted and charged, as GraphQL over SSE in distinct connections mode. By
- * Yoga, which knows what the protocol looks like on the wire. JSON goes around it (answer.ts), because its Request,
+ * Encodes the results of an operation that is admitted and charged, as GraphQL over SSE in distinct connections mode.
+ * Done by Yoga, which implements the protocol's wire format. JSON goes around it (answer.ts), because its Request,
  * Response and streams cost 190 µs, where a whole request costs 33.
  */
 export async function encodeEvents(

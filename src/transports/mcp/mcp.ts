@@ -23,7 +23,7 @@ const [REFUSED, PARSE_ERROR] = [-32000, -32700];
 /** The methods that cost nothing, for the log and the metrics. */
 const FREE = ['server/discover', 'initialize', 'ping', 'tools/list'];
 
-/** What an agent can do about an error. */
+/** Advice for an agent on an error. */
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   NOT_FOUND: 'A list tool finds the ids that exist.',
   UNKNOWN_REFERENCE: 'A list tool finds the ids that exist.',
@@ -98,7 +98,7 @@ export class McpTransport implements Transport {
     context.operation = FREE.find((free) => free === called);
     const sdk = await this.#loaded();
     const response = await answer(sdk, this.#serverFor(sdk, context, session), headers, message);
-    // The fault of a call that reached no tool.
+    // The error of a call that reached no tool.
     if (!session.decision) await session.charge(FAILURE_COST);
     return { status: response.status, headers: [], body: await response.text() };
   }
@@ -113,7 +113,7 @@ export class McpTransport implements Transport {
     };
   }
 
-  /** Each exchange has a server of its own, which knows whose call it is. */
+  /** Each exchange has its own server, which knows the caller. */
   #serverFor({ Server, ProtocolError, ProtocolErrorCode }: Sdk, context: RequestContext, session: Session) {
     const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
     const offered = () =>
@@ -197,7 +197,7 @@ async function answer(
     const handler = sdk.createMcpHandler(() => server, { legacy: 'reject', maxSubscriptions: 0 });
     const response = await handler.fetch(request, { parsedBody: message });
     const { id, method } = message as { id: unknown; method: unknown };
-    // The SDK refuses one that is well-formed as if it could be asked again.
+    // The SDK refuses a well-formed one as if the client could ask again.
     return method === 'subscriptions/listen' && response.status === 200
       ? Response.json({ jsonrpc: '2.0', id, error: NOT_OFFERED }, { status: 404 })
       : response;
@@ -215,7 +215,7 @@ const NOT_OFFERED = { code: -32601, message: 'Method not found' };
 
 const NO_BATCHES = { jsonrpc: '2.0', error: { code: -32600, message: 'Send one message, not a batch.' } };
 
-/** What the SDK looks at of a request: the client accepts JSON, which is all that it gets. */
+/** The parts of a request that the SDK reads: the client accepts JSON, the only format it gets. */
 function requestWith(given: IncomingHttpHeaders): Request {
   const headers = new Headers({
     accept: 'application/json, text/event-stream',

@@ -13,7 +13,7 @@ const ID = { type: 'string', pattern: '^\\d+$' };
 
 /** The parts of OpenAPI schemas that tell an agent something; patterns are long and say less than a refusal. */
 const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
-/** What goes without saying. */
+/** Values omitted from schemas because they tell an agent nothing. */
 const OMITTED: ReadonlySet<unknown> = new Set(['int32', MAX_INT32]);
 
 /** Translates a schema of OpenAPI 3.0 to short JSON Schema. */
@@ -100,13 +100,13 @@ const recordSchema = ({ fields }: Shape): ObjectSchema =>
     Object.keys(fields).filter((name) => fields[name]!.required),
   );
 
-/** Only the types: what the values mean stands in the arguments and in their names. */
+/** Only the types: the arguments and the names explain the values. */
 function outputOf(schema: JsonSchema): JsonSchema {
   const { type, items } = translate(schema);
   return { type, ...(items !== undefined && { items: outputOf(items as JsonSchema) }) };
 }
 
-/** The schema of what a tool returns. */
+/** The schema of a tool's result. */
 export function outputSchemaOf({ shape, list }: Route): ObjectSchema {
   if (!shape) return object({ id: { type: 'string' } }, ['id']);
   if (!list) return recordSchema(shape);

@@ -21,12 +21,12 @@ import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operat
 import type { TransportServices } from '../transport-services.ts';
 import { inputSchemaOf, object, outputSchemaOf, removableFields } from './schemas.ts';
 
-/** Characters in the result of a tool, which is sent twice, as text and as it is. More is more than an agent reads. */
+/** Characters in the result of a tool, which is sent twice, as text and as it is. Agents don't read more. */
 const MAX_RESULT = 2_000_000;
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** What an agent can call. */
+/** A tool that an agent can call. */
 export interface Tool {
   /** Its entry in `tools/list`. */
   definition: Definition;
@@ -86,7 +86,7 @@ class RouteTool extends RouteOperation implements Tool {
   }
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
-    // What ends at its sunset is the path: this runs its field.
+    // Only the path ends at its sunset: this runs its field.
     session.subject = this.subject;
     const variables = readArguments(this.route, given);
     const call = () =>
@@ -165,7 +165,7 @@ function textsOf(given: Arguments, query: NonNullable<Route['query']>): GivenTex
   return texts;
 }
 
-/** An argument as text. An object or a list is none, which breaks every rule. */
+/** An argument as text. Objects and lists have no text, which breaks every rule. */
 const textOf = (value: unknown): string =>
   typeof value !== 'object' || isLosslessNumber(value) ? String(value) : '';
 

@@ -72,7 +72,7 @@ export function fileResponse(context: RequestContext): HttpResponse {
     context.addError(error.code, error.message);
     return { ...errorResponse(error), headers: ['Content-Range', `bytes */${content.length}`] };
   }
-  // What is malformed or of other units is ignored. Several parts may be answered with the whole.
+  // Malformed ranges and other units are ignored. A request for more than one part may be answered with the whole.
   if (ranges === -2 || ranges.type !== 'bytes' || ranges.length > 1) return whole;
   const { start, end } = ranges[0]!;
   headers.push('Content-Range', `bytes ${start}-${end}/${content.length}`);

@@ -16,7 +16,10 @@ import { FILE_ROOTS, fileResponse, hasFile } from './files.ts';
 import { guides, render } from './templates.ts';
 import { textPage } from './text-page.ts';
 
-/** The only sources that a page may run or load (CSP level 3). Scripts set inline styles, and styles contain data URLs. */
+/**
+ * The only sources whose content a page may run or load (CSP level 3). Scripts set inline styles, and styles contain
+ * data URLs.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,7 +33,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** What keeps a page to itself. */
+/** The headers that isolate a page. */
 const ISOLATION: Headers = Object.entries({
   'Content-Security-Policy': POLICY,
   'Referrer-Policy': 'no-referrer',
@@ -50,7 +53,7 @@ const METHODS = 'GET, HEAD, OPTIONS';
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
 
-/** What a path serves. */
+/** The handler of a path. */
 interface Entry {
   page: Page;
   /** The requests that it is for; by default all, of which those other than GET and HEAD are refused. */
@@ -200,7 +203,7 @@ const json = (value: unknown): HttpResponse => ({
 const mounted = (html: string, path: string): string =>
   path === '' ? html : html.replaceAll(/(?<=\s(?:href|src)=")(?=\/(?!\/))/g, path);
 
-/** What links to the schema is text where there is none. */
+/** Links to the schema become text where there is none. */
 const withoutSchema = (html: string): string =>
   html.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
 

@@ -33,7 +33,7 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
   readonly deprecation: Headers | undefined;
   /** The fields that a body may repeat. */
   readonly #repeatable: readonly string[];
-  /** Those which have to be the record's, apart from its id. */
+  /** The fields whose values must equal the record's, apart from its id. */
   readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
   readonly #writer: RecordWriter | undefined;

@@ -41,7 +41,7 @@ async function* pagesOf({ operation, variables, session, contextOf }: List): Asy
     left -= page.nodes.length;
     if (!page.pageInfo.hasNextPage || left === 0) return;
     after = endOf(operation.route.shape!, page);
-    // Lets other requests in.
+    // Lets other requests run.
     await ownTurn();
   }
 }

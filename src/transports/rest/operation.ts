@@ -6,7 +6,7 @@ import type { RouteOperation } from '../route-operation.ts';
 /** The parameters in a path, by name, percent-decoded. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
 
-/** The link to what comes after a position (RFC 8288), with the filters and limit of this request. */
+/** The link to the entries after a position (RFC 8288), with the filters and limit of this request. */
 export function nextLink(context: RequestContext, after: string): string {
   const query = new URLSearchParams(context.query);
   query.set('after', after);

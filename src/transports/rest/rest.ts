@@ -16,7 +16,7 @@ import { DocumentOperation } from './document-operation.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { StreamOperation } from './stream-operation.ts';
 
-/** What has no operation. */
+/** The name for requests without an operation. */
 const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
 
 /** REST: finds the row of a request and answers in its way. Matches every request. */
@@ -28,14 +28,14 @@ export class RestTransport implements Transport {
   readonly #basePath: string;
   readonly #router: Router;
 
-  /** @param errorPage what a reader in a browser gets in place of an Error, if the request is of one */
+  /** @param errorPage the page that a reader in a browser gets in place of an Error, if the request comes from one */
   constructor(
     services: TransportServices,
     errorPage: (error: AppError, context: RequestContext) => HttpResponse | undefined,
   ) {
     this.errorResponse = (error, context) => {
       const { method, path } = context;
-      // Who mistypes an address needs the right one, not a key.
+      // Clients that mistype an address need the right one, not a key.
       const isMistyped = error.code === 'UNAUTHENTICATED' && this.#router.find(method, path) === null;
       const shown = isMistyped ? pathNotFound(path, this.#router.near(path)) : error;
       return errorPage(shown, context) ?? errorResponse(error);
@@ -73,7 +73,7 @@ export class RestTransport implements Transport {
   }
 }
 
-/** @param path unknown, or with broken percent-encoding @param near those that may be meant */
+/** @param path unknown, or with broken percent-encoding @param near the paths that may be meant */
 function pathNotFound(path: string, near: readonly string[]): AppError {
   try {
     decodeURIComponent(path);
@@ -141,10 +141,10 @@ class Router {
   }
 }
 
-/** What else there always is that clients may mistype. */
+/** Other paths that always exist and that clients may mistype. */
 const OTHERS = [GRAPHQL_PATH, '/docs', '/openapi.json', '/health/ready'];
 
-/** Longer paths are not compared with those that there are. */
+/** Longer paths are not compared with existing ones. */
 const MAX_GUESSED_LENGTH = 100;
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');

@@ -39,7 +39,7 @@ function describe(state: KeyState): string {
   }
 }
 
-/** What is left in both windows: `Free: 59 of 60 left this minute, 998 of 1,000 today.` */
+/** The remainder of both windows: `Free: 59 of 60 left this minute, 998 of 1,000 today.` */
 function left({ plan, minute, day }: Budget): string {
   const ofWindow = ({ remaining, limit }: Window) => `${number(remaining)} of ${number(limit)}`;
   return `${plan ? `${capitalised(plan)}: ` : ''}${ofWindow(minute)} left this minute, ${ofWindow(day)} today.`;

@@ -58,7 +58,7 @@ class ApiKey extends Observable<KeyState> {
   }
 }
 
-/** What the server says of a key. @param known the state until now */
+/** The server's verdict on a key. @param known the state until now */
 async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   if (key === '') return { kind: 'missing' };
   if (!/^[!-~]+$/.test(key))
@@ -74,7 +74,7 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   const seconds = response.headers.get('retry-after');
   if (response.status === 403 && seconds !== null)
     return { kind: 'refused', message, bannedUntil: Date.now() + Number(seconds) * 1000 };
-  // A key bound to documents of which this is none, or that asked too often, is valid too.
+  // A key bound to documents that don't include this one, or that asked too often, is valid too.
   const plan = response.ok ? JSON.parse(text).plan : known.kind === 'accepted' && known.budget.plan;
   const budget = budgetIn(response.headers, plan || undefined);
   return budget
@@ -84,7 +84,7 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
 
 export const apiKey = new ApiKey({ kind: 'checking' });
 
-// What is left is said with the time until there is more.
+// The remainder is shown with the time until there is more.
 setInterval(() => apiKey.settle(apiKey.state), 1_000);
 
 // A link with a key to the page that is open, which is taken out of the address before the first paint.

@@ -8,9 +8,9 @@ export interface Window {
   resetAt: number;
 }
 
-/** What is left of a key's budget. */
+/** The remainder of a key's budget. */
 export interface Budget {
-  /** Not known of a key that may not ask. */
+  /** Unknown for a key that may not ask. */
   plan: string | undefined;
   minute: Window;
   day: Window;
@@ -43,7 +43,7 @@ export function secondsUntilLeft({ minute, day }: Budget): number {
 export const UNREACHABLE =
   'The server cannot be reached. Check that it is running and that you are online, then try again.';
 
-/** What an unsuccessful response says for users, in either error format. @param text its body */
+/** The message of an unsuccessful response for users, in either error format. @param text its body */
 export function messageOf(text: string, { status, statusText }: Response): string {
   try {
     const body = JSON.parse(text);

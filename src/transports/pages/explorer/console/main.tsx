@@ -60,7 +60,7 @@ function Console() {
   );
 }
 
-/** How much of both windows is left. */
+/** The remainder of both windows. */
 function Gauges({ budget }: { budget: Budget }) {
   return (['minute', 'day'] as const).map((name) => {
     const { remaining, limit, resetAt } = budget[name];

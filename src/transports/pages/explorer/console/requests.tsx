@@ -24,7 +24,7 @@ interface LoggedRequest {
   keyId: string;
 }
 
-/** What to do about an error, by its code or its status. */
+/** Advice on an error, by its code or its status. */
 const ADVICE: Record<string, string> = {
   VALIDATION_FAILED: 'Correct what the message names and send it again.',
   BAD_REQUEST: 'The request is malformed: look at its encoding, headers and JSON.',
@@ -43,7 +43,7 @@ const ADVICE: Record<string, string> = {
   INTERNAL: 'Tell the operator this request id.',
 };
 
-/** The latest requests of the key and of those that it has made, with filters. A row expands to what was said. */
+/** The latest requests of the key and of those that it has made, with filters. A row expands to the message. */
 export function Requests() {
   const [requests, setRequests] = useState<readonly LoggedRequest[]>();
   const [status, setStatus] = useState('');

@@ -15,7 +15,7 @@ const scalar = new Promise((resolve, reject) => {
   element('scalar').addEventListener('load', resolve);
   element('scalar').addEventListener('error', () => reject(new Error(UNREACHABLE)));
 });
-// What Scalar 1.72 leaves for assistive technology to guess.
+// Information that Scalar 1.72 leaves for assistive technology to guess.
 fixWhenAdded({
   // A combobox without a list is a text field.
   '.scalar-app .code-input-lite__editor[role="combobox"]': (field) => {

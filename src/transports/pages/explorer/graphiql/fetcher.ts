@@ -17,7 +17,10 @@ const parseExactly = (text: string): unknown =>
     },
   });
 
-/** What is said of the last run, and how many events the subscription has received that runs, if one does. */
+/**
+ * The message about the last run, and the number of events that the running subscription has received, if there is
+ * one.
+ */
 export const runs = new Observable<{ last?: string; events?: number }>({});
 
 const failed = (message: string) => ({ errors: [{ message }] });
@@ -90,7 +93,7 @@ async function* resultsOf(
   }
 }
 
-/** What is shown of an answer: without the extension, which is all that there is. */
+/** The shown part of an answer: without its extensions, of which cost is the only one. */
 function resultOf(text: string, response: Response): { result: object; cost: string } {
   try {
     const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit: { cost: number } } };

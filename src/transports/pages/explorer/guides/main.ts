@@ -39,7 +39,7 @@ async function search(): Promise<void> {
   element('found').textContent = words.length > 0 ? `${counted(count, 'section')} found` : '';
 }
 
-/** True if what a link leads to contains all words; shows where beside it. */
+/** True if the target of a link contains all words; shows where beside it. */
 function matches(link: HTMLAnchorElement, words: readonly string[], index: Record<string, string>): boolean {
   const path = link.getAttribute('href')!.slice(MOUNT.length);
   const text = index[path] ?? '';

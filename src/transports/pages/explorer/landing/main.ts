@@ -7,7 +7,7 @@ import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted, number } from '../words.ts';
 
-/** What a Free key has each minute. */
+/** A Free key's budget for each minute. */
 const FREE_UNITS = 60;
 /** Between two lines of the answer, in milliseconds. */
 const LINE_TIME = 70;
@@ -29,7 +29,7 @@ const budgetOf = (kind: string) => ({ bar: element(`${kind}-bar`), text: element
 /** Found once: the play goes on for a moment while the browser leaves the page. */
 const BUDGETS = { graphql: budgetOf('graphql'), rest: budgetOf('rest') };
 
-/** What is left of a Free key's minute after so many requests of a kind, each of one unit. */
+/** The remainder of a Free key's minute after this many requests of a kind, each of one unit. */
 function spend(kind: 'graphql' | 'rest', requests: number): void {
   const { bar, text } = BUDGETS[kind];
   bar.style.setProperty('--share', String(1 - requests / FREE_UNITS));
