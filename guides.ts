@@ -5,7 +5,7 @@ import hljs from 'highlight.js';
 import MarkdownIt, { type Token } from 'markdown-it';
 import type { Guide } from './src/transports/pages/templates.ts';
 
-/** The order of the guides: for clients, for operators, for those who change the gateway. Others follow. */
+/** The order of the guides: for clients, for operators, for maintainers of the gateway. Others follow. */
 const ORDER = [
   'tasks',
   'clients',
@@ -17,7 +17,7 @@ const ORDER = [
   'architecture',
 ];
 
-/** Where files beside the guides are served. */
+/** The addresses at which files beside the guides are served. */
 const SERVED: Readonly<Record<string, string>> = {
   '../schema/openapi.json': '/openapi.json',
   '../schema/schema.graphql': '/schema.graphql',

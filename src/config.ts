@@ -124,8 +124,9 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 }
 
 /**
- * Where clients reach the gateway: an absolute URL if PUBLIC_URL is set, else the path that it is below. Paths are
- * appended to it. A path in PUBLIC_URL is where a proxy serves the gateway, and may include BASE_PATH.
+ * The base at which clients reach the gateway: an absolute URL if PUBLIC_URL is set, otherwise the path that it is
+ * below. Paths are appended to it. A path in PUBLIC_URL is where a proxy serves the gateway, and may include
+ * BASE_PATH.
  */
 export function publicBase({ PUBLIC_URL, BASE_PATH }: Config): string {
   if (PUBLIC_URL === undefined) return BASE_PATH;

@@ -130,7 +130,7 @@ export class Gateway implements RequestHandler {
     for (const transport of this.#transports) await transport.load?.();
   }
 
-  /** Stores what is only in memory, once the last request has been answered. */
+  /** Stores data that is only in memory, once the last request has been answered. */
   async close(): Promise<void> {
     const { history, requestLog, documents } = this.services;
     await Promise.all([history.close(), requestLog.close(), documents.close()]);

@@ -19,7 +19,10 @@ import type { Store } from './store/store.ts';
 
 /** The delay before the next attempt to fill an unreachable database, in milliseconds. */
 const RETRY_DELAY = 2_000;
-/** How long stopping may take in all, whatever does not respond, and flushing the log, in milliseconds. */
+/**
+ * The time that stopping may take in all, whatever fails to respond, and that flushing the log may take, in
+ * milliseconds.
+ */
 const STOP_TIMEOUT = 10_000;
 const LOG_FLUSH_TIMEOUT = 500;
 

@@ -4,9 +4,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
 import type { Headers } from './http/response.ts';
 
-/** How long requests in progress may take after a stop signal, in milliseconds. Their usage is stored after them. */
+/**
+ * The time that requests in progress may take after a stop signal, in milliseconds. Their usage is stored after them.
+ */
 const DRAIN_TIMEOUT = 9_000;
-/** How long connected clients may still send requests then. Each response tells them that it is the last. */
+/** The time for which connected clients may still send requests then. Each response tells them that it is the last. */
 const GRACE_PERIOD = 500;
 
 export interface RequestHandler {
@@ -29,7 +31,7 @@ const TIMEOUTS = {
   keepAlive: 65_000,
 };
 export type Timeouts = typeof TIMEOUTS;
-/** How often timeouts are checked, at most. */
+/** The longest interval between checks of timeouts. */
 const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
 /** Requests of one connection that wait for their answers. */
@@ -49,7 +51,7 @@ interface Exchange {
 interface Connection {
   /** The request under way, if any, and those behind it. */
   waiting: Exchange[];
-  /** How many bytes the client has taken, and since when it has taken no more. */
+  /** The number of bytes that the client has taken, and the time since which it has taken no more. */
   taken: number;
   since: number;
 }

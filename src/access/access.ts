@@ -14,7 +14,7 @@ import { SlidingWindow } from './sliding-window.ts';
 import type { RequestLog } from './request-log.ts';
 import type { UsageHistory } from './usage-history.ts';
 
-/** How long a key is served from the cache. Revocation must take effect within 5 s. */
+/** The time for which a key is served from the cache. Revocation must take effect within 5 s. */
 const CACHE_TTL = 4_000;
 const MAX_CACHED = 50_000;
 
@@ -22,7 +22,7 @@ interface CachedPrincipal {
   principal: Principal;
   /** On the monotonic clock. */
   until: number;
-  /** When the secret or the key expires, in milliseconds since 1970. */
+  /** The time at which the secret or the key expires, in milliseconds since 1970. */
   expiresAt: number;
 }
 

@@ -35,12 +35,12 @@ export interface Decision {
   banBegan?: number;
 }
 
-/** How many banned or exhausted keys to cache, most recently used first. */
+/** The number of banned or exhausted keys to cache, most recently used first. */
 const MAX_CACHED = 20_000;
 
 /**
- * Charges the budgets of API keys with one atomic write per request. If the store cannot be reached, nothing
- * passes. Bans and exhausted windows are cached, because neither can end early whichever instance found it.
+ * Charges the budgets of API keys with one atomic write per request. If the store cannot be reached, nothing passes.
+ * Bans and exhausted windows are cached, because neither can end early, whichever instance detected it.
  */
 export class Limiter {
   readonly #blocked = lruCache<UsageState>(MAX_CACHED);

@@ -30,7 +30,7 @@ export function customerNetwork(text: string): string {
     : `${Buffer.from(address.toByteArray().slice(0, 8)).toString('hex')}/64`;
 }
 
-/** Where a key may be used from. */
+/** The networks that a key may be used from. */
 export interface Reach {
   /** Any network if absent. A value that isn't an address, such as a proxy may forward, is in no network. */
   networks?: NetworkList;

@@ -4,7 +4,7 @@ import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 import type { Session } from './session.ts';
 
-/** How often keys are checked, in milliseconds. Revocations and bans must take effect within 5 seconds. */
+/** The interval between checks of keys, in milliseconds. Revocations and bans must take effect within 5 seconds. */
 const CHECK_INTERVAL = 500;
 /** Checking for a ban reads the store, so it is done less often. */
 const CHECKS_PER_BAN_CHECK = 4;

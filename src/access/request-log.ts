@@ -12,7 +12,7 @@ import {
 } from '../store/request-log.ts';
 import type { Principal } from './api-keys.ts';
 
-/** How often requests are added to the store, in milliseconds. */
+/** The interval at which requests are added to the store, in milliseconds. */
 const FLUSH_INTERVAL = 1_000;
 /**
  * The number of waiting requests that triggers an early flush, so that adding them delays others by a few milliseconds

@@ -26,7 +26,7 @@ export interface RateLimitView {
 /** The subject of charges, by which they are counted. */
 export interface UsageSubject {
   transport: UsageTransport;
-  /** The root fields with their units. The request, and what is charged beyond their units, count for the first. */
+  /** The root fields with their units. The request, and units charged beyond theirs, count for the first. */
   operations: readonly { readonly name: string; readonly units: number }[];
 }
 
@@ -51,7 +51,7 @@ export interface Sender {
 }
 
 /**
- * The knowledge of a request's price before its body is read: certainly charged, possibly free, or free by its path
+ * The expectation of a request's price before its body is read: certainly charged, possibly free, or free by its path
  * (`Session.requireFree`).
  */
 export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';
@@ -126,7 +126,7 @@ export class Session {
    * Continues with the key's current state.
    *
    * @param principal null if it is no longer valid
-   * @throws UNAUTHENTICATED, FORBIDDEN if it no longer permits what is open
+   * @throws UNAUTHENTICATED, FORBIDDEN if it no longer permits the open stream
    */
   async renew(principal: Principal | null): Promise<void> {
     if (!principal) throw new AppError('UNAUTHENTICATED', 'The API key is no longer valid.');
@@ -136,7 +136,7 @@ export class Session {
   }
 
   /**
-   * Refuses a request before its body is read if the outcome is already known. A cached ban costs nothing more. An
+   * Refuses a request before its body is read if the outcome is already certain. A cached ban costs nothing more. An
    * exhausted budget is charged at the store, so that the refusal can count as a strike.
    *
    * Possibly free requests are read {@link FREE_REQUESTS} times a second even so.

@@ -4,7 +4,7 @@ import type { Clock } from '../foundation/instant.ts';
 
 /** Bounds the memory, at 8 bytes each. More than one process can count within a window. */
 const MAX_TIMESTAMPS = 2_000_000;
-/** How long the library itself would count a timestamp. */
+/** The time for which the library itself would count a timestamp. */
 const WINDOW = '1s';
 const SECOND = 1_000;
 
@@ -49,7 +49,7 @@ export interface Limit {
   name: string;
   /** The caller: the id of a key, or an address. */
   caller: string;
-  /** How many a second. */
+  /** The limit per second. */
   max: number;
 }
 

@@ -8,7 +8,7 @@ import type {
   UsageTransport,
 } from '../store/usage-history.ts';
 
-/** How often counts are added to the store, in milliseconds. */
+/** The interval at which counts are added to the store, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;
 /** Operations shown per day. */
 export const MAX_OPERATIONS = 100;
@@ -29,7 +29,7 @@ export class UsageHistory {
   readonly #report: (error: unknown) => void;
   /** By key, day, transport and operation. */
   readonly #rows = new Map<string, UsageRow>();
-  /** When each key was last used. */
+  /** The time of each key's last use. */
   readonly #uses = new Map<string, number>();
   #flushing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;

@@ -138,7 +138,7 @@ async function check(store: Store, name: string | undefined): Promise<Report> {
  * Reads the documents of a manifest, before a store is opened.
  *
  * @param before those of the manifests before it
- * @throws Error naming what is wrong with the file or its documents
+ * @throws Error naming the fault of the file or its documents
  */
 function readManifest(file: string, before: readonly ManifestDocument[] = []): ManifestDocument[] {
   let entries: [id: unknown, text: string][];

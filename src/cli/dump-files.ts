@@ -40,7 +40,7 @@ interface Part<T> {
   add(target: DumpTarget, rows: readonly T[]): Promise<void>;
 }
 
-/** Parts of all kinds go together: a part is only given rows of its own file. */
+/** Parts of all kinds go together: a part receives only rows of its own file. */
 const part = <T>(part: Part<T>) => part as unknown as Part<unknown>;
 
 /** The rows of a kind of record are the records themselves. */
@@ -128,7 +128,7 @@ const MANIFEST_RULE = z.object({
 export type Manifest = z.infer<typeof MANIFEST_RULE>;
 
 const fileOf = (name: string): string => `${name}.jsonl`;
-/** How each file is written: for its owner only, and to the disk. */
+/** The options with which each file is written: for its owner only, and flushed to the disk. */
 const PRIVATE = { mode: 0o600, flush: true };
 
 /**

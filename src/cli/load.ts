@@ -417,7 +417,8 @@ async function write(
 }
 
 /**
- * How many rows a commit has: on an embedded store, few enough to delay a server on the same store for a moment only.
+ * The number of rows in a commit: on an embedded store, few enough to delay a server on the same store for a moment
+ * only.
  */
 class Pace {
   size: number;

@@ -1,12 +1,12 @@
 /** The width of most terminals. */
 const WIDTH = 80;
 const GAP = '  ';
-/** Words up to this length stay whole, such as the ids of keys. */
+/** Words up to this length, such as the ids of keys, stay whole. */
 const UNBROKEN = 16;
 
 /**
  * Formats a table with aligned columns for terminals, at most 80 characters wide: the widest columns get narrower, and
- * what doesn't fit into one goes on in the next line.
+ * text that doesn't fit continues on the next line.
  *
  * @param header column names
  * @param rows one cell per column

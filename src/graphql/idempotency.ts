@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Context } from '../schema/context.ts';
 import type { Transaction } from '../store/store.ts';
 
-/** How long outcomes are kept, in milliseconds. */
+/** The time for which outcomes are kept, in milliseconds. */
 const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
 /**

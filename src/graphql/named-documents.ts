@@ -5,13 +5,13 @@ import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.ts';
 
-/** How long a lookup is cached, in milliseconds. Changes must take effect within 5 seconds. */
+/** The time for which a lookup is cached, in milliseconds. Changes must take effect within 5 seconds. */
 const CACHE_TTL = 4_000;
 /** Uses stored at once; later ones count next time. */
 const MAX_USES = 10_000;
 /** The memory of an entry apart from its texts, in bytes. */
 const ENTRY_BYTES = 500;
-/** How often uses are stored, in milliseconds. */
+/** The interval at which uses are stored, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;
 
 /** An id of a manifest, as visible ASCII. */

@@ -33,7 +33,7 @@ const MAX_COMPILED_FIELDS = 300;
 /** An operation with its @skip and @include directives resolved, and the values derived from it on use. */
 export interface Plan {
   readonly operation: Operation;
-  /** The schemas that its documents are executed against. */
+  /** The schema that its documents are executed against. */
   readonly schema: GraphQLSchema;
   readonly selection: Selection;
   /** Fields on all levels, and the nodes that select them. */

@@ -62,7 +62,7 @@ export class OperationRefused extends Error {
 /** @param why the limit that the operation exceeds: `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
 
-/** Adds the known values to a message of graphql-js that suggests no other value of an enum. */
+/** Adds the enum's values to a message of graphql-js that suggests none. */
 export function namingValues(schema: GraphQLSchema, message: string): string {
   const type = schema.getType(/ in "(\w+)" enum\.$/.exec(message)?.[1] ?? '');
   if (!isEnumType(type)) return message;

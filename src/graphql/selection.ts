@@ -36,7 +36,7 @@ export interface SelectedField {
   /** The object type that the field belongs to. */
   readonly parent: GraphQLObjectType;
   readonly definition: GraphQLField<unknown, unknown>;
-  /** Where it is selected. All nodes have the same arguments. */
+  /** The nodes that select it. All have the same arguments. */
   readonly nodes: readonly [FieldNode, ...FieldNode[]];
   /** The subselections for each possible type; empty for a leaf. */
   readonly subselections: ReadonlyMap<GraphQLObjectType, Selection>;

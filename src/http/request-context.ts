@@ -89,8 +89,8 @@ export function requestIdOf(request?: IncomingMessage): string {
 }
 
 /**
- * The header value that the outermost of the `proxies` trusted proxies added for the client. Each appends its own to
- * the header, so entries further left are unverified client input.
+ * The entry that the outermost of the `proxies` trusted proxies added for the client. Each appends its own to the
+ * header, so entries further left are unverified client input.
  *
  * @returns undefined without proxies or entries
  */

@@ -53,7 +53,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
 }
 
-/** The statuses of errors that may end by themselves: 403 when a ban ends, 409 when a running call does. */
+/** The statuses of errors that may pass, among them 403, when a ban ends, and 409, when a running call does. */
 const PASSING: readonly number[] = [403, 409, 429, 503];
 
 /** The error responses of an operation, by status. */

@@ -25,10 +25,10 @@ export interface QueryParameter {
   description: string;
   /** The field, if it is an end of a range of its values. */
   bounds?: string;
-  /** True if it may be given several times, possibly only with distinct values. */
+  /** True if it may be repeated, possibly only with distinct values. */
   repeatable?: true | 'distinct';
   schema: JsonSchema;
-  /** Where the schema does not suggest a value that works. */
+  /** An example, if the schema doesn't suggest a value that works. */
   example?: string;
   /** The rule it must satisfy, for messages. */
   rule: string;
@@ -38,7 +38,7 @@ export interface QueryParameter {
   check?: (variables: Readonly<Record<string, unknown>>, given: GivenTexts) => readonly Issue[];
 }
 
-/** Query parameters as given, by name. */
+/** Query parameters as received, by name. */
 export type GivenTexts = ReadonlyMap<string, readonly string[]>;
 
 /** An integer within these bounds, in canonical digits. */
@@ -170,12 +170,12 @@ export function listParameters(
   return [...byText, ...byRange, sort, limit, after];
 }
 
-/** How a parameter is written in a URL. */
+/** The way a parameter is written in a URL. */
 const formOf = ({ name, repeatable }: QueryParameter): string =>
   repeatable ? `${name}=a&${name}=b` : `${name}=a`;
 
 /**
- * Reads parameters, given as texts, into variables.
+ * Reads parameters, which are texts, into variables.
  *
  * @param issues collects unknown, invalid and repeated parameters
  * @param what the word for them in the message about an unknown one

@@ -85,7 +85,7 @@ export interface Route {
 export interface Resource {
   /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
   scope: string | null;
-  /** True if reading it needs `SCOPE:write` too, and it is not served to agents: it is for those who manage it. */
+  /** True if reading it needs `SCOPE:write` too, and it is not served to agents: it is for administration. */
   isManaged?: boolean;
   /** The shapes that it shows; the first is its main one. */
   shapes: readonly Shape[];
@@ -138,7 +138,7 @@ const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
 /** The media types accepted for the body of a method. The first is that of a body which names none. */
 export const bodyTypesOf = (method: Method) => (method === 'PATCH' ? PATCH_TYPES : JSON_TYPES);
 
-/** When deprecated operations end, as configured. */
+/** The end of deprecated operations, as configured. */
 export interface Lifecycle {
   /** Milliseconds since 1970. */
   DEPRECATION_DATE: number;

@@ -35,7 +35,7 @@ interface List {
 
 /** The lists of one kind below parents, as the arguments of a field ask for them. */
 interface ChildLists extends List {
-  /** What refers to the parents. */
+  /** The field that refers to the parents. */
   field: string;
   args: ConnectionArguments;
   /** The only parent whose records match the filter, if it names one. */
@@ -44,7 +44,7 @@ interface ChildLists extends List {
   readPage: Load<Page<{ id: Id }>>;
 }
 
-/** A page of records as a Relay connection. Edges and what is beyond the page are read if a client selects them. */
+/** A page of records as a Relay connection. Edges and facts beyond the page are read only if a client selects them. */
 export class Connection {
   readonly #page: Page<{ id: Id }>;
   readonly #list: List;

@@ -15,7 +15,7 @@ export type Precondition = (type: string, record: object) => void;
 export interface Idempotency {
   /** The header's own for the first operation of a batch, derived from it for the rest. */
   key: string;
-  /** Notes that an outcome is replayed: the record is as it was written, and what is below it as it is now. */
+  /** Notes that an outcome is replayed: the record is as it was written, and its subfields as they are now. */
   request: { replayed: boolean };
 }
 

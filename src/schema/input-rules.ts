@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Issue } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
-/** The parsed values of inputs, from before their operation runs. */
+/** The values that inputs were parsed to before their operation runs. */
 const parsed = new WeakSet<object>();
 
 /**

@@ -37,7 +37,7 @@ export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
     sortCalled(`-${name}`),
   ]);
 
-/** The texts that records can be found by: how they begin. */
+/** The texts by whose beginning records can be searched. */
 export const findersOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([, field]) => isFolded(field));
 
@@ -45,7 +45,7 @@ export const findersOf = (record: AnyRecord, view?: string): readonly [name: str
 export const rangesOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([name]) => hasRange(record, name));
 
-/** Options of a text in a filter that records are found by: how a field begins. */
+/** Options of a filter's text that must match the beginning of a field. */
 export const finder = (record: AnyRecord, field: string) => ({
   description: `Those whose ${field} begins with this, regardless of case and accents, ${(record.fields as Fields)[field]!.limits}. They are ordered by ${field}.`,
 });

@@ -17,7 +17,7 @@ export interface Caller {
    * its client's disconnect.
    */
   yieldsBetweenLevels: boolean;
-  /** Counts the records read. */
+  /** Counts reads. */
   meter: Meter;
 }
 

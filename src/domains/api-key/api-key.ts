@@ -39,7 +39,7 @@ const MAX_SCOPES = 20;
 /** Keys that one key may make. */
 export const MAX_CHILDREN = 20;
 
-/** How long the old secret works too after a rotation, in seconds. */
+/** The time for which the old secret still works after a rotation, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 
 const short = text(100, '', '');

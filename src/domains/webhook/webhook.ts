@@ -32,7 +32,7 @@ import { EVENT_TYPES, eventType, place, toEventTypeName } from '../event/event.t
 const MAX_URL_LENGTH = 2_048;
 /** The type of the event that a test sends, which is not in the log. */
 export const TEST_TYPE = 'webhook.test';
-/** How long the old secret signs too, in seconds. */
+/** The time for which the old secret signs too, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 
 /** The faults of a URL, independent of where it leads. */
@@ -202,7 +202,7 @@ export const patchedWebhook =
     };
   };
 
-/** Adds a secret, beside which the latest one signs for a while. */
+/** Adds a secret; the previous one also signs for a while. */
 export const rotatedWebhook =
   (secret: WebhookSecret, grace: number, now: number): WebhookChange =>
   ({ settings }) => {

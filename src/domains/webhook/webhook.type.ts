@@ -109,7 +109,10 @@ builder.queryFields((t) => ({
   }),
 }));
 
-/** How long a call that sends a test may take, and how often others look for its outcome, in milliseconds. */
+/**
+ * The time that a call that sends a test may take, and the interval at which others look for its outcome, in
+ * milliseconds.
+ */
 const [TEST_TIME, LOOK_INTERVAL] = [20_000, 100];
 const NOT_SENT = Symbol();
 

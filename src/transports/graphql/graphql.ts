@@ -31,7 +31,7 @@ import { encodeEvents, loadYoga } from './yoga.ts';
 /** The cost in units. */
 const SUBSCRIPTION_COST = 1;
 
-/** The name for requests that have no operation yet. */
+/** The usage subject of requests that have no operation yet. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
 /** GraphQL over HTTP (https://graphql.github.io/graphql-over-http), and over SSE by Yoga. */

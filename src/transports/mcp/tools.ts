@@ -165,7 +165,7 @@ function textsOf(given: Arguments, query: NonNullable<Route['query']>): GivenTex
   return texts;
 }
 
-/** An argument as text. Objects and lists have no text, which breaks every rule. */
+/** An argument as text. Objects and lists become an empty text, which breaks every rule. */
 const textOf = (value: unknown): string =>
   typeof value !== 'object' || isLosslessNumber(value) ? String(value) : '';
 

@@ -8,10 +8,13 @@ import { AppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, etagOf, type Headers, type HttpResponse, namesTag } from '../../http/response.ts';
 
-/** Where Vite has built the pages (vite.config.ts); the same folder from the sources and from the compiled program. */
+/**
+ * The folder in which Vite has built the pages (vite.config.ts); the same folder from the sources and from the
+ * compiled program.
+ */
 export const FOLDER = fileURLToPath(new URL('dist/pages/', ROOT));
 
-/** Where the scripts and styles are. Their names contain a digest, so browsers can cache them for ever. */
+/** The path of scripts and styles. Their names contain a digest, so browsers can cache them for ever. */
 const HASHED = '/explorer/';
 
 /** The first parts of the paths of all files. */

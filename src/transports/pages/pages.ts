@@ -17,8 +17,8 @@ import { guides, render } from './templates.ts';
 import { textPage } from './text-page.ts';
 
 /**
- * The only sources whose content a page may run or load (CSP level 3). Scripts set inline styles, and styles contain
- * data URLs.
+ * The only sources that a page may run or load content from (CSP level 3). Scripts set inline styles, and styles
+ * contain data URLs.
  */
 const POLICY = [
   "default-src 'none'",
@@ -53,7 +53,7 @@ const METHODS = 'GET, HEAD, OPTIONS';
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
 
-/** The handler of a path. */
+/** The page that a path serves. */
 interface Entry {
   page: Page;
   /** The requests that it is for; by default all, of which those other than GET and HEAD are refused. */
@@ -144,7 +144,7 @@ export class Pages implements Transport {
     };
   }
 
-  /** An error in words and with ways on, for somebody who typed or followed an address; undefined for programs. */
+  /** An error in words and with links onward, for a person who typed or followed an address; undefined for programs. */
   errorPage(error: AppError, { headers }: RequestContext): HttpResponse | undefined {
     const isReader = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
     if (!isReader) return undefined;

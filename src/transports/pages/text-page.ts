@@ -9,7 +9,7 @@ interface Options {
   contentType: string;
   /** Made on the first request for each key. */
   text: (key: string) => string;
-  /** The key that the text depends on; by default, none. Callers choose it, so the latest few texts are kept. */
+  /** The value that the text depends on; by default, none. Callers choose it, so the latest few texts are kept. */
   keyOf?: (context: RequestContext) => string;
   /** By default those of what anyone may see and cache, if it asks each time whether it changed. */
   headers?: Headers;

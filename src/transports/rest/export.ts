@@ -30,7 +30,7 @@ interface List {
   contextOf: () => Context;
 }
 
-/** The pages of a list. Each is paid for with a unit before it is given, as a page of a list is, but the first. */
+/** The pages of a list. Each but the first is paid for with a unit before it is returned, as a page of a list is. */
 async function* pagesOf({ operation, variables, session, contextOf }: List): AsyncGenerator<ResultPage> {
   let { after, limit: left = Number.POSITIVE_INFINITY } = variables;
   for (let isFirst = true; ; isFirst = false) {

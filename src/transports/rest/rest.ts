@@ -16,7 +16,7 @@ import { DocumentOperation } from './document-operation.ts';
 import type { PathParameters, RestOperation } from './operation.ts';
 import { StreamOperation } from './stream-operation.ts';
 
-/** The name for requests without an operation. */
+/** The usage subject of requests without an operation. */
 const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
 
 /** REST: finds the row of a request and answers in its way. Matches every request. */

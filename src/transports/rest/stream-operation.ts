@@ -15,11 +15,11 @@ import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './operation.ts';
 
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
-/** How often a comment keeps the connection alive for proxies and clients, in milliseconds. */
+/** The interval of the comments that keep the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
 /** Part of the block of the next event: some clients (Python's httpx-sse) take a block without data for an event. */
 const COMMENT = ':\n';
-/** How long clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
+/** The time that clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
 const RETRY = 'retry: 3000\n';
 
 /** The event log as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */

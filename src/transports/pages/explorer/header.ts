@@ -6,7 +6,7 @@ import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, type Window } from './server.ts';
 import { duration, number } from './words.ts';
 
-/** How often the budget is checked, in milliseconds. */
+/** The interval at which the budget is checked, in milliseconds. */
 const CHECK_INTERVAL = 3_000;
 
 const input = element<HTMLInputElement>('key');
@@ -20,7 +20,7 @@ function show(): void {
   if (status.textContent !== text) status.textContent = text;
   const empty = state.kind === 'accepted' ? secondsUntilLeft(state.budget) : 0;
   const wait = state.kind === 'accepted' && empty === 0 ? secondsUntilFull(state.budget.minute) : empty;
-  // Its text alone changes every second, which those who watch the page for elements do not notice.
+  // Its text alone changes every second, which observers of the page's elements do not notice.
   reset.data = wait > 0 ? `Resets in ${duration(wait)}.` : '';
   status.dataset.kind = empty > 0 ? 'empty' : state.kind;
   input.ariaInvalid = String(state.kind === 'refused');

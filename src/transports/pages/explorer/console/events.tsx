@@ -5,7 +5,7 @@ import { counted } from '../words.ts';
 import { request } from './api.ts';
 import { Button, moment, Note } from './widgets.tsx';
 
-/** How many events are shown. */
+/** The number of events shown. */
 const SHOWN_EVENTS = 200;
 
 interface ShownEvent {

@@ -4,7 +4,7 @@ import { counted } from '../words.ts';
 import { call } from './api.ts';
 import { Button, Facts, moment, Note } from './widgets.tsx';
 
-/** How often the list is read while it is live, in milliseconds. */
+/** The interval at which the list is read while it is live, in milliseconds. */
 const INTERVAL = 3_000;
 const SHOWN_REQUESTS = 50;
 

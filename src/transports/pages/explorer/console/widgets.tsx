@@ -5,8 +5,8 @@ import { apiKey } from '../key.ts';
 import { call, secondsUntilBudget } from './api.ts';
 
 /**
- * The answer to a GET with the page's key, or in words why there is none; and a function that asks again. What could not
- * be paid for is asked for when there is something left again.
+ * The answer to a GET with the page's key, or the reason in words why there is none; and a function that asks again. A
+ * request that the budget couldn't pay for is repeated once there is budget again.
  *
  * @param when asks again when this changes
  */

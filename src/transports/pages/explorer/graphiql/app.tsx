@@ -20,7 +20,7 @@ const { content: Explorer, ...explorer } = explorerPlugin({ showAttribution: fal
 const BUILD_PLUGIN: GraphiQLPlugin = { ...explorer, title: 'Build', content: Build };
 const PLUGINS = [EXAMPLES_PLUGIN, BUILD_PLUGIN, HISTORY_PLUGIN];
 
-/** Wide enough for a panel beside the editors. */
+/** True if the window is wide enough for a panel beside the editors. */
 const isWide = matchMedia('(min-width: 800px)').matches;
 
 /** The operation of a link, from the other pages or shared. */

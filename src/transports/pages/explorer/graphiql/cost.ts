@@ -6,7 +6,7 @@ import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
 import { counted } from '../words.ts';
 
-/** How long typing must pause before the cost is requested, in milliseconds. */
+/** The pause in typing before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;
 
 /** The cost of an operation. */

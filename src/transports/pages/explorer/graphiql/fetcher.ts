@@ -31,7 +31,7 @@ const ended = (shown: readonly unknown[]) => ({
   ...(shown.length > 0 && { newestFirst: shown }),
 });
 
-/** How many results of a subscription are shown. */
+/** The number of results of a subscription that are shown. */
 const SHOWN_RESULTS = 100;
 
 /**
@@ -93,7 +93,7 @@ async function* resultsOf(
   }
 }
 
-/** The shown part of an answer: without its extensions, of which cost is the only one. */
+/** The shown part of an answer: without `extensions`, which hold only the cost. */
 function resultOf(text: string, response: Response): { result: object; cost: string } {
   try {
     const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit: { cost: number } } };

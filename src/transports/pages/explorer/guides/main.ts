@@ -11,7 +11,7 @@ const loadTexts = () =>
     () => ({}),
   ));
 
-/** How much of a text is shown before and after the first word that was found, in characters. */
+/** The length of text shown before and after the first match, in characters. */
 const AROUND = 40;
 
 /** Shows the sections of all guides that contain all words of the search; without one, the headings of the open guide. */

@@ -26,7 +26,7 @@ function lineOf(text: string): HTMLElement {
 }
 
 const budgetOf = (kind: string) => ({ bar: element(`${kind}-bar`), text: element(`${kind}-text`) });
-/** Found once: the play goes on for a moment while the browser leaves the page. */
+/** Looked up once: the animation continues for a moment while the browser leaves the page. */
 const BUDGETS = { graphql: budgetOf('graphql'), rest: budgetOf('rest') };
 
 /** The remainder of a Free key's minute after this many requests of a kind, each of one unit. */
