@@ -101,6 +101,7 @@ export class Gateway implements RequestHandler {
   /** The transports that may match, by the root of the path; the empty root has those for all other paths. */
   readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
+  #hasWarned = false;
 
   constructor(options: GatewayOptions) {
     this.services = createServices(options);
@@ -142,6 +143,8 @@ export class Gateway implements RequestHandler {
     const { BASE_PATH } = config;
     const isBelow = BASE_PATH === '' || unmount(request, BASE_PATH);
     const address = clientAddress(request, config.TRUST_PROXY);
+    if (config.TRUST_PROXY === 0 && !this.#hasWarned && request.headers['x-forwarded-for'] !== undefined)
+      this.#warnOfProxy();
     const context = new RequestContext(request, response, requestIdOf(request), address);
     // Without a listener, a stream's write error would end the process.
     response.on('error', report);
@@ -167,6 +170,14 @@ export class Gateway implements RequestHandler {
       report(error, context.requestId);
       response.destroy();
     }
+  }
+
+  /** Says once that a proxy is not trusted: all its clients share an address, and networks of keys see the proxy's. */
+  #warnOfProxy(): void {
+    this.#hasWarned = true;
+    const message =
+      'X-Forwarded-For arrives, but TRUST_PROXY is 0: all clients of the proxy count as one address.';
+    this.services.log.warn({ message }, 'proxy');
   }
 
   /** The first transport that matches; the last matches any request. */

@@ -227,7 +227,7 @@ class Writer {
     );
     if (known.length > 0 && this.#of([true, false])) return `$${this.#of(known)[0]}`;
     const values = Array.from({ length: TIMES }, () =>
-      isOptional && this.#of([true, false]) ? undefined : this.#valueOf(input, of),
+      isOptional && this.#of([true, false]) ? this.#of([undefined, null]) : this.#valueOf(input, of),
     );
     const name = `v${this.#names++}`;
     // A default lets a variable of the nullable type stand where null is refused.

@@ -8,6 +8,14 @@ describe('the log', () => {
   /** Removes and returns the lines logged so far. */
   const lines = () => kit.gateway.logs.splice(0).map((line) => JSON.parse(line));
 
+  it('says once that a proxy is not trusted', async () => {
+    lines();
+    for (let n = 0; n < 3; n++)
+      await send(kit.gateway, '/health/live', { key: null, headers: { 'x-forwarded-for': '192.0.2.1' } });
+    const warnings = lines().filter(({ level }) => level === 40);
+    expect(warnings).toMatchObject([{ msg: 'proxy', message: expect.stringContaining('TRUST_PROXY is 0') }]);
+  });
+
   it('has one line per request, with its operation, status, units and key id', async () => {
     const { P } = await makeWorld(kit);
     const { gateway } = kit;
