@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts';
 import type { Table, Tables } from '../foundation/table.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Members that do not query the database once: a look at the cache, kinds of objects, the log as it grows, and `close`. */
+/** The members that are not single calls to the database: cache look-ups, kinds of objects, following the log, `close`. */
 const NOT_A_CALL = new Set(['cached', 'objects', 'followEvents', 'close']);
 
 type Method = (...args: unknown[]) => Promise<unknown>;
@@ -14,7 +14,7 @@ export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
     watched(call, () => performance.now(), metrics.storeCall(store.engine, name)),
   );
 
-/** Replaces every method of a store that queries the database. @param wrap names it: `charge`, `pets.page` */
+/** Replaces every method of a store that queries the database. @param wrap gets its name: `charge`, `pets.page` */
 export function withCalls<S extends Tables>(store: S, wrap: (name: string, call: Method) => Method): S {
   const tables: Table<AnyRecord>[] = [];
   const table = (record: AnyRecord) => {
@@ -39,7 +39,7 @@ const withMethods = <T extends object>(
 /**
  * Watches calls.
  *
- * @param end receives what `begin` returned, and the error if the call failed
+ * @param end receives the result of `begin`, and the error if the call failed
  */
 export function watched<T>(call: Method, begin: () => T, end: (began: T, error?: unknown) => void): Method {
   return (...args) => {

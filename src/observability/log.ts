@@ -2,27 +2,27 @@ import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
 const STDOUT = 1;
-/** Characters that are written together … */
+/** The number of characters after which lines are written … */
 const MIN_WRITE = 16_384;
-/** … or after this many milliseconds. */
+/** … or the time, in milliseconds. */
 const FLUSH_INTERVAL = 200;
-/** Bytes that wait for a destination that does not take them. Further lines are dropped. */
+/** The most bytes that wait for a destination that doesn't accept them. Further lines are dropped. */
 const MAX_WAITING = 1_000_000;
 
 /** An API key, or enough of one to recognise it. */
 const KEY = /petstore_[0-9A-Za-z]{8,}/g;
-/** Characters of a path that logs and traces show. */
+/** The most characters of a path that logs and traces show. */
 const MAX_PATH = 300;
 
-/** A text without the API keys in it. Somebody may have put one into a URL, a name or a header by mistake. */
+/** Masks the API keys in a text, since one may have got into a URL, a name or a header by mistake. */
 export const masked = (text: string): string =>
   text.includes('petstore_') ? text.replace(KEY, 'petstore_…') : text;
 
-/** A path as logs and traces show it. */
+/** Cuts and masks a path for logs and traces. */
 export const shownPath = (path: string): string =>
   masked(path.length > MAX_PATH ? `${path.slice(0, MAX_PATH)}…` : path);
 
-/** How every log of the gateway is written: paths are cut and keys are masked, wherever in a line they are. */
+/** The options of every log of the gateway: paths are cut and keys are masked, wherever in a line they are. */
 export const logOptions = (level: string): LoggerOptions => ({
   level,
   base: null,
@@ -30,27 +30,27 @@ export const logOptions = (level: string): LoggerOptions => ({
   hooks: { streamWrite: masked },
 });
 
-/** The log on standard output, and what else is printed there. */
+/** The log on standard output, and other text printed there. */
 export interface Log {
   log: Logger;
-  /** Lines that could not be written. */
+  /** The number of lines that could not be written. */
   dropped(): number;
   /** Writes text that is not a log line, keys included. */
   print(text: string): void;
-  /** Writes what is left, in at most this many milliseconds. */
+  /** Writes the remaining lines, in at most this many milliseconds. */
   end(milliseconds: number): Promise<void>;
 }
 
 /**
- * Opens the log: JSON lines, or readable ones on a terminal. It neither blocks nor ends the process if a pipe has no
- * reader or the disk is full: then lines are dropped and counted.
+ * Opens the log: JSON lines, or readable ones on a terminal. If a pipe has no reader or the disk is full, it neither blocks
+ * nor ends the process: lines are dropped and counted.
  */
 export async function openLog(level: string): Promise<Log> {
   // Makes a pipe non-blocking: a thread that is stuck on it would delay the exit of the process.
   process.stdout.on('error', () => {});
   const destination = pino.destination({
     ...{ dest: STDOUT, sync: false, maxLength: MAX_WAITING },
-    // With 0, a flush would not wait for what is being written.
+    // With 0, a flush would not wait for a write under way.
     minLength: 1,
   });
   let dropped = 0;
@@ -63,19 +63,19 @@ export async function openLog(level: string): Promise<Log> {
   };
   destination.on('drop', (lines: string) => {
     drop(countLines(lines));
-    // Once it is full, nothing else would have it try again.
+    // Once it is full, nothing else would make it try again.
     destination.flush();
   });
   destination.on('drain', () => {
     unwritten = 0;
   });
   destination.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // Whatever else it is may pass; what waits is written again with the next line.
+    // Any other error may be temporary; waiting lines are written again with the next one.
     if (code !== 'EPIPE') return;
     isClosed = true;
     drop(unwritten);
   });
-  // Lines are handed over together: to count the bytes of each takes longer than to make it.
+  // Lines are handed over in bulk: counting the bytes of each takes longer than making it.
   let waiting = '';
   const handOver = () => {
     unwritten += countLines(waiting);
@@ -103,7 +103,7 @@ export async function openLog(level: string): Promise<Log> {
       if (isClosed) return;
       const late = new Promise((resolve) => setTimeout(resolve, milliseconds));
       await Promise.race([new Promise((resolve) => destination.flush(resolve)), late]);
-      // With something left, be it late or refused, pino would try again and again at the exit.
+      // If anything is left, late or refused, pino would try again and again at the exit.
       destination.destroy();
     },
   };
@@ -124,7 +124,7 @@ async function readable(output: DestinationStream): Promise<DestinationStream> {
         ? `${line.method} ${line.path} ${line.status} ${line.codes ?? line.operation ?? ''} ${line.ms} ms`
         : String(line[messageKey]),
   });
-  // What others sent must not reach the terminal as its control sequences.
+  // Text from others must not reach the terminal as control sequences.
   const plain = (line: string) => line.replaceAll(/\\u00[01][\da-f]|[\x7f-\x9f]/g, '\ufffd');
   return { write: (line) => output.write(format(plain(line))) };
 }

@@ -5,11 +5,11 @@ import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/api-keys.ts';
 
-/** In seconds. */
+/** Histogram bounds of request durations, in seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
-/** Texts made in a second: each takes two milliseconds, and anybody may ask. */
+/** The most texts made in a second: each takes two milliseconds, and anyone may ask. */
 const MAX_TEXTS = 20;
 
 type Type = 'counter' | 'gauge' | 'histogram';
@@ -63,7 +63,7 @@ export class Metrics {
     'Documents outside of the list of an API key that only reports them, by API key id',
   );
   #latest: { second: number; made: number; text: Promise<string> } | undefined;
-  /** When the latest ban of each key began. */
+  /** The time at which the latest ban of each key began. */
   readonly #banned = lruCache<number>(MAX_BANNED_KEYS);
 
   /** @param sources `linesDropped`: log lines dropped so far */
@@ -71,7 +71,7 @@ export class Metrics {
     const build = 'The version of the gateway and of Node.js; always 1';
     const labels = { version: VERSION, node: process.versions.node };
     this.#show('gauge', 'petstore_build_info', build, () => [{ labels, value: 1 }]);
-    // Series that start at 0, so that the first increase is one: rate() sees nothing of a series that starts at 1.
+    // Series start at 0, so that the first increase counts as one: rate() doesn't see a series that starts at 1.
     for (const plan of PLAN_NAMES) {
       this.#bans([plan], 0);
       for (const outcome of ['passed', 'refused', 'banned']) this.#decisions([outcome, plan], 0);
@@ -82,15 +82,15 @@ export class Metrics {
     this.#showOne('counter', 'petstore_log_lines_dropped_total', dropped, linesDropped);
   }
 
-  /** Adds what Prometheus clients tell about any process. Its observer of garbage collection can't be stopped. */
+  /** Adds the usual metrics of a process. The client's own observer of garbage collection can't be stopped. */
   observeProcess(): void {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** A metric that is read when it is scraped. */
+  /** Adds a metric whose values are read when it is scraped. */
   #show(type: Type, name: string, help: string, values: () => { labels: object; value: number }[]): void {
     const get = async () => ({ name, help, type, values: values() });
-    // All that a registry asks of a metric.
+    // A registry needs no more of a metric.
     this.registry.registerMetric({ name, get } as unknown as Metric);
   }
 
@@ -99,9 +99,10 @@ export class Metrics {
   }
 
   /**
-   * A counter on the way of each request. prom-client checks and joins its labels each time, which takes a microsecond.
+   * Adds a counter on the path of every request. prom-client's own checks and joins labels each time, which takes a
+   * microsecond.
    *
-   * @returns what counts: label values without spaces
+   * @returns the function that counts, by label values without spaces
    */
   #tally(name: string, labelNames: string[], help: string) {
     const counts = new Map<string, number>();
@@ -114,7 +115,7 @@ export class Metrics {
     };
   }
 
-  /** A histogram that is counted in the same way. @returns what counts, and begins a series at 0: label values without spaces */
+  /** Adds a histogram in the same way. @returns functions that count and begin a series at 0, by label values without spaces */
   #timing(name: string, labelNames: string[], help: string, bounds: readonly number[]) {
     const series = new Map<string, { counts: number[]; sum: number }>();
     this.#show('histogram', name, help, () =>
@@ -152,14 +153,14 @@ export class Metrics {
     const { transport, status, session } = context;
     const { decision, principal } = session ?? {};
     const { name } = transport!;
-    // Not the name that the client gave it: as labels, those could exhaust memory.
+    // Not the client's name for it: as labels, those could exhaust memory.
     const operation = context.operation ?? 'unknown';
     this.#requests([name, operation, status]);
     this.#seconds([name, operation], milliseconds / 1000);
     for (const code of context.errorCodes) this.#errors([name, code]);
     if (decision && principal) {
       this.#decisions([decision.outcome, principal.plan]);
-      // Several concurrent requests may see a new ban, but only one began it.
+      // Concurrent requests may see the same new ban, which counts once.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);
         this.#bans([principal.plan]);
@@ -168,7 +169,7 @@ export class Metrics {
     if (context.deprecation && principal) this.#deprecated([operation, principal.id]);
   }
 
-  /** Counts a document outside of the list of a key that only reports them. */
+  /** Counts a document outside the list of a key that only reports such documents. */
   untrustedDocument(apiKeyId: string): void {
     this.#untrusted([apiKeyId]);
   }
@@ -199,7 +200,7 @@ export class Metrics {
     this.#showOne('gauge', 'petstore_webhook_lag_seconds', lag, () => deliveries.lag / 1000);
   }
 
-  /** @returns a function that records the end of a call: when it began, and its error if it failed */
+  /** @returns a function that records the end of a call, by its start and its error if it failed */
   storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
     this.#storeSeconds.begin([engine, call, 'failed']);
     return (began, error) => {
@@ -212,7 +213,7 @@ export class Metrics {
     return this.registry.contentType;
   }
 
-  /** The metrics in Prometheus text format. Whoever asks too often is given the latest. */
+  /** The metrics in Prometheus text format. Requests beyond {@link MAX_TEXTS} per second get the latest one. */
   text(): Promise<string> {
     const second = Math.floor(performance.now() / 1_000);
     const made = this.#latest?.second === second ? this.#latest.made : 0;

@@ -26,7 +26,7 @@ import { watched, withCalls } from './instrumented-store.ts';
 import { shownPath } from './log.ts';
 
 const NAME = 'petstore-graphql-gateway';
-/** How long an unresponsive collector may delay the exit, in milliseconds. */
+/** The time for which an unresponsive collector may delay the exit, in milliseconds. */
 const FLUSH_TIMEOUT = 2_000;
 
 /**
@@ -74,7 +74,7 @@ export class Tracing {
         attributes: {
           'http.request.method': method,
           'url.path': shownPath(path),
-          // GraphQL over GET has variables in its query, which are nobody's business.
+          // GraphQL over GET has its variables in the query, which are private.
           'url.query': query === '' || isGraphQL(path) ? undefined : shownPath(query),
           'url.scheme': clientScheme(headers, this.#proxies),
           'client.address': context.address,
@@ -94,7 +94,7 @@ export class Tracing {
     const { span, method, route, operation, operationName, operationType, status, session } = context;
     if (!span) return;
     if (route !== undefined) span.updateName(`${method} ${route}`);
-    // Those without a value are left out.
+    // Attributes without a value are left out.
     span.setAttributes({
       'http.response.status_code': status,
       'http.route': route,
@@ -105,16 +105,15 @@ export class Tracing {
       'graphql.operation.type': operationType,
       'error.type': context.errorCodes[0],
     });
-    // What the caller did wrong is no failure of the server, also in a field of a 200.
+    // A caller's mistake is not a failure of the server, even in a field of a 200.
     if (context.errorCodes.some((code) => ERRORS[code].status >= 500))
       span.setStatus({ code: SpanStatusCode.ERROR });
     span.end();
   }
 
   /**
-   * Wraps the store for one request, so that each call gets a child span. Returns the store itself if the
-   * request is not sampled, so that tracing then costs next to nothing. An AsyncLocalStorage would cost every
-   * request a quarter of its time.
+   * Wraps the store for one request, so that each call gets a child span. Returns the store itself if the request is not
+   * sampled, so that tracing then costs next to nothing. An AsyncLocalStorage would slow every request by a quarter.
    */
   traced({ span }: RequestContext, store: Store): Store {
     if (!span?.isRecording()) return store;
@@ -135,7 +134,7 @@ export class Tracing {
 
 const isGraphQL = (path: string): boolean => path === GRAPHQL_PATH || path === COST_PATH;
 
-/** Of a call named `charge`, or `pets.page` for one of a table, which is a collection of the same name in MongoDB. */
+/** The attributes of a call: `charge`, or `pets.page` for a table's, which is a collection of the same name in MongoDB. */
 function attributesOf(engine: string, name: string): Attributes {
   const dot = name.indexOf('.');
   return {
@@ -145,7 +144,7 @@ function attributesOf(engine: string, name: string): Attributes {
   };
 }
 
-/** Records only the error's code: database messages may contain data. */
+/** Ends a span. Of an error only the code is recorded: database messages may contain data. */
 function end(span: Span, error?: unknown): void {
   if (error !== undefined && !isRefusal(error)) {
     const type = (error as { code?: unknown }).code;

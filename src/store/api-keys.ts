@@ -12,28 +12,28 @@ export interface ApiKey {
   plan: PlanName;
   /** The plan's limits at creation, or the key's own on Enterprise. */
   limits: Limits;
-  /** The id of the key that made it, whose plan it shares and with which it ends. Absent of an owner's key. */
+  /** The id of the key that created it, whose plan it shares and with which it ends. Absent for an owner's key. */
   owner?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
-  /** A development key is made by a server in development, and refused in production. */
+  /** A development key is created by a server in development, and refused in production. */
   kind?: 'development';
   revokedAt?: number;
-  /** From then on the key is not valid. Never if absent. */
+  /** The time from which the key is not valid, in milliseconds since 1970. Never if absent. */
   expiresAt?: number;
-  /** What the key may do: `pets:read`, `orders:write`, `*:read`. Everything if absent. */
+  /** The scopes of the key: `pets:read`, `orders:write`, `*:read`. All if absent. */
   scopes?: readonly string[];
   /** The networks it may be used from, in CIDR notation. Any if absent. */
   allow?: readonly string[];
   /** The list of documents it may run: `NAME`, or `report:NAME` to let others pass. Any if absent. */
   documents?: string;
-  /** When the key was last used; a little behind. */
+  /** When the key was last used, a little behind; in milliseconds since 1970. */
   lastUsedAt?: number;
   /** Usually one; two during the grace period after a rotation. */
   secrets: ApiKeySecret[];
 }
 
-/** Changes to a key. Absent properties stay as they are, and null clears. */
+/** Changes to a key. Absent properties stay as they are; null clears. */
 export interface ApiKeyChanges extends Partial<Pick<ApiKey, 'name' | 'plan' | 'limits'>> {
   expiresAt?: number | null;
   scopes?: readonly string[] | null;
@@ -44,7 +44,7 @@ export interface ApiKeyChanges extends Partial<Pick<ApiKey, 'name' | 'plan' | 'l
 export interface ApiKeySecret {
   /** SHA-256 of the whole key, lower-case hex. */
   hash: string;
-  /** The first characters of the key, for recognising it. */
+  /** The first characters of the key, by which people recognise it. */
   prefix: string;
   /** Milliseconds since 1970; never expires if absent. */
   expiresAt?: number;
@@ -61,7 +61,7 @@ export const API_KEYS: ObjectKind<ApiKey> = {
 
 const ofOwner = (id: string): string => `owner ${id}`;
 
-/** How many children a key has had, so that two creations at the same time write the same object. */
+/** The number of children a key has had, so that concurrent creations write the same object. */
 export const CHILD_COUNTS: ObjectKind<{ owner: string; created: number }> = {
   name: 'childCounts',
   keyOf: ({ owner }) => owner,
@@ -70,16 +70,16 @@ export const CHILD_COUNTS: ObjectKind<{ owner: string; created: number }> = {
 const oldestFirst = (keys: readonly ApiKey[]): ApiKey[] =>
   keys.toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 
-/** A key with changes: null clears. */
+/** Applies changes to a key; null clears. */
 const changed = (key: ApiKey, changes: ApiKeyChanges): ApiKey =>
   Object.fromEntries(
     Object.entries({ ...key, ...changes }).filter(([, value]) => value != null),
   ) as unknown as ApiKey;
 
-/** Former secrets that work at once where a key's holder rotates it: it can't grow without end. */
+/** The most former secrets that still work when a key's holder rotates it, so that it can't grow without end. */
 const MAX_FORMER_SECRETS = 9;
 
-/** A key with another secret, beside which the others work until then. @param others how many of them, the latest */
+/** Adds a secret to a key; the others work until then. @param others the number of the latest ones to keep */
 const rotated = (
   key: ApiKey,
   secret: ApiKeySecret,
@@ -100,7 +100,7 @@ const rotated = (
 export function apiKeysOver({ objects, transaction }: Engine) {
   const keys = objects(API_KEYS);
 
-  /** @param work the key as it is to be; null if it is not to be changed */
+  /** Changes a key. @param work returns the new key; null to leave it unchanged */
   const change = (id: string, work: (key: ApiKey) => ApiKey | null): Promise<ApiKey | null> =>
     transaction(async (own) => {
       const keys = own.objects(API_KEYS);

@@ -3,29 +3,29 @@ import type { Id } from '../foundation/id.ts';
 import { type AnyRecord, type Fields, holdersName, type Referrer } from '../foundation/record.ts';
 import { capitalised, indefinite, listed } from '../foundation/words.ts';
 
-/** A deletion is held off by another record. */
+/** The error of a deletion that another record blocks. */
 export const stillReferred = ({ kind }: AnyRecord, id: Id, holder: Referrer) =>
   new AppError(
     'CONFLICT',
     `${capitalised(kind)} ${id} cannot be deleted because it still has ${holdersName(holder)}.`,
   );
 
-/** A deletion meets records that are about to refer to what it deletes. */
+/** The error of a deletion while other records are about to refer to the one it deletes. */
 export const beingReferred = ({ kind }: AnyRecord, id: Id) =>
   new AppError(
     'CONFLICT',
     `${capitalised(kind)} ${id} cannot be deleted while records are created that refer to it. Please try again.`,
   );
 
-/** The id that a client has chosen is in use. */
+/** The error of a creation whose chosen id is in use. */
 export const idTaken = ({ kind }: AnyRecord, id: Id) =>
   new AppError('CONFLICT', `${capitalised(kind)} id ${id} is taken.`);
 
-/** @param fields the fields whose values another record has */
+/** The error of a write whose values must be unique. @param fields the fields whose values another record has */
 export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
   new AppError('CONFLICT', `There is already ${indefinite(kind)} with this ${listed(fields, 'and')}.`);
 
-/** A change would take an integer out of its range. @param record as it is */
+/** The error of a change that would take an integer out of its range. @param record the current one */
 export const outOfRange = (
   { kind, fields }: AnyRecord,
   record: Readonly<Record<string, unknown>>,
@@ -39,7 +39,7 @@ export const outOfRange = (
 
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
 
-/** A count that would examine too much. */
+/** The error of a count that would examine too much. */
 export const tooManyToCount = (cause?: unknown) =>
   new AppError(
     'QUERY_TOO_COMPLEX',

@@ -4,24 +4,24 @@ import type { Store } from './store.ts';
 import type { UsageState } from './usage.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
-/** The state of a key's windows and bans. */
+/** The windows, strikes and bans of a key. */
 export type KeyUsage = UsageState & { apiKeyId: string };
 
-/** An empty store to be filled, which nobody sees before it is whole. */
+/** An empty store to be filled, which nobody sees until it is complete. */
 export interface DumpTarget {
   readonly store: Store;
-  /** Called first. */
+  /** Must be called first. */
   setLastIds(lastIds: LastIds): Promise<void>;
-  /** Adds records as they are: their ids are theirs, no rule is checked again, and nothing is logged. */
+  /** Adds records as they are: they keep their ids, no rule is checked again, and no event is logged. */
   addRecords(record: AnyRecord, rows: readonly Stored[]): Promise<void>;
   addUsage(rows: readonly KeyUsage[]): Promise<void>;
-  /** All has been added. */
+  /** Must be called once everything has been added. */
   finish(): Promise<void>;
-  /** Makes it the store that is served if it is finished, or else discards it. */
+  /** Makes it the served store if it is finished; otherwise discards it. */
   close(): Promise<void>;
 }
 
-/** @throws Error if a store holds anything that an import would be mixed with */
+/** @throws Error if the store holds anything that an import would be mixed with */
 export async function refuseUnlessEmpty(store: Store, records: readonly AnyRecord[]): Promise<void> {
   const held: [string, readonly unknown[]][] = [
     ['keys', await store.apiKeys()],

@@ -6,7 +6,7 @@ import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
 import type { Page, PageRequest } from '../foundation/table.ts';
 import type { LimiterStore } from './usage.ts';
 
-/** Values of some fields, by field. */
+/** The values of some fields, by field. */
 export type Values = Readonly<Record<string, unknown>>;
 
 /** A record as an engine keeps it: values in their canonical form, absent ones left out. */
@@ -15,9 +15,9 @@ export type Stored = { readonly id: Id } & Values;
 /** The last id that was assigned to each kind of record, by its plural. */
 export type LastIds = Readonly<Record<string, Id>>;
 
-/** Lists of records that are read together: a single one, or one below each of some parents. */
+/** Lists of records that are read together: a single one, or one below each of a set of parents. */
 export interface Lists {
-  /** Conditions on fields, as in {@link FilterOf}. None of them is an empty list of values. */
+  /** Conditions on fields, as in {@link FilterOf}. No list of values is empty. */
   filter: Values;
   /** The field that refers to the parents, and their ids, at least one. */
   below?: { field: string; parents: readonly Id[] };
@@ -25,14 +25,14 @@ export interface Lists {
 
 /** The records of one kind. */
 export interface Reads {
-  /** In the order of the ids, null where there is none. */
+  /** The records in the order of the ids, null for those that don't exist. */
   byIds(ids: readonly Id[]): Promise<(Stored | null)[]>;
-  /** The record if the engine has it cached; undefined means nothing. */
+  /** The record if the engine has it cached; undefined says nothing about its existence. */
   cached(id: Id): Stored | undefined;
   /** A page of each list, in the order of the parents, with at most one database command. */
   pages(lists: Lists, page: PageRequest): Promise<Page<Stored>[]>;
   /**
-   * The length of each list, in the same way.
+   * The length of each list, in the order of the parents, with at most one database command.
    *
    * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
    */
@@ -40,21 +40,21 @@ export interface Reads {
 }
 
 /**
- * The records of one kind within a transaction. Reads see what the transaction has written. Nothing here knows a rule:
- * those stand once above both engines (`rules.ts`).
+ * The records of one kind within a transaction. Reads see the transaction's own writes. Nothing here
+ * knows the rules, which are written once above both engines (`rules.ts`).
  */
 export interface Rows extends Reads {
-  /** Whether there is a record with all these values. */
+  /** True if there is a record with all these values. */
   exists(values: Values): Promise<boolean>;
   /**
    * Locks records until the transaction ends: `shared`, so that nobody else deletes them, or `alone`, so that nobody
-   * else locks them at all. Where transactions exclude one another there is nothing to do.
+   * else locks them at all. Does nothing where transactions exclude one another.
    *
-   * @returns those that there are
+   * @returns the ids of those that exist
    */
   lock(ids: readonly Id[], how?: 'shared' | 'alone'): Promise<ReadonlySet<Id>>;
   /**
-   * Ids that no record has at this moment, and that were never assigned before.
+   * Returns ids that no record has at this moment, and that were never assigned before.
    *
    * @throws CONFLICT if there are none left
    */
@@ -63,9 +63,9 @@ export interface Rows extends Reads {
   /** @param before the record as it was read in this transaction */
   replace(before: Stored, after: Stored): Promise<void>;
   /**
-   * Adds to an integer in one command, whatever its value is meanwhile, if it stays within its range.
+   * Adds to an integer in one command, whatever its current value, if it stays within its range.
    *
-   * @returns the record as it is then; null if there is none, or the result would be out of range
+   * @returns the record afterwards; null if there is none, or the result would be out of range
    */
   add(id: Id, field: string, amount: number): Promise<Stored | null>;
   /** @param record as it was read in this transaction */
@@ -75,38 +75,37 @@ export interface Rows extends Reads {
 /** Runs a write in its transaction. */
 export type Run<Own = EngineTransaction> = <T>(write: (own: Own) => Promise<T>) => Promise<T>;
 
-/** What the work of a transaction uses. Of no use once the work has ended. */
+/** The interface that the work of a transaction uses. Not usable once the work has ended. */
 export interface EngineTransaction {
   rows(record: AnyRecord): Rows;
   objects<T>(kind: ObjectKind<T>): Objects<T>;
 }
 
 /**
- * What a database has to do for the store: rows, objects, transactions, ids, a feed of what changed, and the charges of
- * the limiter. Each change of a record is one event (`eventOf`), in the order of commitment.
+ * The engine port: rows, objects, transactions, ids, a feed of changes, and the limiter's charges. Each change of a record is one event (`eventOf`), in the order of commitment.
  */
 export interface Engine extends EventStore, LimiterStore {
   readonly engine: 'sqlite' | 'mongodb';
-  /** Whether only one process at a time serves the database. */
+  /** True if only one process at a time serves the database. */
   readonly isExclusive: boolean;
-  /** The records of one kind as they are committed. */
+  /** The committed records of one kind. */
   reads(record: AnyRecord): Reads;
-  /** The objects of one kind as they are committed. */
+  /** The committed objects of one kind. */
   objects<T>(kind: ObjectKind<T>): ObjectReads<T>;
   lastIds(): Promise<LastIds>;
   /** The database's clock, in milliseconds since 1970. */
   now(): Promise<number>;
   /**
-   * Commits all that `work` writes, or nothing if it throws. What it has read to decide is unchanged at the commit:
-   * otherwise the engine takes it back and runs it again, also if an id or a unique combination was taken meanwhile.
+   * Commits all writes of `work`, or none if it throws. Whatever its decisions rest on is unchanged at the commit:
+   * otherwise the engine rolls back and runs it again, also if an id or a unique combination was taken meanwhile.
    *
-   * @param how `single` if `work` makes one write at most, at its end, which is cheaper (`single-write.ts`)
+   * @param how `single` if `work` makes at most one write, at its end, which is cheaper (`single-write.ts`)
    * @throws what `work` throws, UNAVAILABLE
    */
   transaction<T>(work: (transaction: EngineTransaction) => Promise<T>, how?: 'single'): Promise<T>;
   /**
-   * Runs work that adds this many records of a kind in transactions. If it is alone with the database, lists of that kind
-   * may not be readable meanwhile.
+   * Runs work that adds this many records of a kind in transactions. If it has the database to itself, lists of that kind
+   * may be unreadable meanwhile.
    */
   filling<T>(record: AnyRecord, rows: number, work: (isAlone: boolean) => Promise<T>): Promise<T>;
   /** @throws UNAVAILABLE if the database does not respond or cannot be written */

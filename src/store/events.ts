@@ -5,7 +5,7 @@ import { type AnyRecord, type Fields, formerNames, renamed } from '../foundation
 /** The position after everything committed so far, also as clients send it. */
 export const NOW = 'now';
 
-/** The domain of a record and what happened to it: `pet.updated`. */
+/** The domain of a record and the past participle of its change: `pet.updated`. */
 export type EventType = `${string}.${string}`;
 
 /** The record of an event; of a deletion, only its id. */
@@ -15,7 +15,7 @@ export type EventRecord = { id: Id } & Readonly<Record<string, unknown>>;
 export const eventTypesOf = ({ kind }: AnyRecord) =>
   ({ created: `${kind}.created`, updated: `${kind}.updated`, deleted: `${kind}.deleted` }) as const;
 
-/** The fields whose values two versions of a record do not share. */
+/** The fields whose values differ between two versions of a record. */
 export const changedFields = (
   { fields }: AnyRecord,
   before: Readonly<Record<string, unknown>>,
@@ -23,7 +23,7 @@ export const changedFields = (
 ): string[] => Object.keys(fields).filter((field) => before[field] !== after[field]);
 
 /**
- * The event of a change: of a view if nothing but fields of that view changed.
+ * The event of a change: that of a view if only fields of this view changed.
  *
  * @param before undefined if the record is new
  * @param after undefined if it is deleted
@@ -42,7 +42,7 @@ export function eventOf(
   return { type: isOfView ? `${view}.updated` : updated, record: after };
 }
 
-/** Gives the record of an event, which may be of an earlier declaration, the names of today. */
+/** Gives the record of an event, which may be of an earlier declaration, the current names. */
 export function renamedIn(records: readonly AnyRecord[]) {
   const changed = records.filter((record) => formerNames(record).length > 0);
   const byKind = new Map(
@@ -65,22 +65,22 @@ export interface StoredEvent {
   type: EventType;
   /** Milliseconds since 1970. */
   time: number;
-  /** The record after the write (for stock, the pet); for a deletion only its id. */
+  /** The record after the write (for stock, the pet); for a deletion, only its id. */
   record: EventRecord;
 }
 
 export interface EventRequest {
   /** A position in the log: an event id, a page's `next` or {@link NOW}. By default, before the oldest event kept. */
   after?: string;
-  /** Reads the latest events before `before` instead of the first after `after`. */
+  /** True to read the latest events before `before` instead of the first after `after`. */
   backward?: boolean;
   /** Of a backward page: an event id or the `next` of a backward page. By default, after the newest event. */
   before?: string;
-  /** All types by default; with none, a page is empty and its position advances all the same. */
+  /** All types by default; with an empty list, a page is empty and its position advances all the same. */
   types?: readonly EventType[];
   /** 1..100 */
   limit: number;
-  /** Bounds what the page examines, up to what a unit buys. By default exactly that. */
+  /** Bounds the events that the page examines, up to the number that a unit buys, which is the default. */
   meter?: Meter;
 }
 
@@ -91,19 +91,19 @@ export interface EventPage {
    */
   events: StoredEvent[];
   /**
-   * The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. That of
-   * an event if any was examined, as followers know it.
+   * The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. It is that of
+   * an event, as followers see it, if any was examined.
    */
   next: string;
-  /** Whether the page reached what was the end of the log when it was asked for, or its beginning if it is read backward. */
+  /** True if the page reached the end of the log at the time of the request, or its beginning if read backward. */
   atEnd: boolean;
 }
 
-/** How many events a page may examine: however much was paid for, nobody waits for more than what a unit buys. */
+/** The most events that a page may examine: however much was paid, no page takes longer than what one unit buys. */
 export const examinedAtMost = (meter: Meter | undefined): number =>
   Math.min(allowanceOf('events', 1), meter?.left('events') ?? Number.POSITIVE_INFINITY);
 
-/** How long a follower of the log waits for events at most before it is told that there are none, in milliseconds. */
+/** The longest time that a follower of the log waits before it gets an empty page, in milliseconds. */
 export const FOLLOW_WAIT = 500;
 
 /**
@@ -115,10 +115,10 @@ export interface EventStore {
    */
   eventPage(request: EventRequest): Promise<EventPage>;
   /**
-   * The pages of the log after a position, each as soon as it is there, and empty ones while nothing is committed: one at
-   * {@link FOLLOW_WAIT} at least. Where they end, the log is to be followed anew from the last one on.
+   * The pages of the log after a position, each as soon as it is there, with an empty one at least every
+   * {@link FOLLOW_WAIT} while nothing is committed. If they end, the caller follows the log anew from the last one.
    *
-   * @throws UNAVAILABLE, in which case too, and GONE
+   * @throws UNAVAILABLE, after which the same applies, and GONE
    */
   followEvents(after: string): AsyncIterable<EventPage>;
 }

@@ -1,12 +1,12 @@
 import { memoized } from '../foundation/cache.ts';
 import { type AnyRecord, type Fields, filteredFields } from '../foundation/record.ts';
 
-/** Lists of single values that an engine merges for one in order, at most. */
+/** The most single-value lists that an engine merges into one ordered list. */
 const MAX_MERGED = 8;
 
 /**
- * The fields of the index for lists with conditions on some, in the order of the declaration, and ordered by one (by
- * default by id). A field that has only one value in a list does not order it.
+ * The fields of the index for lists with conditions on some fields, in the order of the declaration, and ordered by one
+ * (by default the id). A field with only one value in a list does not order it.
  */
 export function indexFor(
   record: AnyRecord,
@@ -18,10 +18,10 @@ export function indexFor(
 }
 
 /**
- * The fields of an index for each order of lists with each combination of filters, so that a page reads what it has and
- * no more, and a count what it counts.
+ * The fields of an index for each order of lists with each combination of filters, so that a page or a count reads no
+ * entries but its own.
  *
- * @param merged fields for each of whose values an engine merges a list: all indexes but those by id have them
+ * @param merged fields whose values the engine merges a list for, each: all indexes but those by id include them
  */
 export function indexesOf(record: AnyRecord, merged: readonly string[] = []): readonly (readonly string[])[] {
   const found = new Map<string, readonly string[]>();
@@ -41,7 +41,7 @@ export function indexesOf(record: AnyRecord, merged: readonly string[] = []): re
  */
 export const fewValued = memoized((record: AnyRecord): Readonly<Record<string, readonly unknown[]>> => {
   const found: Record<string, readonly unknown[]> = {};
-  // Only if each can be added to all combinations.
+  // Only if each can be added to every combination.
   if (record.combinations.length < 2 ** filteredFields(record).length) return found;
   let merged = 1;
   for (const field of record.filters as readonly string[]) {

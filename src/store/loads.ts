@@ -3,15 +3,15 @@ import { AppError } from '../foundation/errors.ts';
 import type { EngineTransaction } from './engine.ts';
 import type { ObjectKind, ObjectReads } from './objects.ts';
 
-/** How far a file is loaded. */
+/** The progress of loading a file. */
 export interface LoadPosition {
-  /** The next line to load, for people. */
+  /** The next line to load, as people count them. */
   line: number;
-  /** How many of its rows are loaded or left out. */
+  /** The number of its rows that are loaded or left out. */
   rows: number;
 }
 
-/** One loading of one file, and the process that does it. It is committed with what was loaded. */
+/** One load of one file, and the process that does it. It is committed together with the loaded records. */
 export interface Load extends LoadPosition {
   id: string;
   /** The kind of its records and the digest of the file. */
@@ -29,12 +29,11 @@ export const LOADS: ObjectKind<Load> = {
 };
 
 const NEVER = Date.UTC(9999, 0);
-/** How long it is remembered how far a file was loaded, in milliseconds. */
+/** The time for which the progress of a load is remembered, in milliseconds. */
 const KEEP_FOR = 24 * 3_600_000;
 
 /**
- * Finds how far a file was loaded by a process that was killed after it had told that this line is next: it may have
- * committed more.
+ * Finds the load of a process that was killed after it had reported this line as the next: it may have committed more.
  */
 export async function interruptedLoad(
   loads: Pick<ObjectReads<Load>, 'find'>,
@@ -46,7 +45,7 @@ export async function interruptedLoad(
   return earlier.sort((a, b) => a.line - b.line)[0];
 }
 
-/** Begins to load a file, or takes over from another process. @returns how far it is loaded */
+/** Begins to load a file, or takes over from another process. @returns the load with its progress so far */
 export async function beginLoad(
   { objects }: EngineTransaction,
   load: Omit<Load, 'expiresAt'>,
@@ -59,7 +58,7 @@ export async function beginLoad(
   return begun;
 }
 
-/** Notes how far a file is loaded with what a transaction writes. @throws CONFLICT if another process goes on with it */
+/** Records the progress of a load in a transaction. @throws CONFLICT if another process has taken the load over */
 export async function continueLoad({ objects }: EngineTransaction, load: Load): Promise<void> {
   const loads = objects(LOADS);
   const [kept] = await loads.get([load.id]);
@@ -68,7 +67,7 @@ export async function continueLoad({ objects }: EngineTransaction, load: Load): 
   await loads.put([load]);
 }
 
-/** Of transactions that do this, none sees less than what all that are committed before it have written. */
+/** Makes a transaction see everything written by transactions that called this and were committed before it. */
 export const excludeOthers = ({ objects }: EngineTransaction): Promise<void> =>
-  // Another owner each time, since a database may leave out a write that changes nothing.
+  // A new owner each time, since a database may skip a write that changes nothing.
   objects(LOADS).put([{ id: 'alone', source: '', owner: randomUUID(), line: 0, rows: 0, expiresAt: NEVER }]);

@@ -7,7 +7,7 @@ import type { Store } from './store.ts';
  * Opens the configured store.
  *
  * @param records the records it holds; none for a tool that needs only keys
- * @param role only one server at a time may open an embedded store; tools may run beside it, and `snapshot` is one that
+ * @param role only one server at a time may open an embedded store; tools may run beside it, and a `snapshot` is a tool that
  *   reads an embedded store as it is now
  */
 export async function openStore(
@@ -39,13 +39,13 @@ export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, records:
   return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records });
 }
 
-/** How often the database is checked, in milliseconds. */
+/** The interval at which the database is checked, in milliseconds. */
 const INTERVAL = 30_000;
 
 /**
- * Logs when the database is unreachable, repeatedly while it is, and when it is back.
+ * Logs that the database is unreachable, again at each check while it stays so, and when it is back.
  *
- * @param uri the MongoDB URI; undefined for the embedded store, which is never away
+ * @param uri the MongoDB URI; undefined for the embedded store, which is always reachable
  */
 export function watchDatabase(
   store: Pick<Store, 'ping'>,

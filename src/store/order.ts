@@ -6,8 +6,8 @@ import { isPrefix, type OrderCondition } from '../foundation/record.ts';
 import type { PageRequest } from '../foundation/table.ts';
 
 /**
- * What a value is ordered by: the folded form of a text, the milliseconds of an instant, the number of an id, any other
- * value itself.
+ * The key by which a value is ordered: the folded form of a text, the milliseconds of an instant, the number of an id, or
+ * else the value itself.
  */
 export type SortKey = string | number | bigint | boolean;
 
@@ -32,8 +32,8 @@ export interface Bound {
 }
 
 /**
- * What an index has in one piece: the records with a value (with none if it is null) whose ids are within the bounds; or
- * without `value` those whose values are, in a list by id those whose ids are.
+ * A contiguous piece of an index. With `value`: the records with this value (without any if it is null) whose ids are
+ * within the bounds. Without it: the records whose values are within the bounds, or whose ids are in a list by id.
  */
 export interface Range {
   value?: SortKey | null;
@@ -42,8 +42,8 @@ export interface Range {
 }
 
 /**
- * How a page is read: until it is full, from the ranges of one search after the other, which are a part of the list
- * together. There is one, or two if values may be absent: those are after all others.
+ * Plans how a page is read: from the ranges of one search after another until it is full. There is one search, or a second
+ * if values may be absent, since those come after all others.
  *
  * @param field the field that the list is ordered by; undefined for its id
  * @param condition on the field
@@ -55,7 +55,7 @@ export function readingOf(
 ): { searches: readonly (readonly Range[])[]; descending: boolean } {
   const isDescending = order?.descending ?? false;
   const descending = isDescending !== backward;
-  /** A list begins at the upper end of its values if it is descending. */
+  /** The range between two bounds, which begins at the upper end if the list is descending. */
   const between = (start: Bound | undefined, end: Bound | undefined): Range =>
     isDescending ? { lower: end, upper: start } : { lower: start, upper: end };
   const bound = (key: SortKey | null | undefined, inclusive: boolean): Bound | undefined =>
@@ -67,7 +67,7 @@ export function readingOf(
     at && value !== undefined ? sortKeyOf(field, value) : undefined;
   const [first, last] = [keyOf(start, order?.afterValue), keyOf(end, order?.beforeValue)];
   const ranges: Range[] = [];
-  // A bound at a record separates those with the same value, which may be all records, from the others.
+  // Records with the bound's own value, which may be all of them, are a range apart from the others.
   if (first !== undefined && first === last) ranges.push({ value: first, ...between(start, end) });
   else if (
     first === undefined ||
@@ -85,7 +85,7 @@ export function readingOf(
   return { searches: searches.filter(({ length }) => length > 0), descending };
 }
 
-/** The ends of what a condition holds for. */
+/** The bounds of the values that a condition accepts. */
 function endsOf(field: Field, condition: OrderCondition): Pick<Range, 'lower' | 'upper'> {
   const bound = (key: SortKey | undefined, inclusive: boolean) =>
     key === undefined ? undefined : { key, inclusive };
@@ -99,7 +99,7 @@ function endsOf(field: Field, condition: OrderCondition): Pick<Range, 'lower' | 
   return { lower, upper };
 }
 
-/** What of a range is between the ends of a condition, which no absent value is. */
+/** The part of a range within the ends of a condition, which excludes absent values. */
 function meeting(ends: Pick<Range, 'lower' | 'upper'>, { value, lower, upper }: Range): Range[] {
   const isWithin = (key: SortKey, end: Bound | undefined, side: number): boolean => {
     const distance = end ? side * compare(key, end.key) : 1;
@@ -109,7 +109,7 @@ function meeting(ends: Pick<Range, 'lower' | 'upper'>, { value, lower, upper }: 
     return value !== null && isWithin(value, ends.lower, 1) && isWithin(value, ends.upper, -1)
       ? [{ value, lower, upper }]
       : [];
-  // Those of the range itself exclude their keys.
+  // The range's own bounds exclude their keys.
   const isTighter = (own: Bound | undefined, end: Bound | undefined, side: number) =>
     own && (!end || side * compare(own.key, end.key) >= 0);
   return [

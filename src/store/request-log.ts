@@ -4,16 +4,16 @@ import type { ObjectKind } from './objects.ts';
 import { DAY } from './usage.ts';
 import type { UsageTransport } from './usage-history.ts';
 
-/** Requests of a key that are shown. */
+/** The most requests of a key that are shown. */
 export const MAX_REQUESTS = 1_000;
-/** How long they are shown, in milliseconds. */
+/** The time for which they are shown, in milliseconds. */
 export const REQUESTS_KEPT = DAY;
 
-/** A request as its key's holder sees it: nothing of its body, its query or its sender. */
+/** A request as the key's holder sees it, without its body, query and sender. */
 export interface LoggedRequest {
   /** The X-Request-Id. */
   id: string;
-  /** When it was answered, in milliseconds since 1970. */
+  /** The time of the response, in milliseconds since 1970. */
   time: number;
   transport: UsageTransport;
   /** As in the usage history. */
@@ -21,18 +21,18 @@ export interface LoggedRequest {
   method: string;
   /** Without the query. */
   path: string;
-  /** Of HTTP. */
+  /** The HTTP status. */
   status: number;
   /** The first error in the response. */
   code?: string | undefined;
   message?: string | undefined;
   units: number;
-  /** How long it took. */
+  /** The duration in milliseconds. */
   ms: number;
   keyId: string;
 }
 
-/** Some consecutive requests of one key, oldest first, which are stored together. */
+/** A run of consecutive requests of one key, oldest first, which are stored together. */
 export interface RequestChunk {
   /** Orders chunks, and is unique. */
   position: string;
@@ -42,7 +42,7 @@ export interface RequestChunk {
   requests: readonly StoredRequest[];
 }
 
-/** A request without the names of its fields, which would be half of what is stored. */
+/** A request without its field names, which would be half of the stored text. */
 export type StoredRequest = readonly [
   id: string,
   time: number,
@@ -62,42 +62,42 @@ const requestOf = (stored: StoredRequest, keyId: string): LoggedRequest => {
   return { id, time, transport, operation, method, path, status, units, ms, code, message, keyId };
 };
 
-/** What finds the chunks of all keys that another has made. Those of one key are found by its id. */
+/** The term of the chunks of an account's child keys. Those of one key are found by its id. */
 const termOfChildren = (account: string): string => `account ${account}`;
 
 export const REQUESTS: ObjectKind<RequestChunk> = {
   name: 'requests',
   keyOf: ({ position }) => position,
-  // Each term of each key is a page of its own to write, so that most keys have one.
+  // Each term of each key is one more page to write, so most keys have just one.
   termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
   expiresAt: ({ requests }) => requests.at(-1)![1] + REQUESTS_KEPT,
   separate: true,
 };
 
-/** A place in the list: the last request that was read, and how many of each key were. */
+/** A place in the list: the last request that was read, and the number read of each key. */
 export interface RequestCursor {
   position: string;
-  /** In its chunk. */
+  /** The index in its chunk. */
   index: number;
   counts: ReadonlyMap<string, number>;
 }
 
 export interface RequestQuery {
   keyId: string;
-  /** Set for the owner of an account, who sees its other keys too. */
+  /** Set for the owner of an account, who sees its child keys too. */
   account?: string | undefined;
   limit: number;
   /** Milliseconds since 1970. */
   now: number;
   after?: RequestCursor | undefined;
   matches: (request: LoggedRequest) => boolean;
-  /** A page ends early where what it may examine is used up. */
+  /** Bounds the requests that the page examines; it ends early once they are used up. */
   meter: Meter;
 }
 
 export interface RequestPage {
   requests: { request: LoggedRequest; cursor: RequestCursor }[];
-  /** From where to continue, if there may be more. */
+  /** The place to continue from, if there may be more. */
   next?: RequestCursor | undefined;
 }
 
@@ -133,7 +133,7 @@ export function requestLogOver({ objects, transaction }: Engine) {
 
   return {
     /**
-     * Adds requests, and removes what is too old to be shown.
+     * Adds requests, and removes those too old to be shown.
      *
      * @param outdated by key: the position before which its chunks are removed
      */

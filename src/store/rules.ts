@@ -30,8 +30,8 @@ import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
 import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhooks.ts';
 
 /**
- * The store over an engine: the rules of a record, which stand here once for all engines. An operation with several
- * errors has the first in this order: existence (404), precondition (412), references (422), conflicts (409).
+ * Builds the store over an engine: the rules of records, written once for all engines. If several errors apply to an
+ * operation, it throws the first in this order: existence (404), precondition (412), references (422), conflicts (409).
  */
 export function storeOver(database: Engine, records: readonly AnyRecord[]): Store {
   const engine = withSingleWrites(database);
@@ -52,7 +52,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
       apiKeyWrites: apiKeyWritesOf((write) => write(own)),
     };
   };
-  // Each write on its own.
+  // Each write is a transaction of its own.
   const table = memoized((record: AnyRecord) =>
     tablesOver(engine.reads, (write) => transaction(write, record.hooks ? undefined : 'single'))(record),
   );
@@ -89,7 +89,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
   };
 }
 
-/** A record as it is handed out. */
+/** A record as callers get it. */
 type Found = RecordOf<AnyRecord>;
 
 function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
@@ -114,7 +114,7 @@ function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
 
 const NO_PAGE: Page<never> = { items: [], hasMore: false };
 
-/** Whether any record can be in one of these lists. */
+/** True unless the conditions rule out every record. */
 const canMatch = ({ filter, below }: Lists): boolean =>
   below?.parents.length !== 0 &&
   !Object.values(filter).some((value) => Array.isArray(value) && value.length === 0);
@@ -151,7 +151,7 @@ export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   LOADS,
 ];
 
-/** Runs a call once per idempotency key, atomically with what it writes. A refusal is not kept. */
+/** Runs a call once per idempotency key, and stores its outcome atomically with its writes. Refusals are not kept. */
 async function once<T>(
   transaction: EngineTransaction,
   { apiKeyId, idempotencyKey, fingerprint, now, keepFor }: IdempotentCall,
@@ -174,8 +174,8 @@ type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'adjust' | 'remove
 /**
  * The rules for the records of one kind, within a transaction.
  *
- * @param records those that the store holds
- * @param tables for its hooks
+ * @param records the kinds that the store holds
+ * @param tables the tables that hooks get
  */
 function writesOf(
   record: AnyRecord,
@@ -195,9 +195,9 @@ function writesOf(
   }
 
   /**
-   * Makes sure that the parents of records exist, and that they stay if a record holds off their deletion.
+   * Makes sure that the parents of records exist, and that they stay if a record blocks their deletion.
    *
-   * @param current the record before the change if it is a single one, whose references hold already
+   * @param current for a change of one record, the record before it, whose references hold already
    * @throws UNKNOWN_REFERENCE
    */
   async function checkReferences(all: readonly Values[], current?: Stored): Promise<void> {
@@ -224,8 +224,8 @@ function writesOf(
   }
 
   /**
-   * @param current the record before the change if it is a single one
-   * @throws CONFLICT if another record has the same values in fields that are unique together; its own have changed
+   * @param current for a change of one record, the record before it; only changed values are checked
+   * @throws CONFLICT if another record has the same values in fields that are unique together
    */
   async function checkUnique(all: readonly Values[], current?: Stored): Promise<void> {
     for (const fields of record.unique as readonly (readonly string[])[]) {
@@ -242,12 +242,12 @@ function writesOf(
   }
 
   /**
-   * Writes a change of a record with its hooks around it.
+   * Writes a change of a record between its hooks.
    *
    * @param values those of the record afterwards
-   * @param check throws unless the change may be made, on which the first hook may have an effect
-   * @param write returns the record as it is then
-   * @returns the same, once the hooks have run
+   * @param check throws if the change may not be made, which the first hook can influence
+   * @param write returns the record after the change
+   * @returns that record, once the hooks have run
    */
   async function makeChange(
     before: Stored | undefined,
@@ -313,7 +313,7 @@ function writesOf(
     async insertAll(inputs: readonly Values[]) {
       if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as Found[];
       const added: Stored[] = [];
-      // Each sees what the hooks of those before it have written.
+      // Each sees the writes of the hooks of those before it.
       for (const input of inputs) added.push(...(await insertSome([input])));
       return added as Found[];
     },
@@ -350,13 +350,13 @@ function writesOf(
       const current = await existing(id, check);
       const holders = holdersOf(record).filter(({ child }) => records.includes(child));
       const checkChildren = async () => {
-        // Before children are looked for, so that none is added afterwards.
+        // Locked before children are looked for, so that none is added afterwards.
         if (holders.length > 0) await own.lock([id], 'alone');
         for (const holder of holders)
           if (await rows(holder.child).exists({ ...holder.where, [holder.field]: id }))
             throw stillReferred(record, id, holder);
       };
-      // The hook before it may delete what holds it off.
+      // A `before` hook may delete the children that block it.
       if (!hooks?.before) await checkChildren();
       await makeChange(current, undefined, checkChildren, async () => {
         await own.delete(current);

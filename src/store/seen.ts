@@ -1,14 +1,14 @@
-/** Texts that were seen, however many. */
+/** A set of texts that were seen, of any size. */
 export interface Seen {
-  /** Adds texts. @returns for each, whether it was there before */
+  /** Adds texts. @returns for each, true if it was there before */
   addAll(texts: readonly string[]): boolean[];
   close(): void;
 }
 
-/** Opens an empty set that is kept in a temporary file without a name, and not in memory. */
+/** Opens an empty set that is kept in an unnamed temporary file rather than in memory. */
 export async function openSeen(): Promise<Seen> {
   const { SqliteConnection } = await import('./sqlite/connection.ts');
-  // By SQLite's rules, a database without a name.
+  // In SQLite, an empty name means a temporary database on disk.
   const db = new SqliteConnection('', 0);
   db.exec('pragma temp_store = file; create table seen (text text primary key) strict, without rowid; begin');
   return {

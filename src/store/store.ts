@@ -10,7 +10,7 @@ import type { LimiterStore } from './usage.ts';
 import type { UsageHistoryStore } from './usage-history.ts';
 import type { WebhookStore, WebhookWrites } from './webhooks.ts';
 
-/** What can be read and written. In a transaction, reads see its own writes and nothing that others commit meanwhile. */
+/** The reads and writes of a transaction. Reads see its own writes and nothing that others commit meanwhile. */
 export interface Transaction extends Tables {
   readonly webhookWrites: WebhookWrites;
   readonly apiKeyWrites: ApiKeyWrites;
@@ -20,13 +20,13 @@ export interface Transaction extends Tables {
 export interface IdempotentCall {
   apiKeyId: string;
   idempotencyKey: string;
-  /** Digest of the operation and its input. The same key with another one is refused. */
+  /** Digest of the operation and its input. The same key with a different one is refused. */
   fingerprint: string;
   /** Milliseconds since 1970. */
   now: number;
-  /** How long the outcome is kept, in milliseconds. */
+  /** The time for which the outcome is kept, in milliseconds. */
   keepFor: number;
-  /** `single` if its work makes one write at most, at its end. */
+  /** `single` if its work makes at most one write, at its end. */
   how?: 'single' | undefined;
 }
 
@@ -37,12 +37,12 @@ export interface Outcome<T> {
 }
 
 /**
- * The store port: what the gateway needs of a database, in domain terms. It is the rules of a record (`rules.ts`) over
- * an engine (`engine.ts`): MongoDB (`store/mongo`) or embedded SQLite (`store/sqlite`).
+ * The store port: everything the gateway needs from a database, in domain terms. It consists of the rules of records
+ * (`rules.ts`) over an engine (`engine.ts`): MongoDB (`store/mongo`) or embedded SQLite (`store/sqlite`).
  * `test/store/{model,contract}.test.ts` test both.
  *
- * Errors for clients are AppErrors, and `UNAVAILABLE` means that the database cannot be reached. If an operation has
- * several errors, it has the first in this order and nothing is written: existence (404), precondition (412),
+ * Errors for clients are AppErrors, and `UNAVAILABLE` means that the database cannot be reached. If several apply to an
+ * operation, it throws the first in this order, and nothing is written: existence (404), precondition (412),
  * references (422), conflicts (409).
  */
 export interface Store
@@ -57,29 +57,29 @@ export interface Store
     EventStore,
     WebhookStore {
   /**
-   * Runs `work` once per idempotency key. Its writes and its value are stored atomically; if it throws, neither is.
+   * Runs `work` once per idempotency key. Its writes and its value are stored atomically, or neither if it throws.
    * `work` must read and write through its argument and do nothing else asynchronous. It may run several times.
    *
-   * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is running, and whatever else `work` throws
+   * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is running, and whatever `work` throws
    */
   once<T>(call: IdempotentCall, work: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>>;
   /**
    * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its argument and do
    * nothing else asynchronous. It may run several times.
    *
-   * @param how `single` if `work` makes one write at most, at its end, which is cheaper. A second one throws
+   * @param how `single` if `work` makes at most one write, at its end, which is cheaper. A second one throws
    * @throws what `work` throws
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, how?: 'single'): Promise<T>;
-  /** How far a process loaded a file that told that this line is next; undefined if none has done so for a day. */
+  /** The load of a process that reported this line as the next; undefined if none has done so for a day. */
   interruptedLoad(source: string, line: number): Promise<Load | undefined>;
-  /** Begins to load a file, or takes over from another process. @returns how far it is loaded */
+  /** Begins to load a file, or takes over from another process. @returns the load with its progress so far */
   beginLoad(load: Omit<Load, 'expiresAt'>): Promise<Load>;
   /**
-   * Commits a part of a load together with how far the file is loaded then, as {@link Store.transaction}.
+   * Commits a part of a load together with the progress it makes, like {@link Store.transaction}.
    *
-   * @param alone whether it sees what all others that are so have committed: of two that meet, one runs again
-   * @throws CONFLICT if another process goes on with this load
+   * @param alone true to see everything that other such transactions have committed: of two that meet, one runs again
+   * @throws CONFLICT if another process has taken this load over
    */
   continueLoad<T>(load: Load, work: (transaction: Transaction) => Promise<T>, alone?: boolean): Promise<T>;
   /** Adds objects as they are, for an import. */

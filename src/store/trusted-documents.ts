@@ -11,11 +11,11 @@ export interface TrustedDocument {
   text: string;
   /** Milliseconds since 1970. */
   addedAt: number;
-  /** A little behind. */
+  /** When it was last used, a little behind; in milliseconds since 1970. */
   lastUsedAt?: number;
 }
 
-/** The list and the id, which contains no space. */
+/** The key: the list and the id, which contains no space. */
 const keyOf = ({ list, id }: Pick<TrustedDocument, 'list' | 'id'>): string => `${list} ${id}`;
 
 export const DOCUMENTS: ObjectKind<TrustedDocument> = {
@@ -25,13 +25,13 @@ export const DOCUMENTS: ObjectKind<TrustedDocument> = {
 };
 
 /**
- * Lists of GraphQL documents, which exist as long as they have one. Always read from the database, because the tool changes
- * them while servers run.
+ * Lists of GraphQL documents, each of which exists while it has one. Always read from the database, because the tool
+ * changes them while servers run.
  */
 export function documentsOver({ objects, transaction }: Engine) {
   const documents = objects(DOCUMENTS);
   return {
-    /** @param list any if undefined */
+    /** The document with this hash. @param list the list to look in; any if undefined */
     async documentByHash(list: string | undefined, hash: string): Promise<TrustedDocument | null> {
       const found = await documents.find(`hash ${hash}`);
       return found.find((document) => list === undefined || document.list === list) ?? null;
@@ -46,7 +46,7 @@ export function documentsOver({ objects, transaction }: Engine) {
       return found.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     },
 
-    /** Adds documents, all or none. Those that are there already stay as they are. */
+    /** Adds documents, all or none. Existing ones stay as they are. */
     addDocuments: (added: readonly TrustedDocument[]): Promise<void> =>
       transaction(async (own) => {
         const documents = own.objects(DOCUMENTS);

@@ -7,7 +7,7 @@ import { DAY, HISTORY_KEPT } from './usage.ts';
 export const USAGE_TRANSPORTS = ['rest', 'graphql', 'stream', 'webhook', 'mcp'] as const;
 export type UsageTransport = (typeof USAGE_TRANSPORTS)[number];
 
-/** What a key did by one operation over one transport. */
+/** The use of one operation by a key over one transport. */
 export interface UsageOperation {
   /** The GraphQL root field, over any transport. */
   operation: string;
@@ -27,7 +27,7 @@ export interface UsageDay {
   operations: readonly UsageOperation[];
 }
 
-/** What a key did on a day by one operation over one transport. */
+/** The use of one operation by a key over one transport, on one day. */
 export interface UsageRow extends UsageOperation {
   apiKeyId: string;
   date: string;
@@ -46,7 +46,7 @@ export const USAGE_HISTORY: ObjectKind<KeyDay> = {
   expiresAt: ({ date }) => Date.parse(date) + (HISTORY_KEPT + 1) * DAY,
 };
 
-/** A day with what was done by one more operation. */
+/** Adds the use of one more operation to a day. */
 function plus(day: KeyDay, { operation, transport, requests, units, refused }: UsageRow): KeyDay {
   const isSame = (each: KeyDay['operations'][number]) =>
     each.operation === operation && each.transport === transport;
@@ -62,7 +62,7 @@ function plus(day: KeyDay, { operation, transport, requests, units, refused }: U
 }
 
 /**
- * What keys did in the past, to which every instance adds. Days are kept for a quarter of a year
+ * The past use of keys, to which every instance adds. Days are kept for a quarter of a year
  * (`access/usage-history.ts`).
  */
 export function usageHistoryOver({ objects, transaction }: Engine) {
@@ -70,7 +70,7 @@ export function usageHistoryOver({ objects, transaction }: Engine) {
     /**
      * Adds counts to the days of keys, each day atomically.
      *
-     * @param uses moves their `lastUsedAt` forwards, in milliseconds since 1970
+     * @param uses the time of each key's latest use, to which its `lastUsedAt` moves forwards, in milliseconds since 1970
      */
     addUsage: (rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void> =>
       transaction(async (own) => {
@@ -87,7 +87,7 @@ export function usageHistoryOver({ objects, transaction }: Engine) {
         await history.put([...days.values()]);
       }),
 
-    /** The days of a key with use, oldest first. Both dates are included. */
+    /** The days on which a key was used, oldest first. Both dates are included. */
     async usageDays(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
       const keys: string[] = [];
       for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)

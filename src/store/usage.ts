@@ -4,15 +4,15 @@ export interface Limits {
   perDay: number;
 }
 
-/** What a key did wrong. Times are milliseconds since 1970. */
+/** The strikes and bans of a key. Times are milliseconds since 1970. */
 export interface Strikes {
-  /** End of the latest Retry-After given with a refusal; 0 if none. */
+  /** The end of the latest Retry-After sent with a refusal; 0 if none. */
   refusedUntil: number;
   /** Times of the strikes that still count, oldest first. */
   strikes: number[];
-  /** 0 if never banned. */
+  /** The end of the latest ban; 0 if never banned. */
   bannedUntil: number;
-  /** Consecutive bans, for doubling their duration. */
+  /** The number of consecutive bans, each twice as long as the one before. */
   bans: number;
 }
 
@@ -22,7 +22,7 @@ export interface UsageState extends Strikes {
   minuteUsed: number;
   dayStart: number;
   dayUsed: number;
-  /** Those of its children that were refused lately: they draw on its windows, and strike for themselves alone. */
+  /** The strikes of its children that were refused lately: they share its windows, but not its strikes. */
   children?: Readonly<Record<string, Strikes>>;
 }
 
@@ -57,7 +57,7 @@ export interface LimiterStore {
 /** The limiter's rules, in milliseconds. */
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
-/** Days of history that are kept, today included. */
+/** The number of days of history that are kept, today included. */
 export const HISTORY_KEPT = 92;
 export const STRIKES_TO_BAN = 20;
 export const STRIKE_WINDOW = 10 * MINUTE;
@@ -72,11 +72,11 @@ export const initialUsage = (): UsageState => ({
   ...NO_STRIKES,
 });
 
-/** What counts for a key: a ban of its owner, else its own strikes. @param child the key, if it is not the owner's */
+/** The strikes that count for a key: its owner's during a ban, else its own. @param child the key, unless it is the owner */
 export const strikesOf = (usage: UsageState, child: string | undefined, now: number): Strikes =>
   child === undefined || usage.bannedUntil > now ? usage : (usage.children?.[child] ?? NO_STRIKES);
 
-/** The state with the strikes of a key, without those of other children that do not count any more. */
+/** The state with the strikes of a key, without those of other children that no longer count. */
 function withStrikes(
   usage: UsageState,
   strikes: Strikes,
@@ -90,7 +90,7 @@ function withStrikes(
 }
 
 /**
- * Applies one charge. A window opens at its first request. Both windows are charged or neither. A refusal during the
+ * Applies one charge. A window opens at its first request. Both windows are charged, or neither. A refusal during the
  * Retry-After of an earlier one is a strike, and the 20th strike in 10 minutes bans.
  *
  * @param before the key's state; not modified
@@ -112,7 +112,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   if (minuteFits && dayFits) {
     return {
       outcome: 'passed',
-      // Each field by itself: to spread the state takes longer than all the rest of a charge.
+      // Field by field: spreading the state takes longer than the rest of a charge.
       usage: {
         minuteStart: minuteOpen ? before.minuteStart : now,
         minuteUsed: minuteUsed + cost,
@@ -153,7 +153,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   return { outcome: 'banned', usage: withStrikes(before, ban, charge) };
 }
 
-/** Duration of the nth consecutive ban, in milliseconds. */
+/** The duration of the nth consecutive ban, in milliseconds. */
 export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
 
 /** Rounds milliseconds up to whole seconds for Retry-After, at least 1. */

@@ -4,18 +4,18 @@ import type { EventType } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 
 export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
-/** Why a webhook was disabled, other than by its owner. */
+/** The reason that a webhook was disabled, other than by its owner. */
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 export const ATTEMPT_ERRORS = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'redirect'] as const;
-/** Why an attempt got no response that counts. */
+/** The reason that an attempt got no valid response. */
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
 /** One request to a receiver. Times are milliseconds since 1970. */
 export interface WebhookAttempt {
   eventId: string;
   time: number;
-  /** How long it took, in milliseconds. */
+  /** The duration in milliseconds. */
   ms: number;
   /** The HTTP status, if there was a response. */
   status?: number;
@@ -25,7 +25,7 @@ export interface WebhookAttempt {
 export interface WebhookFailure {
   /** The event that cannot be delivered. */
   eventId: string;
-  /** When its first attempt failed. */
+  /** The time of its first failed attempt. */
   since: number;
   attempts: number;
   nextAttemptAt: number;
@@ -34,11 +34,11 @@ export interface WebhookFailure {
 export interface WebhookSecret {
   /** `whsec_` and 32 random bytes in base64. */
   secret: string;
-  /** Until when it signs; without an end if absent. */
+  /** The time until which it signs, in milliseconds since 1970; forever if absent. */
   expiresAt?: number;
 }
 
-/** What the owner of a webhook decides. */
+/** The settings that the owner of a webhook decides. */
 export interface WebhookSettings {
   url: string;
   /** All types if absent. */
@@ -49,20 +49,20 @@ export interface WebhookSettings {
   secrets: readonly WebhookSecret[];
 }
 
-/** What delivering it changes. */
+/** The state that delivery changes. */
 export interface WebhookProgress {
-  /** A place in the event log: everything up to it was acknowledged. */
+  /** The place in the event log up to which everything was acknowledged. */
   after: string;
-  /** How often the owner has moved the place. */
+  /** The number of times that the owner has moved the place. */
   moves: number;
   failing?: WebhookFailure | undefined;
-  /** Attempts made, of which every tenth is paid. */
+  /** The number of attempts made, every tenth of which is paid for. */
   attempted: number;
   /** The latest attempts, newest first. */
   attempts: readonly WebhookAttempt[];
 }
 
-/** A webhook: a place in the event log, and where to send what comes after it. */
+/** A webhook: a place in the event log, and where to send the events after it. */
 export interface Webhook {
   /** Opaque. */
   id: string;
@@ -71,13 +71,13 @@ export interface Webhook {
   account?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
-  /** Increases with each change by the owner, of the settings or of the place. */
+  /** Increases with each change of the settings or the place by the owner. */
   version: number;
   settings: WebhookSettings;
   progress: WebhookProgress;
 }
 
-/** Attempts that are listed. */
+/** The number of attempts listed. */
 export const MAX_ATTEMPTS = 20;
 
 /** The latest of these attempts, each once and newest first. */
@@ -89,7 +89,7 @@ export const latestAttempts = (attempts: readonly WebhookAttempt[]): readonly We
     .sort((a, b) => b.time - a.time)
     .slice(0, MAX_ATTEMPTS);
 
-/** How long a claim lasts after it was renewed, in milliseconds. */
+/** The time that a claim lasts after it was renewed, in milliseconds. */
 export const CLAIM_TIME = 18_000;
 
 /** Returns the new settings of a webhook, and its new progress if that changes too. May run several times. */
@@ -98,7 +98,7 @@ export type WebhookChange = (webhook: Webhook) => {
   progress?: WebhookProgress;
 };
 
-/** A webhook with the claim of the instance that delivers it, until when by the database's clock. */
+/** A webhook with the claim of the instance that delivers it, and its end by the database's clock. */
 interface ClaimedWebhook extends Webhook {
   claim?: { instance: string; until: number };
 }
@@ -116,7 +116,7 @@ export const WEBHOOKS: ObjectKind<ClaimedWebhook> = {
   ],
 };
 
-/** How many webhooks an owner and its keys have had, so that two creations at the same time write the same object. */
+/** The number of webhooks an owner and its keys have had, so that concurrent creations write the same object. */
 export const WEBHOOK_COUNTS: ObjectKind<{ apiKeyId: string; created: number }> = {
   name: 'counts',
   keyOf: ({ apiKeyId }) => apiKeyId,
@@ -151,7 +151,7 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
       let held = await webhooks.find(ENABLED);
       if (!isExclusive && held.length > 0) {
         const time = await now();
-        // A claim of one's own is renewed after a third of its time.
+        // The instance's own claims are renewed after a third of their time.
         const isDue = ({ claim }: ClaimedWebhook) =>
           !claim || claim.until < time + (claim.instance === instance ? (CLAIM_TIME * 2) / 3 : 0);
         if (held.some(isDue))
@@ -179,10 +179,10 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
     },
 
     /**
-     * Stores how far a webhook has come, optionally disables it, and renews its claim. If its owner has changed it since
+     * Stores the progress of a webhook, optionally disables it, and renews its claim. If its owner has changed it since
      * it was read, it is not disabled, and goes on from where the owner has moved it.
      *
-     * @returns the webhook as it is then; null if it was deleted, or if the instance does not hold it any more
+     * @returns the webhook afterwards; null if it was deleted, or if the instance no longer holds it
      */
     saveProgress: (
       instance: string,
@@ -225,7 +225,7 @@ export function webhookWritesOf(run: Run) {
     return webhook;
   };
   return {
-    /** @param max how many webhooks the key and those that share its plan may have @throws CONFLICT if they have as many */
+    /** @param max the most webhooks of the key and those that share its plan @throws CONFLICT if they have as many */
     createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
       run(async (own) => {
         const { account = webhook.apiKeyId } = webhook;
@@ -249,7 +249,7 @@ export function webhookWritesOf(run: Run) {
     /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
     deleteWebhook: (apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string> =>
       run(async (own) => {
-        // Read in any case: it must be this key's.
+        // Read even without a check: it must be this key's.
         const webhook = await existing(own, apiKeyId, id);
         check?.(withoutClaim(webhook));
         await own.objects(WEBHOOKS).delete([id]);

@@ -16,18 +16,18 @@ import {
 import { Delivery, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
 
-/** How often webhooks are claimed and their changes are noticed, in milliseconds. */
+/** The interval at which webhooks are claimed and their changes noticed, in milliseconds. */
 const INTERVAL = 1_000;
-/** How long attempts under way may take at the end, in milliseconds: saving their places takes some of 10 s too. */
+/** The time that attempts under way get at shutdown, in milliseconds: saving their places takes some of its 10 s too. */
 const STOP_PATIENCE = 9_000;
 
 const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
-/** Counts that begin at 0, so that the first is an increase. */
+/** Counts that begin at 0, so that the first one is an increase. */
 const zeros = <K>(keys: readonly K[]): Map<K, number> => new Map(keys.map((key) => [key, 0]));
 
 /**
- * The webhooks that this process delivers: those that it holds. A webhook is a place in the event log, and nothing is
+ * The deliveries of this process: of the webhooks that it holds. A webhook is a place in the event log, so nothing is
  * queued.
  */
 export class Deliveries implements Receivers {
@@ -37,14 +37,14 @@ export class Deliveries implements Receivers {
   /** Webhooks that were disabled, by reason. */
   readonly disabled = zeros<DisabledReason>(DISABLED_REASONS);
   readonly #sender: Sender;
-  /** The holder of the claims: this process, until they may have ended. */
+  /** The holder of the claims: this process, renamed once they may have ended. */
   #instance = randomUUID();
-  /** Those that end too, so that a webhook has one attempt at a time. */
+  /** Includes deliveries that are ending, so that a webhook has one attempt at a time. */
   readonly #running = new Map<string, Delivery>();
   #stopping = new AbortController();
   /** Resolves when no more webhooks are claimed. */
   #claiming: Promise<void> | undefined;
-  /** When the last renewal began; NaN without claims. */
+  /** The time at which the latest renewal began; NaN without claims. */
   #renewedAt = Number.NaN;
 
   constructor(services: DeliveryServices) {
@@ -66,7 +66,7 @@ export class Deliveries implements Receivers {
   /**
    * Finishes the attempts under way, keeps the places and ends the claims.
    *
-   * @param patience how long attempts may take, in milliseconds; then they are cut off, and made again later
+   * @param patience the time that attempts may take, in milliseconds; then they are cut off, and made again later
    */
   async stop(patience = STOP_PATIENCE): Promise<void> {
     this.#stopping.abort();
@@ -77,7 +77,7 @@ export class Deliveries implements Receivers {
     this.#sender.close();
   }
 
-  /** Age of the oldest event that is being delivered, in milliseconds. */
+  /** The age of the oldest event being delivered, in milliseconds. */
   get lag(): number {
     const now = this.services.clock.now();
     return Math.max(0, ...[...this.#running.values()].map(({ pendingSince = now }) => now - pendingSince));
@@ -125,8 +125,8 @@ export class Deliveries implements Receivers {
     const { store, clock, log } = this.services;
     const began = clock.monotonic();
     const claimed = await store.claimWebhooks(this.#instance);
-    // They may have ended meanwhile, and others may have delivered and left. It comes back as another instance, and what
-    // it has not saved before is older than what they have.
+    // The claims may have ended, and others may have delivered and left. It comes back as a new instance, because its own
+    // unsaved progress is older than theirs.
     if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
       await store.releaseWebhooks(this.#instance);
       return this.#leave();

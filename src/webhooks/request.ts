@@ -6,17 +6,17 @@ import type { AttemptError, WebhookSecret } from '../store/webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
 
 const TIMEOUT = 15_000;
-/** What a receiver may send before the head of its answer: each interim response is parsed here. */
+/** The most interim responses that a receiver may send before its final one: each is parsed here. */
 const MAX_INTERIM_RESPONSES = 5;
 const MAX_HEAD_BYTES = 16_384;
-/** How long an unused connection is kept, in milliseconds. Many servers close theirs after 5 s. */
+/** The time for which an unused connection is kept, in milliseconds. Many servers close theirs after 5 s. */
 const KEEP_ALIVE = 4_000;
-/** How long an answer may go on that nobody reads, in milliseconds. */
+/** The time for which a body that nobody reads may go on, in milliseconds. */
 const BODY_TIMEOUT = 1_000;
 /** Standard Webhooks recommends short ids; event ids of MongoDB can be long. */
 const MAX_ID_LENGTH = 255;
 
-/** How an attempt ended. */
+/** The outcome of an attempt. */
 export interface Outcome {
   status?: number;
   error?: AttemptError;
@@ -28,10 +28,10 @@ export interface Outcome {
 export class Sender {
   readonly #targets: Targets;
   readonly #timeout: number;
-  /** By protocol, because an address may be permitted over https only. */
+  /** One agent per protocol, because an address may be permitted over https only. */
   readonly #agents = new Map<string, Agent>();
 
-  /** @param timeout how long a receiver has to send the head of its response, in milliseconds */
+  /** @param timeout the time that a receiver has to send the head of its response, in milliseconds */
   constructor(targets: Targets, timeout = TIMEOUT) {
     this.#targets = targets;
     this.#timeout = timeout;
@@ -54,7 +54,7 @@ export class Sender {
   }
 
   /**
-   * Sends an event once. Only the head of the answer is read.
+   * Sends an event once. Only the head of the response is read.
    *
    * @param now milliseconds since 1970
    */
@@ -83,7 +83,7 @@ export class Sender {
           if (++interim > MAX_INTERIM_RESPONSES) ending.abort();
         },
       });
-      // Ends the connection, unless nothing follows.
+      // Closes the connection, unless there is no body.
       void response.body.dump({ limit: 0 }).catch(() => {});
       return outcomeOf(response, now);
     } catch (error) {
@@ -112,14 +112,14 @@ const outcomeOf = ({ statusCode, headers }: Dispatcher.ResponseData, now: number
   };
 };
 
-/** Retry-After in seconds or as a date (RFC 9110 section 10.2.3). */
+/** Parses Retry-After, in seconds or as a date (RFC 9110 section 10.2.3). @returns milliseconds */
 function retryAfterOf(text: string | string[] | undefined, now: number): number | undefined {
   if (typeof text !== 'string') return undefined;
   const milliseconds = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
   return milliseconds > 0 ? milliseconds : undefined;
 }
 
-/** OpenSSL's errors and Node's of certificates (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
+/** The codes of OpenSSL's errors, and Node's for certificates (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
 const TLS_ERROR =
   /^(?:EPROTO$|ERR_(?:TLS|SSL|OSSL)_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_)/;
 
@@ -129,7 +129,7 @@ function errorOf(error: NodeJS.ErrnoException): AttemptError {
   return TLS_ERROR.test(error.code ?? '') ? 'tls' : 'connect';
 }
 
-/** The headers of Standard Webhooks 1.0.0, with a signature by each secret. */
+/** The headers of Standard Webhooks 1.0.0, with a signature for each secret. */
 function headersOf(
   { id, body }: { id: string; body: string },
   secrets: readonly WebhookSecret[],

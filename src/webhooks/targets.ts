@@ -5,13 +5,13 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { NetworkList } from '../access/networks.ts';
 
-/** Outside of which no IPv6 address is global unicast (https://www.iana.org/assignments/ipv6-address-space). */
+/** The range that contains all global unicast IPv6 addresses (https://www.iana.org/assignments/ipv6-address-space). */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** A public address that Azure answers inside of each virtual machine, with secrets among others. */
+/** A public address that Azure serves inside each virtual machine, with secrets among other things. */
 const AZURE_WIRE_SERVER = '168.63.129.16';
 
-/** Whether an address is global unicast and stands for no other, by IANA's special-purpose registries. */
+/** True if an address is global unicast and embeds no other, by IANA's special-purpose registries. */
 function isPublic(text: string): boolean {
   if (text === AZURE_WIRE_SERVER) return false;
   const address = ipaddr.parse(text);
@@ -23,16 +23,16 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 const IPV4_MAPPED = /^::ffff:/i;
 
-/** Fails a connection whose addresses are all refused. */
+/** The error of a connection whose addresses are all refused. */
 export class RefusedAddressError extends Error {}
 
-/** Finds all addresses of a name. */
+/** A function that finds all addresses of a name. */
 type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** For the answer of a name server, in milliseconds: twice as long the second time, together less than an attempt has. */
+/** The time that a name server has to answer, in milliseconds: doubled on the second try, together less than an attempt has. */
 const PATIENCE = { timeout: 3_000, tries: 2 };
 
-/** Names that lead somewhere by this machine's own settings. */
+/** True if a name is resolved by this machine's own settings. */
 function isLocalName(name: string): boolean {
   if (!name.includes('.')) return true;
   try {
@@ -43,11 +43,11 @@ function isLocalName(name: string): boolean {
 }
 
 /**
- * Finds all addresses of a name. Name servers are asked over sockets: the system's own look-up takes one of the four
- * threads of this process until it ends, so that names whose servers are silent would hold up all other names, and
- * files with them. It is left to names that no server outside decides on.
+ * Makes a resolver that finds all addresses of a name. It asks name servers over sockets: the system's own look-up takes one of
+ * the four threads of this process until it ends, so names whose servers are silent would block all other names, and
+ * file access with them. The system's is only used for names that no outside server decides on.
  *
- * @param servers instead of the system's, which are read each time, since they change
+ * @param servers used instead of the system's, which are read each time, since they change
  */
 export const resolveBy =
   (servers?: readonly string[]): Resolve =>
@@ -64,7 +64,7 @@ export const resolveBy =
     return addresses;
   };
 
-/** Where requests to receivers may go. */
+/** The rules about where requests to receivers may go. */
 export class Targets {
   readonly #allowed: NetworkList;
   readonly #allowsAny: boolean;
@@ -72,7 +72,7 @@ export class Targets {
 
   /**
    * @param allowed networks that are permitted in addition, over http too
-   * @param allowsLoopback whether this machine is too
+   * @param allowsLoopback true to permit this machine in the same way
    * @param resolve finds all addresses of a name
    */
   constructor(allowed: readonly string[], allowsLoopback = false, resolve: Resolve = resolveBy()) {
@@ -81,16 +81,16 @@ export class Targets {
     this.#resolve = resolve;
   }
 
-  /** Whether a request with this protocol may go to this address. */
+  /** True if a request over this protocol may go to this address. */
   permits(protocol: string, address: string): boolean {
-    // A list would judge the IPv4 address within.
+    // A network list would judge the embedded IPv4 address.
     const isAllowed = !IPV4_MAPPED.test(address) && this.#allowed.has(address);
     return isAllowed || (protocol === 'https:' && isPublic(address));
   }
 
   /**
-   * Why a well-formed URL cannot be that of a receiver; undefined if it can. Names are not resolved, but those
-   * that lead to this machine by definition are judged as its addresses (RFC 6761 section 6.3).
+   * The reason that a well-formed URL cannot be a receiver's; undefined if it can. Names are not resolved, but those
+   * that mean this machine by definition are judged as its addresses (RFC 6761 section 6.3).
    */
   refusal(text: string): string | undefined {
     const url = new URL(text);
@@ -105,8 +105,8 @@ export class Targets {
   }
 
   /**
-   * The look-up of a connecting socket: what it judged is what is connected. Addresses that are refused are
-   * left out, however often the name is resolved.
+   * The `lookup` of a connecting socket, so that the addresses judged are those connected to. Refused ones are left out,
+   * however often the name is resolved.
    */
   lookupFor(protocol: string): LookupFunction {
     return (hostname, { all }, callback) => {
@@ -124,7 +124,7 @@ export class Targets {
   }
 }
 
-/** The address in a URL whose host is one, for which Node does no look-up. */
+/** The address in a URL whose host is an IP literal, for which Node does no look-up. */
 export function literalOf({ hostname }: URL): string | undefined {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(host) === 0 ? undefined : host;
