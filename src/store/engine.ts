@@ -82,7 +82,8 @@ export interface EngineTransaction {
 }
 
 /**
- * The engine port: rows, objects, transactions, ids, a feed of changes, and the limiter's charges. Each change of a record is one event (`eventOf`), in the order of commitment.
+ * The engine port: rows, objects, transactions, ids, a feed of changes, and the limiter's charges. Each change of a record
+ * is one event (`eventOf`), in the order of commitment.
  */
 export interface Engine extends EventStore, LimiterStore {
   readonly engine: 'sqlite' | 'mongodb';

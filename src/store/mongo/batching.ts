@@ -3,10 +3,10 @@ import DataLoader from 'dataloader';
 import { unavailable } from '../../foundation/errors.ts';
 
 /**
- * Collects what is asked for within one turn of the event loop into one command, each once. Many connections are read per
- * turn, and most of a command's cost is fixed. What equal calls share is read only.
+ * Collects the calls of one turn of the event loop into one command, equal ones once. Many connections are read per turn,
+ * and most of a command's cost is fixed. Results shared by equal calls are read-only.
  *
- * @param run handles a batch and returns the results in order, or an error instead of one
+ * @param run handles a batch and returns the results in order, or an error in place of one
  */
 export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly (R | Error)[]>,
@@ -22,13 +22,13 @@ export function batch<A, R>(
 }
 
 /**
- * Runs at most one command per name at a time. Calls that arrive meanwhile are gathered for the next one, as are
- * those of one turn of the event loop. If a command fails, so do the calls gathered behind it, which would wait for the
+ * Runs at most one command per name at a time. Calls that arrive meanwhile are gathered for the next one, as are those of
+ * one turn of the event loop. If a command fails, so do the calls gathered behind it, which would otherwise wait for the
  * same unavailable database and be carried out after they have timed out.
  *
  * @param run handles the calls of a name and returns the results in order
- * @param timeoutMs after which it has failed, in milliseconds. Otherwise those behind a command would wait for good
- *   if its connection ends while it is being sent: the driver (7.8) waits for `drain` of the destroyed socket
+ * @param timeoutMs the time after which a command has failed, in milliseconds. Without it, calls behind a command would
+ *   wait forever if its connection ends while it is being sent: the driver (7.8) waits for `drain` of the destroyed socket
  */
 export function gather<A, R>(
   run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
@@ -60,7 +60,7 @@ export function gather<A, R>(
   };
 }
 
-/** @throws UNAVAILABLE if the work takes longer */
+/** Bounds the time of some work. @throws UNAVAILABLE if it takes longer */
 export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = () =>

@@ -17,28 +17,28 @@ export const toKey = (id: Id): Key => BigInt(id);
 /** Converts a database key to an id of the port. */
 export const toId = (key: Key | number): Id => String(key);
 
-/** What all records' documents have. */
+/** The properties that all records' documents have. */
 export interface RecordDocument extends Document {
   _id: Key;
 }
 
 /**
  * The property with the type of the event that wrote a document. Every write of a record replaces its document, so that
- * a change stream reports all that clients see of it. What was written for another reason, or imported, is no event.
+ * a change stream reports everything clients see of it. Writes for other reasons, and imports, aren't events.
  */
 export const EVENT = '_event';
 
 /**
- * The property with the event and all values of a record after a change that didn't replace its document. A change stream tells what
- * such a change has written, and not what the rest was at that time. So it is one text, which is told whole.
+ * The property with the event and all values of a record after a change that didn't replace its document. A change stream reports
+ * what such a change wrote, but not the rest of the document at that time. So it is one text, which is reported whole.
  */
 export const AFTER = '_after';
 
-/** Separates the values of {@link AFTER}, each after {@link PRESENT} if there is one. No text that clients send has it. */
+/** Separates the values of {@link AFTER}, each after {@link PRESENT} if there is one. Texts from clients can't contain it. */
 const SEPARATOR = '\u001f';
 const PRESENT = '=';
 
-/** How the values of one kind are stored. Neither function gets an absent value. */
+/** The conversions between values of one kind and their stored form. Neither gets absent values. */
 interface Codec {
   stored?: ((value: never) => unknown) | undefined;
   read?: ((value: never) => unknown) | undefined;
@@ -53,14 +53,14 @@ const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
   },
 };
 
-/** Values of kinds that are no texts, from what MongoDB's `$toString` makes of them. */
+/** The parsers of values that aren't texts, from the output of MongoDB's `$toString`. */
 const PARSERS: Readonly<Partial<Record<FieldKind, (text: string) => unknown>>> = {
   integer: Number,
   boolean: (text) => text === 'true',
   instant: (text) => formatInstant(Date.parse(text)),
 };
 
-/** The property that a field is ordered by: for a text, the one with its folded form. */
+/** The property by which a field is ordered: for a text, the one with its folded form. */
 export const sortProperty = ({ fields, sorts }: AnyRecord, field: string): string =>
   sorts.includes(field) && isFolded((fields as Fields)[field]!) ? `${field}_folded` : field;
 
@@ -70,7 +70,7 @@ export const indexKey = (record: AnyRecord, fields: readonly string[]): Record<s
   _id: 1,
 });
 
-/** The fields that are ordered by their folded form, and the properties with it. */
+/** The fields that are ordered by their folded form, each with the property that holds it. */
 export const foldedFieldsOf = (record: AnyRecord): readonly (readonly [string, string])[] =>
   Object.keys(record.fields)
     .map((field) => [field, sortProperty(record, field)] as const)
@@ -95,7 +95,7 @@ export const codecOf = memoized((record: AnyRecord) => {
   );
   const names = fields.map(({ name }) => name);
 
-  /** The values of a filter or a record as stored; undefined ones are left out, order conditions as they are. */
+  /** The stored form of a filter's or a record's values, without undefined ones; order conditions stay as they are. */
   function stored(values: Values): Document {
     const document: Document = {};
     for (const { name, stored } of fields) {
@@ -107,7 +107,7 @@ export const codecOf = memoized((record: AnyRecord) => {
     return document;
   }
 
-  /** The folded forms of those values that lists are ordered by. */
+  /** The folded forms of the values that lists are ordered by. */
   function foldedOf(values: Values): Document {
     const document: Document = {};
     for (const [field, property] of foldedFields)
@@ -118,21 +118,21 @@ export const codecOf = memoized((record: AnyRecord) => {
   return {
     stored,
     foldedOf,
-    /** The projection to what clients see. */
+    /** The projection to the fields that clients see. */
     projection: ascending(names),
 
-    /** Absent values are left out. */
+    /** Converts a document to a record, without absent values. */
     toRecord(document: Document): EventRecord {
       const record: Record<string, unknown> = { id: toId(document._id) };
       for (const { name, read, formerly } of fields) {
-        // Events are as they were written.
+        // Events keep the names under which they were written.
         const value = document[name] ?? (formerly && document[formerly]);
         if (value != null) record[name] = read ? read(value as never) : value;
       }
       return record as EventRecord;
     },
 
-    /** @param event the type of the event that it is written with; undefined if there is none */
+    /** Converts a record to a document. @param event the type of the event it is written with; undefined if there is none */
     toDocument: ({ id, ...values }: Stored, event?: EventType): RecordDocument => ({
       _id: toKey(id),
       ...stored(values),
@@ -140,7 +140,7 @@ export const codecOf = memoized((record: AnyRecord) => {
       ...(event && { [EVENT]: event }),
     }),
 
-    /** An update that adds to a field, as a pipeline, and tells the log about it. */
+    /** An update, as a pipeline, that adds to a field and logs that as an event. */
     addition(field: string, amount: number): Document[] {
       const { type } = eventOf(record, { id: '0', [field]: 0 }, { id: '0', [field]: amount });
       const text = (name: string) => ({ $ifNull: [{ $concat: [PRESENT, { $toString: `$${name}` }] }, ''] });
@@ -148,7 +148,7 @@ export const codecOf = memoized((record: AnyRecord) => {
       return [{ $set: { [field]: { $add: [`$${field}`, amount] } } }, { $set: { [AFTER]: after } }];
     },
 
-    /** The event that {@link AFTER} tells of. */
+    /** The event that {@link AFTER} describes. */
     eventOfAddition(id: Key, after: string): Pick<StoredEvent, 'type' | 'record'> {
       const [type, ...texts] = after.split(SEPARATOR);
       const values = texts.flatMap((text, i) => {

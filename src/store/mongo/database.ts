@@ -8,13 +8,13 @@ export interface MongoOptions {
   uri: string;
   /** The records to store. */
   records: readonly AnyRecord[];
-  /** By default a server. */
+  /** The role of this process; by default a server. */
   role?: Role;
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
 }
 
-/** Who uses the database: a server, a tool beside it, or an import that fills it. */
+/** The role of a process: a server, a tool beside it, or an import that fills the database. */
 export type Role = 'server' | 'tool' | 'import';
 
 /** Options for every driver call. */
@@ -36,21 +36,21 @@ export interface Database {
 
 const DEFAULT_TIMEOUT = 10_000;
 const SERVER_SELECTION_TIMEOUT = 2_500;
-/** Shorter than server selection, so that a server that announced its shutdown is checked again within it. */
+/** The heartbeat in milliseconds: shorter than server selection, in which a server that announced its shutdown is rechecked. */
 const HEARTBEAT = 2_000;
 
-/** Options that decide what is acknowledged, what is read and how it is decoded: the store rests on its own. */
+/** The options for acknowledgement, reads and decoding, for which the store depends on its own values. */
 const OWN_OPTIONS =
   /^(?:readPreference\w*|maxStalenessSeconds|readConcernLevel|w|wtimeout(?:MS)?|j|journal|retry(?:Reads|Writes)|timeoutMS|promote\w+|bson\w+|raw|useBigInt64|ignoreUndefined|serializeFunctions|enableUtf8Validation|checkKeys|forceServerObjectId)=/i;
 
-/** A connection string without the options that are the store's own. */
+/** Removes the options from a connection string that are the store's own. */
 export function withoutOwnOptions(uri: string): string {
   const [address, query = ''] = uri.split('?', 2) as [string, string?];
   const others = query.split('&').filter((option) => !OWN_OPTIONS.test(option));
   return [address, others.join('&')].filter(Boolean).join('?');
 }
 
-/** Sets up the connection to a database without opening it. @param prepare creates whatever is missing in it */
+/** Sets up the connection to a database without opening it. @param prepare creates whatever it lacks */
 export function connectTo(settings: MongoOptions, prepare: (hello: Document) => Promise<void>): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
   // A retry makes the driver select a server twice. Both selections must end before the call times out, or

@@ -8,16 +8,16 @@ import { countersOf } from './ids.ts';
 import { layoutsOf } from './layout.ts';
 import { type MongoOptions, openMongoStore } from './mongo-store.ts';
 
-/** How long after its last sign of life an importing process counts as dead, in milliseconds. */
+/** The time after its last sign of life at which an importing process counts as dead, in milliseconds. */
 const DEAD_AFTER = 10_000;
-/** How often a process gives one that writes nothing for long, in milliseconds. */
+/** The interval of signs of life while a process writes nothing, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
-/** How often one is looked for, in milliseconds. */
+/** The interval at which signs of life are looked for, in milliseconds. */
 const LOOK_INTERVAL = 500;
 
 /**
- * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished, and other imports
- * out while its owner gives signs of life; what an interrupted import has left behind is removed.
+ * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished, and keeps other
+ * imports out while its owner gives signs of life; the leftovers of an interrupted import are removed.
  *
  * @throws Error if it holds anything else, or another process imports into it
  */
@@ -31,7 +31,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
   const own = { _id: 'layout', 'importer.owner': owner } as const;
   const sign = { $currentDate: { 'importer.seenAt': true } } as const;
 
-  /** Makes this process the one that imports. */
+  /** Makes this process the importer. */
   async function takeOver(): Promise<void> {
     const isDead = {
       $lt: [{ $toLong: '$importer.seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }],
@@ -51,7 +51,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     }
   }
 
-  /** Runs work in a transaction, if this process is still the one that imports. */
+  /** Runs work in a transaction, if this process is still the importer. */
   const write = (work: (session: ClientSession) => Promise<unknown>): Promise<unknown> =>
     client.withSession((session) =>
       session.withTransaction(async () => {
@@ -112,7 +112,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     },
     async close() {
       const { matchedCount } = await layouts.updateOne(own, sign);
-      // Nothing is this process's own if another has begun again.
+      // If another process has started over, nothing in it belongs to this one.
       if (matchedCount > 0) {
         if (!isFinished) await clear();
         await giveUp();

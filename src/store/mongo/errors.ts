@@ -7,7 +7,7 @@ import {
 } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
-/** A concurrent write changed what this attempt had read. Nothing was written, and another attempt may succeed. */
+/** The error of an attempt whose reads a concurrent write has changed. Nothing was written; another attempt may succeed. */
 export const writeConflict = (cause?: unknown): MongoServerError =>
   new MongoServerError({
     message: 'Lost to a concurrent write.',
@@ -16,7 +16,7 @@ export const writeConflict = (cause?: unknown): MongoServerError =>
     ...(cause !== undefined && { cause }),
   });
 
-/** Server errors that a later attempt has too: the request is wrong, or not permitted. */
+/** The server errors that a later attempt gets too: the request is wrong, or not permitted. */
 const LASTING_CODES = new Set<unknown>([
   2, // BadValue
   13, // Unauthorized
@@ -28,7 +28,7 @@ const LASTING_CODES = new Set<unknown>([
   11000, // DuplicateKey
 ]);
 
-/** Whether the database could not be reached or did not respond in time, so that the call may succeed later. */
+/** True if the database could not be reached or did not respond in time, so that the call may succeed later. */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoServerError) return !LASTING_CODES.has(error.code);
   if (error instanceof MongoParseError || error instanceof MongoInvalidArgumentError) return false;
@@ -43,37 +43,37 @@ const hasCode =
   (error: unknown): boolean =>
     error instanceof MongoServerError && error.code === code;
 
-/** Whether a document with this key already exists. */
+/** True if a document with this key already exists. */
 export const isDuplicateKey = hasCode(11000);
 
-/** For writes that another instance may have made first. */
+/** Ignores the error of a write that another instance may have made first. */
 export function ignoreDuplicate(error: unknown): void {
   if (!isDuplicateKey(error)) throw error;
 }
 
-/** For collections that another instance may have created first. */
+/** Ignores the error of a collection that another instance may have created first. */
 export function ignoreExisting(error: unknown): void {
   if (!hasCode(48)(error)) throw error;
 }
 
-/** Whether the user lacks the privilege. */
+/** True if the user lacks the privilege. */
 export const isUnauthorized = hasCode(13);
 
-/** Whether the server aborted the command at its time limit. */
+/** True if the server aborted the command at its time limit. */
 export const isTimeExpired = hasCode(50);
 
-/** Whether the log no longer has the events after a position. */
+/** True if the log no longer has the events after a position. */
 export const isHistoryLost = hasCode(286);
 
-/** BadValue, FailedToParse, TypeMismatch, InvalidResumeToken, and ChangeStreamFatalError of a token that is not found. */
+/** BadValue, FailedToParse, TypeMismatch, InvalidResumeToken, and ChangeStreamFatalError for a token that isn't found. */
 const TOKEN_CODES = new Set<unknown>([2, 9, 14, 260, 280]);
-/** Beyond the codes with names (error_codes.yml), places in the server's source: most checks of a token have one. */
+/** The first code that has no name in error_codes.yml but stands for a place in the server's source: most token checks do. */
 const FIRST_PLACE = 20_000;
 
-/** Whether a change stream was refused for the token it was to begin at, rather than for what the server is doing. */
+/** True if a change stream was refused because of its start token, rather than the state of the server. */
 export const isOfToken = (error: unknown): boolean =>
   error instanceof MongoServerError && (TOKEN_CODES.has(error.code) || Number(error.code) >= FIRST_PLACE);
 
-/** Whether a transaction failed that may succeed if it is retried. */
+/** True if a failed transaction may succeed when retried. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);

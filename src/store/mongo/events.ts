@@ -25,21 +25,21 @@ import { AFTER, codecOf, EVENT, type Key, toId } from './codec.ts';
 import type { Database } from './database.ts';
 import { isHistoryLost, isOfToken, portError } from './errors.ts';
 
-/** How long a page at the end of the log waits for more events, in milliseconds. */
+/** The time that a page at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
-/** How long a page may search for the end of the log, in milliseconds. */
+/** The time that a page may search for the end of the log, in milliseconds. */
 const PAGE_TIME = 2_000;
-/** Where the log is read from if not from its beginning, in seconds before its end or another place. */
+/** The starts of reading other than the log's beginning, in seconds before its end or another place. */
 const AGES = [7 * 86_400, 86_400, 3_600, 60, 1, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
 
-/** A page, and how many events it took. */
+/** A page, and the number of events examined for it. */
 interface Examined extends EventPage {
   examined: number;
 }
 
-/** The kinds of change events we use. Other updates change nothing that clients see. */
+/** The kinds of change events we use. Other updates don't change anything clients see. */
 type Change =
   | ChangeStreamInsertDocument
   | ChangeStreamReplaceDocument
@@ -82,8 +82,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     (await within(timeoutMs, db.command({ ping: 1, ...options }))).operationTime as Timestamp;
 
   /**
-   * Where the log can be read from, oldest first: from its beginning, and from some time before a position, by default
-   * its end. The beginning is unknown if the oplog cannot be read (shards, missing privileges).
+   * The starts from which the log can be read, oldest first: its beginning, and times before a position, by default its
+   * end. The beginning is unknown if the oplog cannot be read (shards, missing privileges).
    */
   async function starts(before?: string): Promise<ChangeStreamOptions[]> {
     const end = (before !== undefined && timeIn(before)) || (await clusterTime());
@@ -98,7 +98,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     }));
   }
 
-  /** The log from a start on, in batches as the server responds with them. Ends when the database is dropped. */
+  /** The log from a start on, in the batches of the server's responses. Ends when the database is dropped. */
   async function* batches(start: ChangeStreamOptions): AsyncGenerator<EventPage> {
     // Change streams have no other read concern, whatever the URI says.
     const stream = db.watch<Document, Change>([{ $match: isEvent }], {
@@ -112,7 +112,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         const events: StoredEvent[] = [];
         let last: Change | undefined;
         do {
-          // The driver may wait for good for what it sends over a connection that ends (see `gather`).
+          // The driver may wait forever to send over a connection that ends (see `gather`).
           const change = await within(FOLLOW_WAIT + timeoutMs, stream.tryNext());
           if (!change) break;
           events.push(toEvent(change));
@@ -147,7 +147,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   ): Promise<Examined> {
     const page: Examined = { events: [], next: '', atEnd: false, examined: 0 };
     const most = examinedAtMost(meter);
-    /** The last one, which who follows the log gets too; without any, the page ends somewhere after its start. */
+    /** The id of the last event, which followers of the log get too; without any, the page ends somewhere after its start. */
     let last: string | undefined;
     for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
       for (const event of events) {
@@ -161,8 +161,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   }
 
   /**
-   * The latest events from a start to a position, or to the end of the log. It is at the end if there are too few, for
-   * which others may be read from an earlier start.
+   * The latest events from a start to a position, or to the end of the log. It is at the end if there are too few, in which
+   * case more may be read from an earlier start.
    *
    * @returns undefined if the position is not found
    */
@@ -188,7 +188,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   async function readPage(request: EventRequest): Promise<EventPage> {
     const { after, before, backward, meter } = request;
-    // Whatever is committed from here on has a later position.
+    // Anything committed from here on has a later position.
     if (after === NOW)
       return pageAfter({ limit: 1, types: [] }, { startAtOperationTime: await clusterTime() });
     const position = after ?? before;
@@ -223,7 +223,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   } satisfies EventStore;
 }
 
-/** The time that tokens of MongoDB's start with; undefined in those of other servers. */
+/** The time at the start of MongoDB's own tokens; undefined for those of other servers. */
 function timeIn(token: string): Timestamp | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
   return match

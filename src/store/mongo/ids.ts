@@ -7,7 +7,7 @@ import type { Key } from './codec.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './errors.ts';
 
-/** The last id assigned of each kind of record (`orders`). */
+/** The collection of the last id assigned to each kind of record (`orders`). */
 export const countersOf = (db: Db) => db.collection<{ _id: string; value: Key }>('counters');
 
 /** Creates missing counters. */
@@ -19,22 +19,21 @@ export async function prepareIds({ db, options }: Database, records: readonly An
       .catch(ignoreDuplicate);
 }
 
-/** Ids in use that are read per query to find a free one. */
+/** The number of ids in use that are read per query to find a free one. */
 const MAX_RUN_LENGTH = 1_000;
 
-/** The next ids of a kind that are not in use. @throws CONFLICT at the end of the sequence */
+/** A function that assigns the next unused ids of a kind. @throws CONFLICT at the end of the sequence */
 export type NextIds = (record: AnyRecord, count: number) => Promise<Key[]>;
 
 /**
  * Assigns each id of a collection once. The atomic increment is never part of a transaction, so that creations do not
  * wait for each other's commit. An id is used up even if its record is not written. All instances increment one
- * document for each kind; to keep it from becoming a hot spot, an instance takes a block of ids for all callers
- * that are waiting.
+ * document per kind; to keep it from becoming a hot spot, an instance takes a block of ids for all waiting callers.
  */
 export function idsOf({ db, options, timeoutMs }: Database): NextIds {
   const counters = countersOf(db);
 
-  /** Takes blocks of ids, by how many each caller needs. @returns the first one of each */
+  /** Takes blocks of ids, of the size that each caller needs. @returns the first id of each */
   const assign = gather<number, Key | null>(async (_id, counts) => {
     const size = BigInt(counts.reduce((sum, count) => sum + count, 0));
     const counter = await counters.findOneAndUpdate(
@@ -50,7 +49,7 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
     });
   }, timeoutMs);
 
-  /** The last of the consecutive ids in use that start with this one; undefined if this one is free. */
+  /** The last of the consecutive ids in use from this one on; undefined if this one is free. */
   async function endOfRun(name: string, key: Key): Promise<Key | undefined> {
     const used = await db
       .collection<{ _id: Key }>(name)
@@ -79,7 +78,7 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
       const used = choosesId ? await usedOf(name, block) : new Set<Key>();
       free.push(...block.filter((key) => !used.has(key)));
       const lastUsed = used.size === needed ? await endOfRun(name, first) : undefined;
-      // Skip all consecutive ids in use at once. $max, because another instance may be further ahead.
+      // Skips all consecutive ids in use at once. $max, because another instance may be further ahead.
       if (lastUsed !== undefined)
         await counters.updateOne({ _id: name }, { $max: { value: lastUsed } }, options);
     }

@@ -6,7 +6,7 @@ import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } fro
 import type { Database, Role } from './database.ts';
 import { ignoreDuplicate, ignoreExisting, isUnauthorized } from './errors.ts';
 
-/** Changes a database of one layout to the next. May run on several instances at once. */
+/** Brings a database from one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
 
 /** The migration to each layout after layout 1, in order. */
@@ -15,11 +15,11 @@ const MIGRATIONS: readonly Migration[] = [];
 interface LayoutDocument {
   _id: 'layout';
   version: number;
-  /** The properties that all documents of a collection have been given, by collection. */
+  /** The properties that have been filled in in all documents of a collection, by collection. */
   filled?: Record<string, string[]>;
-  /** Whether it is being filled by an import, which is not finished. */
+  /** True while an unfinished import fills the database. */
   isImporting?: boolean;
-  /** The process that imports, and its last sign of life by the server's clock. */
+  /** The importing process, and its last sign of life by the server's clock. */
   importer?: { owner: string; seenAt: Date };
 }
 
@@ -43,7 +43,7 @@ const collectionsOf = (records: readonly AnyRecord[]): Readonly<Record<string, I
   sessions: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
 });
 
-/** Filtering by several values merges index ranges that are each ordered by id, so nothing is sorted in memory. */
+/** The indexes of a record. A filter by many values merges index ranges, each in order, so nothing is sorted in memory. */
 const indexesFor = (record: AnyRecord): IndexDescription[] => [
   ...indexesOf(record).map((index) => ({ key: indexKey(record, index) })),
   ...record.unique.map((names: readonly string[]) => ({
@@ -53,16 +53,16 @@ const indexesFor = (record: AnyRecord): IndexDescription[] => [
   })),
 ];
 
-/** The wire version of MongoDB 6.0: $lookup from sharded collections (5.1), the time in change events. */
+/** The wire version of MongoDB 6.0, needed for $lookup from sharded collections (5.1) and the time in change events. */
 const WIRE_VERSION = 17;
 
 /**
- * Creates missing indexes, and fills properties that records of an earlier declaration lack. Safe to run on several
+ * Creates missing indexes, and fills in properties that records of an earlier declaration lack. Safe to run on several
  * instances at once.
  *
- * @param role only a server migrates what others use
- * @throws Error if the server is too old or standalone, the layout is none that this version knows, or an import into
- *   the database is not finished
+ * @param role only a server migrates a database in use
+ * @throws Error if the server is too old or standalone, this version doesn't support the layout, or an import into the
+ *   database is not finished
  */
 export async function prepareLayout(
   database: Database,
@@ -119,9 +119,10 @@ export async function prepareLayout(
 }
 
 /**
- * Updates and deletions name a document by its `_id` alone, and a router would ask all shards, or refuse, with another key.
+ * Checks that collections are sharded by `_id`. Updates and deletions name a document by its `_id` alone, for which a router
+ * would ask all shards, or refuse, with any other key.
  *
- * @throws Error if a collection is sharded by another one
+ * @throws Error if a collection has another shard key
  */
 async function checkShardKeys({ client, db, options }: Database): Promise<void> {
   const sharded = await client
@@ -133,7 +134,7 @@ async function checkShardKeys({ client, db, options }: Database): Promise<void> 
     )
     .toArray()
     .catch((error) => {
-      // Whoever may not read it has to know.
+      // Users without the privilege to read this have to check it themselves.
       if (isUnauthorized(error)) return [];
       throw error;
     });
@@ -144,10 +145,10 @@ async function checkShardKeys({ client, db, options }: Database): Promise<void> 
     );
 }
 
-/** Indexing a large collection can take longer than any call may. */
+/** Options without a timeout: indexing a large collection can take longer than any call may. */
 const WITHOUT_TIMEOUT = { socketTimeoutMS: 0 } as CreateIndexesOptions;
 
-/** Properties that every document has whose record was declared with them. */
+/** The properties that every document has whose record was declared with them. */
 const filledProperties = (record: AnyRecord): string[] => [
   ...Object.entries(record.fields as Fields).flatMap(([name, { presence }]) =>
     presence === 'defaulted' ? [name] : [],
@@ -156,10 +157,10 @@ const filledProperties = (record: AnyRecord): string[] => [
   ...formerNames(record).map(([former, name]) => `${former} as ${name}`),
 ];
 
-/** Documents that are given folded values in one command. */
+/** The number of documents whose folded values are filled in per command. */
 const STEP = 1_000;
 
-/** Gives documents the defaults and folded values that they lack. No events: clients see what they saw before. */
+/** Fills in the defaults and folded values that documents lack. Without events: nothing changes for clients. */
 async function fill({ db, options }: Database, record: AnyRecord): Promise<void> {
   const collection = db.collection<RecordDocument>(record.plural);
   const codec = codecOf(record);
@@ -177,7 +178,7 @@ async function fill({ db, options }: Database, record: AnyRecord): Promise<void>
       const documents = await collection.find(missing, { ...options, limit: STEP }).toArray();
       if (documents.length === 0) break;
       const updates = documents.map(({ _id, [field]: text }) => ({
-        // Only while it still has this text.
+        // Only if it still has this text.
         updateOne: { filter: { _id, [field]: text }, update: { $set: codec.foldedOf({ [field]: text }) } },
       }));
       await collection.bulkWrite(updates, { ...options, ordered: false });

@@ -23,11 +23,11 @@ export interface MongoStore extends Store {
 }
 
 /**
- * Opens the store and creates whatever is missing in the database. If the database is unreachable, the store opens
- * anyway. Its calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
+ * Opens the store and creates whatever the database lacks. If the database is unreachable, the store opens anyway. Its
+ * calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
  *
- * @throws if the URI is invalid, or the database refuses access (credentials, privileges), is a standalone server, too
- *   old or of another layout
+ * @throws Error if the URI is invalid, or the database refuses access (credentials, privileges), is a standalone server,
+ *   too old or of another layout
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const { records } = settings;

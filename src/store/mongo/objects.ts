@@ -13,7 +13,7 @@ interface ObjectDocument {
 }
 
 /**
- * The objects of a kind.
+ * The objects of one kind.
  *
  * @param access the transaction to read and write in; by default, each read is on its own
  */
@@ -39,7 +39,7 @@ export function objectsOf<T>(
 
     async put(objects) {
       if (objects.length === 0) return;
-      // All or none: a single one needs no transaction.
+      // All or none; a single one needs no transaction.
       if (objects.length > 1 && !separate) await access.begin();
       const writes = objects.map((object) => {
         const time = expiresAt?.(object);

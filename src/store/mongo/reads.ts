@@ -13,7 +13,7 @@ import { alone } from './transactions.ts';
 
 /** Time limit for a count in milliseconds, because counting reads everything it counts. */
 const COUNT_TIMEOUT = 1_000;
-/** Records that a count may be of. */
+/** The most records that may be counted. */
 const MAX_COUNTED = 400_000;
 
 /**
@@ -36,7 +36,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
     return ids.map((id) => found.get(id) ?? null);
   });
 
-  /** @param documents those of all searches */
+  /** Makes a page. @param documents the results of all searches */
   const pageOf = (documents: readonly Document[], { limit, backward }: PageRequest): Page<Stored> => {
     const items = documents.slice(0, limit).map(toRecord);
     if (backward) items.reverse();
@@ -106,7 +106,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
       ];
       const rows = await access.send((options) =>
         collection
-          // An index alone counts what it has all conditions of, instead of documents.
+          // With an index that has all conditions, entries are counted instead of documents.
           .aggregate<{ _id: Key | null; n: number | bigint }>(pipeline, {
             ...options,
             hint,

@@ -16,14 +16,14 @@ interface LockDocument {
   _id: string;
   /** The record: `categories/7`. */
   of: string;
-  /** How often it was taken, so that each time is a write. */
+  /** The number of times it was taken, so that each time is a write. */
   taken: number;
 }
 
-/** Creations in one category that do not meet. */
+/** The number of locks per parent, so of concurrent creations below it that need not meet. */
 const SLOTS = 16;
 
-/** How long a deletion is repeated that meets creations, in milliseconds: longer than a dead instance holds it up. */
+/** The time for which a deletion that meets creations is repeated, in milliseconds: longer than a dead instance blocks it. */
 const DELETION_PATIENCE = 4_000;
 
 /** The lock that is taken next. */
@@ -32,17 +32,17 @@ let turn = Math.floor(Math.random() * SLOTS);
 /**
  * The records of one kind within a transaction.
  *
- * Records are kept from being deleted while others come to refer to them by conflicts between the server's own
- * transactions. Who adds a child writes one of the parent's locks in the transaction that adds it. Who deletes the
- * parent looks for children and deletes all its locks in one transaction. Of two that meet, one fails:
+ * Conflicts between the server's own transactions keep records from being deleted while others come to refer to them.
+ * Adding a child writes one of the parent's locks in the same transaction. Deleting the parent looks for children and
+ * deletes all its locks in one transaction. Of two that meet, one fails:
  *
- * - If the child is committed before the snapshot of the deletion, that sees the child.
+ * - If the child is committed before the snapshot of the deletion, the deletion sees the child.
  * - If it is committed later, or not yet, both have written the same lock, so the server aborts one of the two.
  * - If the deletion is committed before the snapshot of the creation, there is neither a lock nor a parent.
  *
- * Creations take different locks, in turn, so that they rarely meet each other and pass one that is held by an
- * instance which has died. The locks of a record are made with its first child, when the parent itself is written, and
- * conflicts with its deletion.
+ * Creations take different locks, in turn, so that they rarely meet each other and get past one held by an instance that
+ * has died. The locks of a record are created with its first child: then the parent itself is written, which conflicts
+ * with its deletion.
  */
 export function rowsOf(database: Database, record: AnyRecord, access: Access, nextIds: NextIds): Rows {
   const { db } = database;
@@ -62,7 +62,7 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
       return found !== null;
     },
 
-    /** Who locks it alone deletes it next, which conflicts with all others from the begin on. */
+    /** With `alone`, the caller deletes the record next, which conflicts with all others from the beginning. */
     async lock(ids, how = 'shared') {
       await access.begin();
       if (how === 'alone') return new Set(ids);
@@ -73,7 +73,7 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
         locks.updateMany({ _id: { $in: taken } }, count, options),
       );
       if (update.matchedCount === ids.length) return new Set(ids);
-      // Some are not there, or have no locks yet.
+      // Some don't exist, or have no locks yet.
       const locked = new Set<Id>();
       for (const id of ids) {
         const of = lockOf(id);

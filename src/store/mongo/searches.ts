@@ -12,19 +12,19 @@ import { type Range, readingOf, type SortKey } from '../order.ts';
 import type { PageRequest } from '../../foundation/table.ts';
 import { codecOf, indexKey, sortProperty } from './codec.ts';
 
-/** How lists are read. */
+/** The searches that read lists. */
 interface Searches {
   /**
-   * The conditions of searches, apart from those on parents, one after the other. Mostly there is one: a second finds the
-   * absent values after the others. What each finds is in the order of the index.
+   * The conditions of consecutive searches, without those on parents. Usually there is one; a second finds absent values,
+   * after the others. The results of each are in the order of the index.
    */
   matches: readonly Document[];
   $sort: Document;
-  /** The key of the index that has all conditions, and then the order. */
+  /** The key of the index that has all conditions followed by the order. */
   hint: Document;
 }
 
-/** Without an order, lists with an order condition are in its field's. */
+/** Plans the searches. Without an order, lists with an order condition are ordered by its field. */
 export function searchesOf(record: AnyRecord, { filter, below }: Lists, request: PageRequest): Searches {
   const where: Document = {};
   const filtered = below ? [below.field] : [];
@@ -55,9 +55,9 @@ export function searchesOf(record: AnyRecord, { filter, below }: Lists, request:
 }
 
 /**
- * The conditions of a range, which is in the order of an index.
+ * The conditions of a range, which is contiguous in an index.
  *
- * @param property the one that lists are ordered by, of this field; undefined for the id
+ * @param property the property of this field, by which lists are ordered; by default the id's
  */
 function within({ value, lower, upper }: Range, property = '_id', field?: Field): Document {
   const stored = (key: SortKey | null) =>
@@ -68,11 +68,11 @@ function within({ value, lower, upper }: Range, property = '_id', field?: Field)
   };
   const isBounded = lower !== undefined || upper !== undefined;
   if (value !== undefined) return { [property]: stored(value), ...(isBounded && { _id: keys }) };
-  // Comparisons match values of their own type alone.
+  // Comparisons only match values of their own type.
   if (isBounded) return { [property]: keys };
   return property === '_id' ? {} : { [property]: { $ne: null } };
 }
 
-/** Both conditions: they may be on the same property. */
+/** Combines two conditions, which may be on the same property. */
 const bothOf = (where: Document, range: Document): Document =>
   Object.keys(range).some((name) => name in where) ? { $and: [where, range] } : { ...where, ...range };

@@ -18,21 +18,20 @@ interface UsageDocument extends UsageState {
 }
 
 /**
- * Usage of the keys. Limits are exact however many instances charge at once, because every charge is a
- * conditional atomic update. An instance has at most one update in progress per key; charges that arrive
- * meanwhile are batched in order.
+ * The usage of keys. Limits are exact however many instances charge at once, because every charge is a conditional atomic
+ * update. An instance has at most one update per key in progress; charges that arrive meanwhile are batched in order.
  */
 export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
   const usage = db.collection<UsageDocument>('usage');
 
   const chargeTogether = gather<Charge, ChargeResult>(async (id, charges) => {
-    // Nothing is charged once the callers have been told that it failed.
+    // Nothing is charged after the callers got an error.
     const deadline = performance.now() + timeoutMs;
     return (await chargeOpenWindows(id, charges)) ?? (await chargeByRules(id, charges, deadline));
   }, timeoutMs);
 
   /**
-   * The common case: both windows are open with enough left for all charges. Then this conditional update is
+   * Charges in the common case: both windows are open with enough left for all charges. Then this conditional update is
    * equivalent to `chargeUsage`.
    *
    * @returns null in any other case
@@ -58,7 +57,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
         dayUsed: { $lte: perDay - cost },
       },
       { $inc: { minuteUsed: cost, dayUsed: cost } },
-      // The state before it may be an older one on compatible servers.
+      // On compatible servers, the state "before" may be an older one.
       { ...options, returnDocument: 'after' },
     );
     if (!charged) return null;
@@ -67,7 +66,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     return resultsOf({ ...after, ...before }, charges);
   }
 
-  /** The general case: `chargeUsage` applied to the state, which is written if it has not changed since. */
+  /** Charges in the general case: applies `chargeUsage` to the state, and writes it if the stored one is unchanged. */
   async function chargeByRules(
     id: string,
     charges: readonly Charge[],
@@ -106,7 +105,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
   } satisfies LimiterStore;
 }
 
-/** The results of charges that are made one after the other. */
+/** The results of charges made one after another. */
 function resultsOf(before: UsageState, charges: readonly Charge[]): ChargeResult[] {
   let usage = before;
   return charges.map((charge) => {
@@ -116,7 +115,7 @@ function resultsOf(before: UsageState, charges: readonly Charge[]): ChargeResult
   });
 }
 
-/** The state in a usage document, whose count of a day is an int64 once it is large. */
+/** The state in a usage document, whose count of the day becomes an int64 once it is large. */
 const toUsage = ({ _id, dayUsed, ...state }: UsageDocument): UsageState => ({
   ...state,
   dayUsed: Number(dayUsed),

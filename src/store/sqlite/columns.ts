@@ -6,7 +6,7 @@ import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.
 import type { Stored } from '../engine.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
-/** How the values of one kind are stored, none of which is absent. */
+/** The stored form of values by kind. Absent values never get here. */
 const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {
   // Read as text, because JSON numbers would be rounded.
   id: { type: 'integer', stored: (id: string) => BigInt(id) },
@@ -20,20 +20,20 @@ const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'
 /** A column of a record's table. */
 export interface Column {
   field: string;
-  /** In snake case, and in quotes, since a field may be called `order`. */
+  /** In snake case and quoted, since a field may be called `order`. */
   name: string;
   declaration: Field;
   type: 'integer' | 'text';
   stored(value: unknown): Value;
   /** Absent if the stored form is the value itself. */
   read?(value: unknown): unknown;
-  /** The column with the text that this one has the folded form of. */
+  /** The column whose text this one holds in folded form. */
   folds?: string;
 }
 
 export const columnName = (field: string): string => `"${snakeCase(field)}"`;
 
-/** The columns of a record's table: its id, and then in the order of its fields. */
+/** The columns of a record's table: its id, then its fields in order. */
 export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[] =>
   Object.entries({ id, ...fields } as Fields).map(([field, declaration]) => {
     const codec = CODECS[declaration.kind];
@@ -45,15 +45,15 @@ export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[]
 /** The column with the folded form of a text. */
 export const foldedName = (field: string): string => `"${snakeCase(field)}_folded"`;
 
-/** The column that a field is ordered by: for a text, the one with its folded form. */
+/** The column by which a field is ordered: for a text, the one with its folded form. */
 export const sortColumn = ({ fields, sorts }: AnyRecord, field: string): string =>
   sorts.includes(field) && isFolded((fields as Fields)[field]!) ? foldedName(field) : columnName(field);
 
-/** The name of the index with these fields. SQLite ends each entry of an index with the id of its record. */
+/** The name of the index with these fields. SQLite appends the record's id to each index entry. */
 export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
   `"${plural} by ${fields.join(', ')}"`;
 
-/** All columns of a record's table: also those with the folded forms of texts that lists are ordered by. */
+/** All columns of a record's table, including those with folded forms of texts that lists are ordered by. */
 export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
   const columns = columnsOf(record);
   const folds = columns.filter(({ field, name }) => sortColumn(record, field) !== name);
@@ -83,17 +83,17 @@ export function insertRecords(db: SqliteConnection, record: AnyRecord, records: 
   db.insert(into, records, params);
 }
 
-/** A column as a value of JSON, in which ids are exact as text alone. */
+/** The SQL for a column as a JSON value, in which only text keeps ids exact. */
 const jsonOf = ({ name, declaration }: Column): string =>
   declaration.kind === 'id' ? `cast(${name} as text)` : name;
 
-/** How the rows of a record's table are read: their columns, and SQL for all of them as one JSON text. */
+/** The form in which rows of a record's table are read: their columns, and SQL for all of them as one JSON text. */
 export const rowForm = memoized((record: AnyRecord) => {
   const columns = columnsOf(record);
   return {
     columns: columns.map(({ name }) => name).join(', '),
     json: `json_array(${columns.map(jsonOf).join(', ')})`,
-    /** A record from the columns of its row. Absent values are left out. */
+    /** Makes a record from the columns of its row, without absent values. */
     decode(row: readonly unknown[]): Stored {
       const record: Record<string, unknown> = {};
       for (let i = 0; i < columns.length; i++) {

@@ -3,22 +3,22 @@ import Database from 'libsql';
 import { lruCache } from '../../foundation/cache.ts';
 import { isUnavailable, unavailable } from '../../foundation/errors.ts';
 
-/** Types that can be bound: ids as bigints, which are exact. A boolean would abort the process inside libsql. */
+/** The types that can be bound: ids as bigints, which are exact. A boolean would abort the process inside libsql. */
 export type Value = string | number | bigint | null;
 
-/** SQLite's result codes, apart from those for problems with the statement: of the disk and other processes. */
+/** The SQLite result codes caused by the disk or other processes, rather than by the statement. */
 const ENVIRONMENT_ERROR = /^SQLITE_(?!ERROR|CONSTRAINT|MISMATCH|MISUSE|RANGE|TOOBIG)/;
 
-/** What a commit outlives: the end of the process, or also that of the machine. */
+/** The failure that a commit survives: of the process, or with `full` of the machine too. */
 export type Durability = 'process' | 'full';
 
 const ROWS_AT_ONCE = 50;
-/** Statements that stay prepared, of the many that conditions and orders of lists can make. */
+/** The most statements that stay prepared, of the many that conditions and orders of lists can produce. */
 const MAX_STATEMENTS = 500;
 
 type Statement = Database.Statement<[Value[]]>;
 
-/** A connection whose statements stay prepared. One raw row costs a tenth of `all`: several are one JSON text. */
+/** A connection whose statements stay prepared. One raw row costs a tenth of `all`, so many rows are read as one JSON text. */
 export class SqliteConnection {
   readonly #db: Database.Database;
   readonly file: string;
@@ -28,7 +28,7 @@ export class SqliteConnection {
   changes = 0;
   #closed = false;
 
-  /** @param busyTimeout how many milliseconds to wait for a lock of another process: all else in this one waits too */
+  /** @param busyTimeout milliseconds to wait for another process's lock, in which everything else in this one waits too */
   constructor(file: string, busyTimeout: number, durability: Durability = 'process') {
     this.#db = new Database(file);
     this.file = file;
@@ -47,7 +47,7 @@ export class SqliteConnection {
     `);
   }
 
-  /** @throws UNAVAILABLE if the path no longer leads to the open file: what is written to it would be lost */
+  /** @throws UNAVAILABLE if the path no longer leads to the open file, to which writes would be lost */
   checkFile(): void {
     if (inodeOf(this.file) !== this.#inode)
       throw unavailable(new Error(`The data file ${this.file} was deleted or replaced. Restart the server.`));
@@ -58,7 +58,7 @@ export class SqliteConnection {
     return this.#use(() => (this.#statement(sql).get(params) as unknown[] | undefined)?.[0]);
   }
 
-  /** The same column, which is JSON. */
+  /** The same column, parsed as JSON. */
   json<T>(sql: string, params: Value[] = []): T | undefined {
     const text = this.value(sql, params);
     return text === undefined ? undefined : (JSON.parse(text as string) as T);
@@ -71,7 +71,7 @@ export class SqliteConnection {
     return changes;
   }
 
-  /** Inserts rows, many with one statement, which takes half the time of one each. @param into the table and its columns */
+  /** Inserts rows, many per statement, which takes half the time of one each. @param into the table and its columns */
   insert<T>(into: string, rows: readonly T[], params: (row: T, index: number) => Value[]): void {
     const width = rows.length > 0 ? params(rows[0]!, 0).length : 0;
     const row = `(${Array(width).fill('?').join(', ')})`;
@@ -88,7 +88,7 @@ export class SqliteConnection {
     this.#use(() => this.#db.exec(sql));
   }
 
-  /** The same with what other processes may prevent. */
+  /** Runs a statement that other processes may prevent, and ignores that. */
   tryExec(sql: string): void {
     try {
       this.exec(sql);
@@ -110,12 +110,12 @@ export class SqliteConnection {
     }
   }
 
-  /** Ends a transaction, if SQLite has not done so on its own, as when the disk is full. */
+  /** Rolls back a transaction, unless SQLite has done so on its own, for example because the disk is full. */
   rollback(): void {
     if (this.isInTransaction) this.exec('rollback');
   }
 
-  /** False once it is closed: libsql ends the process if it is asked then. */
+  /** True if a transaction is open; false once closed, when asking libsql would end the process. */
   get isInTransaction(): boolean {
     return !this.#closed && this.#db.inTransaction;
   }
@@ -124,7 +124,7 @@ export class SqliteConnection {
     if (this.#closed) return;
     try {
       this.rollback();
-      // libsql keeps the file open until its statements are garbage collected, so closing is no checkpoint. The second
+      // libsql keeps the file open until its statements are garbage collected, so closing doesn't checkpoint. The second
       // keeps other processes from writing, and has little left to do after the first.
       this.#db.exec('pragma wal_checkpoint(passive); pragma wal_checkpoint(truncate)');
     } finally {
@@ -134,7 +134,7 @@ export class SqliteConnection {
     }
   }
 
-  /** Runs what uses the file. @throws UNAVAILABLE if the disk or another process is at fault, or it is closed */
+  /** Runs work on the file. @throws UNAVAILABLE if the disk or another process is at fault, or it is closed */
   #use<T>(work: () => T): T {
     if (this.#closed) throw unavailable();
     try {

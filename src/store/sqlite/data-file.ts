@@ -18,12 +18,12 @@ import Database from 'libsql';
 import { APPLICATION_ID, MIGRATIONS, NEW_FILE } from './schema.ts';
 
 /**
- * Finds the place of a data file, whether or not it exists.
+ * Resolves the path of a data file, which need not exist.
  *
- * @param latest the latest layout that is known
+ * @param latest the latest layout that this version supports
  * @returns its real path
- * @throws Error if its folder does not exist, except for one called `data`, or if it is read-only; or if the file is
- * not one of ours, which is then left as it is
+ * @throws Error if its folder is read-only, or doesn't exist and isn't called `data`; or if the file is not one of ours,
+ * which is then left untouched
  */
 export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string {
   const folder = resolve(dirname(file));
@@ -31,7 +31,7 @@ export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string
   if (!existsSync(folder) && !(basename(folder) === 'data' && existsSync(dirname(folder))))
     throw new Error(`The data file ${file} cannot be opened: its folder ${folder} does not exist.`);
   mkdirSync(folder, { recursive: true });
-  // SQLite creates files beside this one, and would open a read-only one and fail at the first write.
+  // SQLite creates files beside this one; it would open a read-only one, and fail at the first write.
   accessSync(folder, constants.W_OK);
   if (!existsSync(file)) return join(realpathSync(folder), basename(file));
   refuseForeign(file, latest);
@@ -39,7 +39,7 @@ export function locateFile(file: string, latest = 1 + MIGRATIONS.length): string
   return realpathSync(file);
 }
 
-/** Makes a file accessible to its owner only, and creates it if need be. One that belongs to somebody else stays as it is. */
+/** Makes a file accessible to its owner only, and creates it if need be. Another user's file stays as it is. */
 export function makePrivate(file: string): void {
   const descriptor = openSync(file, 'a', 0o600);
   if (fstatSync(descriptor).uid === process.getuid?.()) fchmodSync(descriptor, 0o600);
@@ -47,9 +47,9 @@ export function makePrivate(file: string): void {
 }
 
 /**
- * Creates a data file with access for its owner only, which SQLite copies to its side files. It is made whole under
- * another name first, so that a kill leaves none that is half made. Its caller has its lock, so that nobody else makes
- * it meanwhile.
+ * Creates a data file with access for its owner only, which SQLite copies to its side files. It is completed
+ * under another name first, so that a kill never leaves half a file. The caller holds its lock, so that no other process
+ * creates it meanwhile.
  */
 export function createFile(file: string, layout: number): void {
   const unfinished = `${file}.new`;
@@ -58,7 +58,7 @@ export function createFile(file: string, layout: number): void {
   const db = new Database(unfinished);
   try {
     db.exec(NEW_FILE);
-    // It is as the latest migration leaves others.
+    // A new file has the layout to which the latest migration brings others.
     db.exec(`pragma user_version = ${layout}`);
   } finally {
     db.close();
@@ -66,10 +66,10 @@ export function createFile(file: string, layout: number): void {
   renameSync(unfinished, file);
 }
 
-/** Where SQLite's header has the version of the layout and the application that a file belongs to. */
+/** The offsets in SQLite's header of the layout's version and of the application that a file belongs to, and its size. */
 const [USER_VERSION, APPLICATION, HEADER_SIZE] = [60, 68, 100];
 
-/** Looks at the first bytes alone: SQLite would change a file that it opens. */
+/** Refuses another program's file by its first bytes alone: SQLite would change a file that it opens. */
 function refuseForeign(file: string, latest: number): void {
   const header = Buffer.alloc(HEADER_SIZE);
   const descriptor = openSync(file, 'r');
@@ -86,7 +86,7 @@ function refuseForeign(file: string, latest: number): void {
       );
 }
 
-/** A file that another version of this program has made, or another program. */
+/** The error for a file made by another version of this program, or by another program. */
 export const unknownLayout = (file: string, layout: number, latest: number): Error =>
   new Error(
     `The data file ${file} has layout ${layout}, which this version cannot read (it reads 1 to ${latest}). It was left as it is. Export it with the version that wrote it (npm run --silent data -- export DIR), and import that into a new file with this one (import DIR); or set DATA_FILE to another path.`,
@@ -97,11 +97,11 @@ export const unknownLayout = (file: string, layout: number, latest: number): Err
  * operating system ends when the process ends for any reason.
  *
  * @param file its real path
- * @param wait for another process, in milliseconds
- * @returns what ends it; undefined if another process is the server
+ * @param wait the time to wait for another process, in milliseconds
+ * @returns a function that releases the file; undefined if another process is its server
  */
 export function lockDataFile(file: string, wait: number): (() => void) | undefined {
-  // Who may read it can hold it.
+  // Anyone who may read it could hold the lock.
   makePrivate(`${file}.lock`);
   const lock = new Database(`${file}.lock`);
   try {

@@ -13,8 +13,8 @@ const removeFile = (file: string): void => {
 };
 
 /**
- * Opens a new file, which takes the place of the data file when it is finished. Until then nobody else can serve that, or
- * import into it.
+ * Opens a new file, which replaces the data file when it is finished. Until then no other process can serve the data file
+ * or import into it.
  *
  * @throws Error if the data file is in use or not empty
  */
@@ -32,7 +32,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
   const { db } = store;
-  // Nobody sees it before it is whole and on the disk.
+  // Nobody sees it until it is complete and on disk.
   db.exec('pragma journal_mode = memory; pragma synchronous = off');
   for (const record of records) dropIndexes(db, record);
   let isWhole = false;
@@ -55,7 +55,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       try {
         await store.close();
         if (!isWhole) return;
-        // A tool may have made or filled it meanwhile.
+        // A tool may have created or filled it meanwhile.
         await refuseIfFilled('tool');
         const descriptor = openSync(filling, 'r+');
         fsyncSync(descriptor);

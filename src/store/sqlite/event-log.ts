@@ -11,9 +11,9 @@ import {
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** Events read at once by who follows the log. */
+/** The number of events that a follower of the log reads at once. */
 const BATCH_SIZE = 500;
-/** Events removed at once, in a few milliseconds. */
+/** The number of events removed at once, which takes a few milliseconds. */
 const REMOVED_AT_ONCE = 2_500;
 
 const EVENT = `json_array(position, type, time, json(record))`;
@@ -25,8 +25,8 @@ type Row = [position: number, type: EventType, time: number, record: EventRecord
  * and become visible once it is committed.
  *
  * @param now milliseconds since 1970
- * @param keepFor how long events are kept, in milliseconds
- * @param recordIn the record of an event of this type as it is declared today
+ * @param keepFor the time for which events are kept, in milliseconds
+ * @param recordIn gives the record of an event of this type its current names
  */
 export function eventLog(
   db: SqliteConnection,
@@ -36,11 +36,11 @@ export function eventLog(
   recordIn = (_: EventType, record: EventRecord): EventRecord => record,
 ) {
   const name = db.value('select name from event_log') as string;
-  /** The first and last position: all after `removed` up to `last` are there. */
+  /** The bounds of the log: all positions after `removed` up to `last` are there. */
   let removed = 0;
   let last = 0;
   let pending: Omit<StoredEvent, 'id'>[] = [];
-  /** Resolves when there are more, or none for a while. */
+  /** Resolves when there are more events, or none for a while. */
   let written = deferred();
 
   const idOf = (position: number): string => `${name}-${position}`;
@@ -96,7 +96,7 @@ export function eventLog(
   });
 
   /**
-   * A page of the events after a position, or of the latest before it. Each type has its own index range, so that no
+   * Reads a page of the events after a position, or of the latest before it. Each type has its own index range, so no
    * others are examined.
    */
   function readPage(from: number, { types, limit, backward, meter }: EventRequest): EventPage {
@@ -126,7 +126,7 @@ export function eventLog(
   };
 
   return {
-    /** Logs a change, in the transaction that is open. */
+    /** Logs a change in the open transaction. */
     append: ({ type, record }: Pick<StoredEvent, 'type' | 'record'>): void =>
       void pending.push({ type, time: now(), record }),
 
@@ -146,10 +146,10 @@ export function eventLog(
       }
     },
 
-    /** To be called every {@link FOLLOW_WAIT}: removes some of what is kept no longer, and wakes followers. */
+    /** Removes some of the outdated events, and wakes followers. Must be called every {@link FOLLOW_WAIT}. */
     housekeep(): void {
       tell();
-      // The clock may have been ahead for some of them.
+      // The clock may have been ahead when some of them were written.
       const some = 'select min(time) from events where position <= ?';
       const oldest = db.value(some, [removed + REMOVED_AT_ONCE]) as number | null;
       const before = now() - keepFor;

@@ -4,21 +4,21 @@ import type { SqliteConnection } from './connection.ts';
 import { lockDataFile } from './data-file.ts';
 import { createIndexes, dropIndexes } from './record-schema.ts';
 
-/** Records that are worth it to create the indexes after them. */
+/** The number of records from which it pays to create the indexes after them. */
 const MANY = 20_000;
 
-/** Marks a file whose indexes are missing, in the key of an object that is none. */
+/** The key of a pseudo-object that marks a file whose indexes are missing. */
 const MARK = 'filling';
 
-/** Whether a process is adding many records to a file, whose indexes it creates afterwards. */
+/** True if a process is adding many records to the file, and will create its indexes afterwards. */
 export const isBeingFilled = (db: SqliteConnection): boolean =>
   db.value(`select 1 from stored_objects where kind = '' and key = ?`, [MARK]) !== undefined;
 
 /**
- * Runs work that adds records. If they are many, to a table without any, and no server has the file, it becomes the only
- * user of it: then indexes are created after the records, which sorts them instead of writing their pages again and again,
- * and commits write new pages where they belong instead of to a log first. A process that is killed meanwhile leaves
- * indexes to whoever opens the file next.
+ * Runs work that adds records. If there are many, the table is empty and no server has the file, this process becomes its
+ * only user: then indexes are created after the records, which sorts them instead of writing their pages again and again,
+ * and commits write new pages in place instead of to a log first. If the process is killed meanwhile, the next one to open
+ * the file creates the indexes.
  */
 export async function fill<T>(
   db: SqliteConnection,
@@ -33,7 +33,7 @@ export async function fill<T>(
   if (!release) return await work(false);
   try {
     db.run(`insert or replace into stored_objects values ('', ?, '', null)`, [MARK]);
-    // Not while another tool reads; then there is a log.
+    // Fails while another tool reads; then there is a log.
     db.tryExec('pragma journal_mode = delete');
     dropIndexes(db, record);
     return await work(true);

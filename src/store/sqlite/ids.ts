@@ -4,11 +4,11 @@ import { idsExhausted } from '../conflicts.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** The last id that was assigned to a record of this kind; `0` if there is none. */
+/** The last id assigned to a record of this kind; `0` if none was. */
 export const lastAssigned = (db: SqliteConnection, { plural }: AnyRecord): Id =>
   (db.value('select cast(last as text) from ids where records = ?', [plural]) as Id | undefined) ?? '0';
 
-/** Notes that no id up to this one is to be assigned. */
+/** Stores that no id up to this one may be assigned. */
 export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: Id): void {
   db.run('insert into ids values (?, ?) on conflict do update set last = max(last, excluded.last)', [
     plural,
@@ -16,7 +16,7 @@ export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: 
   ]);
 }
 
-/** Assigns the ids of the records of one kind, each once in the lifetime of the file. @returns the next one */
+/** Assigns the ids of one kind of record, each once in the lifetime of the file. @returns a function that returns the next */
 export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): () => Id {
   const { plural, choosesId } = record;
   let last: bigint | undefined;
@@ -32,7 +32,7 @@ export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): 
     },
   });
 
-  /** The first id from this one on that no record has. Those that are skipped are never looked at again. */
+  /** The first id from this one on that no record has. Skipped ones are never looked at again. */
   const free = (id: bigint): bigint => {
     if (db.value(`select 1 from "${plural}" where id = ?`, [id]) === undefined) return id;
     const end = db.value(

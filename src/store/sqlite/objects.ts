@@ -2,13 +2,13 @@ import type { ObjectKind, Objects } from '../objects.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Gate } from './writer.ts';
 
-/** Greater than any key. */
+/** A text greater than any key. */
 const GREATEST = '\u{10ffff}';
-/** Expired objects removed per new one: more than one, so that the table shrinks. */
+/** The number of expired objects removed per new one: more than one, so that the table shrinks. */
 const REMOVED_PER_NEW = 4;
 
 /**
- * The objects of a kind, which are JSON in one table.
+ * The objects of one kind, stored as JSON in one table with all others.
  *
  * @param now milliseconds since 1970
  */
@@ -40,7 +40,7 @@ export function objectsOf<T>(
 
     async latest(term, limit, upTo) {
       await gate();
-      // The terms first, whose index has the order.
+      // The terms come first, because their index has the order.
       return db.json<T[]>(
         `select json_group_array(json(value)) from (
            select o.value from object_terms t cross join stored_objects o using (kind, key)

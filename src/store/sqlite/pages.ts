@@ -14,24 +14,24 @@ import type { Page, PageRequest } from '../../foundation/table.ts';
 import { columnName, columnsOf, indexName, rowForm, sortColumn } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
-/** What is in lists, and their order. */
+/** The conditions and order of lists, as SQL. */
 interface Conditions {
-  /** The table, with the index that has all conditions, and then the order. */
+  /** The table, with the index that has all conditions followed by the order. */
   from: string;
   /** Conditions on columns, all of which must match. */
   where: readonly string[];
-  /** The values that they are compared with: any of these combinations. */
+  /** The combinations of values that they are compared with, any of which matches. */
   values: readonly (readonly Value[])[];
-  /** The condition on the field that they are ordered by. */
+  /** The condition on the field that the lists are ordered by. */
   within: OrderCondition | undefined;
-  /** The field that they are ordered by and its column; undefined for the id. */
+  /** The field that the lists are ordered by, and its column; undefined for the id. */
   sort: Field | undefined;
   sorted: string | undefined;
 }
 
 /**
- * The conditions of lists. In an order other than by id, few-valued fields without a condition get all their values: each
- * value has its index range.
+ * The conditions of lists. In an order other than by id, few-valued fields without a condition get all their values, since
+ * each value has its own index range.
  *
  * @param order the field that the lists are ordered by; by default that of an order condition
  */
@@ -72,7 +72,7 @@ function rangeConditions({ value, lower, upper }: Range, sorted: string | undefi
     sql.push(`${condition} ?`);
     params.push(typeof value === 'boolean' ? Number(value) : value!);
   };
-  // Not as (value, id) > (?, ?), for which SQLite reads all records with this value.
+  // Not (value, id) > (?, ?), for which SQLite reads all records with this value.
   if (value !== undefined) add(`${sorted} is`, value);
   else if (sorted) sql.push(`${sorted} is not null`);
   const column = value === undefined && sorted ? sorted : 'id';
@@ -82,8 +82,8 @@ function rangeConditions({ value, lower, upper }: Range, sorted: string | undefi
 }
 
 /**
- * Selects what matches within ranges. Each combination of values has its own index range in each: SQLite merges them in
- * order and stops at a limit, whereas `in (…)` would sort all.
+ * Selects the matching records within ranges. In each, every combination of values has its own index range: SQLite merges
+ * them in order and stops at a limit, whereas `in (…)` would sort everything.
  */
 function selectionOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
   const bounds = ranges.map((range) => rangeConditions(range, sorted));
@@ -97,7 +97,7 @@ function selectionOf({ from, where, values, sorted }: Conditions, ranges: readon
   };
 }
 
-/** The value that a query has: one for each of some parents, in their order, or one for all. */
+/** The values that a query yields: one per parent, in their order, or a single one without parents. */
 function valuesOf<T>(db: SqliteConnection, { below }: Lists, query: string, params: Value[]): T[] {
   if (!below) return [db.value(query, params) as T];
   const each = `select (${query}) as value from json_each(?) as parent order by parent.key`;
@@ -108,10 +108,10 @@ function valuesOf<T>(db: SqliteConnection, { below }: Lists, query: string, para
 export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
 
 /**
- * Counts the records that match: those of each of some parents, or all. SQLite counts about 20 entries of an index in a
- * microsecond, and a whole table much faster.
+ * Counts the matching records, per parent or in total. SQLite counts about 20 index entries per microsecond, and a whole
+ * table much faster.
  *
- * @throws QUERY_TOO_COMPLEX if it is more than the meter allows
+ * @throws QUERY_TOO_COMPLEX if there are more than the meter allows
  */
 export function countMatching(
   db: SqliteConnection,
@@ -136,8 +136,8 @@ export function countMatching(
 }
 
 /**
- * Reads pages in any order: of one list, or of one for each parent. A search is one statement for all lists, and reads
- * nothing but what it finds, from the index with all conditions in this order.
+ * Reads pages in any order, of one list or of one per parent. A search is one statement for all lists, and reads nothing
+ * but its results, from the index with all conditions in this order.
  */
 export function readPages(
   db: SqliteConnection,

@@ -3,11 +3,11 @@ import { fewValued, indexesOf } from '../indexes.ts';
 import { allColumnsOf, type Column, columnName, foldedName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
-/** Without `not null`: a field may become optional later, and SQLite could not take that back. */
+/** The definition of a column. It lacks `not null`, which SQLite could not drop if the field became optional later. */
 const definitionOf = (record: AnyRecord, { field, name, type }: Column): string => {
   if (field === 'id') return `${name} integer primary key`;
   const reference = referencesOf(record).find((reference) => reference.field === field);
-  // Children that do not hold off a deletion outlive their parent.
+  // Children that don't block a deletion outlive their parent.
   const foreignKey = reference && reference.where === undefined;
   return `${name} ${type}${foreignKey ? ` references "${reference.parent.plural}" (id)` : ''}`;
 };
@@ -17,7 +17,7 @@ function tableOf(record: AnyRecord): string {
   return `create table "${record.plural}" (${columns.join(', ')}) strict`;
 }
 
-/** The statements that create the indexes of a record, by their names. */
+/** The statements that create the indexes of a record, by index name. */
 const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
   new Map([
     ...indexesOf(record, Object.keys(fewValued(record))).map((fields): [name: string, sql: string] => {
@@ -32,7 +32,7 @@ const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
     }),
   ]);
 
-/** A column added to records that exist already. */
+/** The statement that adds a column to existing records. */
 function additionOf(record: AnyRecord, column: Column): string {
   const { presence, default: value } = column.declaration;
   if (presence === 'required')
@@ -42,10 +42,10 @@ function additionOf(record: AnyRecord, column: Column): string {
   return `alter table "${record.plural}" add column ${definitionOf(record, column)} default ${literal}`;
 }
 
-/** Records folded in one statement. */
+/** The number of records folded per statement. */
 const STEP = 1_000;
 
-/** Fills the folded form of a text that lists can be ordered by from now on. */
+/** Fills in the folded form of a text by which lists can newly be ordered. */
 function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds }: Column): void {
   for (let after: string | undefined = '0'; after !== undefined;) {
     const rows: [id: string, text: string | null][] = db.json(
@@ -63,7 +63,7 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds
   }
 }
 
-/** What brings the tables of records to what their declarations say; nothing if they are there. */
+/** The steps that bring tables to their records' declarations; none if they are up to date. */
 function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generator<() => void> {
   for (const record of records) {
     const { plural } = record;
@@ -99,27 +99,27 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
   }
 }
 
-/** Creates the indexes that were dropped, one after the other. What they sort is kept in files rather than in memory. */
+/** Creates the indexes that were dropped, one after another. They are sorted in files rather than in memory. */
 export function createIndexes(db: SqliteConnection, records: readonly AnyRecord[]): void {
   db.exec('pragma temp_store = file');
   for (const change of missing(db, records)) change();
   db.exec('pragma temp_store = memory');
 }
 
-/** Removes the indexes of a record but those that keep values unique, until they are created again. */
+/** Drops the indexes of a record, except those that keep values unique, until they are created again. */
 export const dropIndexes = (db: SqliteConnection, record: AnyRecord): void =>
   db.transaction(() => {
     for (const [name, sql] of indexStatements(record))
       if (sql.startsWith('create index')) db.exec(`drop index if exists ${name}`);
   });
 
-/** Whether nothing would have to be created for these records. */
+/** True if nothing has to be created for these records. */
 export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]): boolean =>
   missing(db, records).next().done === true;
 
 /**
- * Creates the tables, columns and indexes of records that a data file does not have yet. Nobody else may use the file.
- * Nothing that holds data is ever removed or changed.
+ * Creates the tables, columns and indexes of records that a data file lacks. No other process may use the file. Nothing
+ * that holds data is ever removed or changed.
  */
 export const prepareRecords = (db: SqliteConnection, records: readonly AnyRecord[]): void =>
   db.transaction(() => {

@@ -1,15 +1,15 @@
 import type { SqliteConnection } from './connection.ts';
 
-/** Tells our files from those of other programs (`pragma application_id`): `Pets`. */
+/** The mark of our files (`pragma application_id`): `Pets`. */
 export const APPLICATION_ID = 0x50657473;
 
 /**
- * Makes an empty file one of ours, with tables that hold no records. Those of records follow from their
+ * The SQL that makes an empty file one of ours, with all tables except those of records, which follow from their
  * declarations (`record-schema.ts`).
  *
- * `stored_objects` has everything that is no record, as API keys and webhooks (`objects.ts`); `object_terms` what it is
- * found by.
- * `ids` has the last id that was assigned to each kind of record.
+ * `stored_objects` has everything that isn't a record, such as API keys and webhooks (`objects.ts`); `object_terms` the
+ * terms by which objects are found.
+ * `ids` has the last id assigned to each kind of record.
  * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
  * position removed.
  */
@@ -51,15 +51,15 @@ export const NEW_FILE = `
 `;
 
 /**
- * SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. New files are of
- * the latest layout without them: {@link NEW_FILE} and the declarations of records have what they lead to.
+ * The SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. New files
+ * have the latest layout without them: {@link NEW_FILE} and the declarations of records include their results.
  */
 export const MIGRATIONS: readonly string[] = [];
 
-/** The layout of a file. */
+/** The version of a file's layout. */
 export const layoutOf = (db: SqliteConnection): number => Number(db.value('pragma user_version'));
 
-/** Brings a file to the latest layout. Nobody else may use it. */
+/** Brings a file to the latest layout. No other process may use it. */
 export const migrate = (db: SqliteConnection, migrations: readonly string[]): void =>
   db.transaction(() => {
     for (const statements of migrations.slice(layoutOf(db) - 1)) db.exec(statements);

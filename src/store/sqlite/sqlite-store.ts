@@ -19,42 +19,42 @@ import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 
 export interface SqliteOptions {
-  /** The records to store. A tool that has none of them leaves their tables alone. */
+  /** The records to store. A tool that declares none leaves their tables alone. */
   records: readonly AnyRecord[];
   /** The data file. Created with its directory if missing. */
   file: string;
-  /** Only one `server` has a file at a time. A `tool` may run beside it; `snapshot` is one that reads it as it is now. */
+  /** Only one `server` has a file at a time. A `tool` may run beside it; a `snapshot` is a tool that reads it as it is now. */
   role: 'server' | 'tool' | 'snapshot';
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;
-  /** How long events are kept, in milliseconds; forever by default. */
+  /** The time for which events are kept, in milliseconds; forever by default. */
   keepEvents?: number;
-  /** How many milliseconds a write waits for another process. Everything else in this process waits too. */
+  /** The time that a write waits for another process, in milliseconds. Everything else in this process waits too. */
   busyTimeout?: number;
   durability?: Durability | undefined;
-  /** What the records may take, in bytes, that are cached of each kind, by id and as pages. */
+  /** The bytes that cached records of each kind may take, by id and as pages each. */
   cacheBytes?: number;
-  /** Those of a later version, in tests. */
+  /** The migrations of a later version, in tests. */
   migrations?: readonly string[];
 }
 
 /** The embedded store and its connection. */
 export interface SqliteStore extends Store {
-  /** For what the port has not: nothing else may be under way. */
+  /** For operations that the port lacks: nothing else may be under way. */
   readonly db: SqliteConnection;
 }
 
 /**
  * Opens the store over the embedded engine. Returned records must not be modified, because they are cached.
  *
- * @throws Error if another server has the file, if it is not one of ours, or if it cannot be opened
+ * @throws Error if another server has the file, it is not one of ours, or it cannot be opened
  */
 export function openSqliteStore(options: SqliteOptions): SqliteStore {
   const { db, release } = open(options);
   return { ...storeOver(engineOver(db, release, options), options.records), db };
 }
 
-/** @param release gives the file up */
+/** Builds the engine over an open file. @param release gives the file up */
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
   const { role, records, now = Date.now } = options;
   const { cacheBytes = Math.floor(bytesFor('records') / (2 * records.length + 1)) } = options;
@@ -65,17 +65,17 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const { flush, ...usage } = usageLedger(db, writer);
   const tick = () => {
     try {
-      // As every write does, so that what tools have written is seen without one too.
+      // As every write does, so that tools' writes are seen even without one.
       writer.catchUp();
       housekeep();
-      // What fails is tried again, and `writer.failure` tells of it.
+      // A failed flush is tried again, and shows in `writer.failure`.
       flush().catch(() => {});
     } catch {
-      // Whoever needs a file that is away reports it.
+      // The next call that needs the file reports that it is away.
     }
   };
   const timer = setInterval(tick, FOLLOW_WAIT).unref();
-  // A transaction sees nothing that is written after its first read.
+  // A transaction doesn't see anything written after its first read.
   if (role === 'snapshot') db.exec('begin; select 1 from event_log');
 
   return {
@@ -96,7 +96,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     ...usage,
     async ping() {
       db.checkFile();
-      // A disk that was full may have room again, for more than the smallest of writes.
+      // A disk that was full may have room again: tries more than the smallest of writes.
       if (writer.failure) {
         await writer.write(
           () => db.run(`insert or replace into stored_objects values ('', '', ?, 0)`, ['-'.repeat(65_536)]),
@@ -111,7 +111,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       if (role === 'snapshot') db.rollback();
       try {
         await flush();
-        // After all that waits.
+        // After all waiting writes.
         await writer.write(() => {}, 'single');
       } finally {
         db.close();
@@ -121,10 +121,10 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   };
 }
 
-/** How long a tool waits until another has filled the file, in milliseconds. */
+/** The time that a tool waits for another to fill the file, in milliseconds. */
 const UNTIL_FILLED = 24 * 3_600_000;
 
-/** Opens the file, and brings it to what this program and its records need. */
+/** Opens the file, and brings it to the layout that this program and its records need. */
 function open(options: SqliteOptions): { db: SqliteConnection; release: (() => void) | undefined } {
   const { role, records, busyTimeout = 2_000, durability, migrations = MIGRATIONS } = options;
   let release: (() => void) | undefined;
@@ -134,7 +134,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     const file = locateFile(options.file, latest);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
     if (release && !existsSync(file)) createFile(file, latest);
-    // An import may be about to make it.
+    // An import may be about to create it.
     if (!release && (role === 'server' || !existsSync(file))) throw inUse(options.file);
     db = new SqliteConnection(file, busyTimeout, durability);
     const layout = layoutOf(db);
@@ -146,7 +146,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
       if (layout < latest) migrate(db, migrations);
       prepareRecords(db, records);
     } else if (layout < latest || !isPrepared(db, records)) {
-      // The server would go on with what it knows of the file.
+      // The server would go on with the layout that it knows.
       throw new Error(
         `The data file ${options.file} is in use by a server of an earlier version. Stop that server, or use the command of its version.`,
       );

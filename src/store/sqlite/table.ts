@@ -10,13 +10,13 @@ import { idsOf } from './ids.ts';
 import { conditionsOf, countMatching, idList, readPages } from './pages.ts';
 import type { Gate, Writer } from './writer.ts';
 
-/** Characters of a query of pages that is remembered: enough for 100 parents. A filter may repeat its values at will. */
+/** The longest query of pages that is remembered, in characters: enough for 100 parents. A filter may repeat values at will. */
 const MAX_KEY_LENGTH = 2_500;
 
-/** What an entry of a cache takes beside its texts, in bytes. */
+/** The bytes that a cache entry takes besides its texts. */
 const ENTRY_BYTES = 200;
 
-/** What a record takes in memory, in bytes, by an estimate. */
+/** Estimates the bytes that a record takes in memory. */
 function bytesOf(record: Stored): number {
   let bytes = ENTRY_BYTES;
   for (const value of Object.values(record))
@@ -34,8 +34,8 @@ function bytesOf(record: Stored): number {
  * boundary several times faster than rows of columns.
  *
  * @param append logs a change, in the transaction that makes it
- * @param cacheBytes what the records may take that are cached by id, and those of pages
- * @returns its reads and writes behind a gate
+ * @param cacheBytes the bytes that records cached by id may take, and likewise those of pages
+ * @returns its reads and writes, which pass a gate
  */
 export function tableOf(
   record: AnyRecord,
@@ -47,10 +47,10 @@ export function tableOf(
   const { plural } = record;
   const { json, decode } = rowForm(record);
   const nextId = idsOf(db, writer, record);
-  /** Records by id. They are handed out without copying and therefore frozen. */
+  /** Records by id, handed out without copying and therefore frozen. */
   const cache = new LRUCache<string, Stored>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
   /**
-   * Pages read since the last write to the table, by query: none at first, since an export asks for each page once.
+   * Pages read since the last write to the table, by query. The first read isn't kept, since an export asks for each once.
    */
   const pages = new LRUCache<string, Page<Stored>[]>({
     maxSize: cacheBytes,
@@ -129,7 +129,7 @@ export function tableOf(
       return db.value(query, [...values[0]!]) !== undefined;
     },
 
-    /** Nobody else writes before a transaction has ended. */
+    /** Needs no locks: nobody else writes before the transaction has ended. */
     async lock(ids) {
       await gate();
       const found = ids.length === 1 ? [find(ids[0]!)] : findAll(ids);
@@ -144,7 +144,7 @@ export function tableOf(
     async insert(added) {
       await gate();
       insertRecords(db, record, added);
-      // Whoever adds many reads other records next.
+      // After adding many records, a caller reads others next.
       if (added.length === 1) changed(undefined, added[0]);
       else for (const one of added) append(eventOf(record, undefined, one));
       pages.clear();
@@ -152,7 +152,7 @@ export function tableOf(
 
     async replace(before, after) {
       await gate();
-      // SQLite rewrites the indexes of every column in the statement, so what stays the same is left out.
+      // SQLite rewrites the indexes of every column in the statement, so unchanged ones are left out.
       const written = allColumnsOf(record).filter(
         ({ field, stored }) => stored(after[field]) !== stored(before[field]),
       );
@@ -163,7 +163,7 @@ export function tableOf(
       changed(before, after);
     },
 
-    /** Nobody else writes between the two. */
+    /** Reads and then writes: nobody else writes in between. */
     async add(id, field, amount) {
       const before = await this.byIds([id]).then(([one]) => one);
       const value = Number(before?.[field] ?? 0) + amount;

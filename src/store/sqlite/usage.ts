@@ -2,10 +2,10 @@ import { type Charge, type ChargeResult, chargeUsage, initialUsage, type UsageSt
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** Beyond this many keys in memory, saved ones are dropped. */
+/** The number of keys in memory beyond which saved ones are dropped. */
 const MAX_IN_MEMORY = 20_000;
 
-/** What may pass, of a minute's limit, before it is saved. */
+/** The share of a minute's limit that may pass before it is saved. */
 const UNSAVED_SHARE = 0.1;
 
 /** Saves the usage of keys, by their ids. */
@@ -18,13 +18,13 @@ export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, Usag
 
 /**
  * The usage of each key. The server charges in memory; changes are saved in one statement when they are flushed, and
- * before anybody is told of a ban, or of more than a tenth of a
- * minute's limit. While they cannot be saved, as on a full disk, it charges all the same.
+ * before a response shows a ban or more than a tenth of a minute's limit. While they cannot be saved, for example because
+ * the disk is full, it goes on charging.
  */
 export function usageLedger(db: SqliteConnection, writer: Writer) {
   const states = new Map<string, UsageState>();
   let changed = new Map<string, UsageState>();
-  /** Units that passed and are not saved, which a kill would lose. */
+  /** Charged units that are not saved yet, which a kill would lose. */
   const unsaved = new Map<string, number>();
   let saving: Promise<void> | undefined;
 
@@ -40,7 +40,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       await writer.write(() => saveUsage(db, saved), 'single');
       if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
     } catch (error) {
-      // Later states may have been saved meanwhile, as of a ban: the current ones are.
+      // Later states may have been saved meanwhile, such as a ban: the current ones are saved next.
       for (const [id, state] of saved) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
       throw error;
     } finally {
@@ -52,7 +52,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     }
   };
 
-  /** Saves all that has changed so far. One at a time: those who wait for one that is running share the next. */
+  /** Saves all changes so far. One save runs at a time: calls that come meanwhile share the next. */
   const flush = async (): Promise<void> => {
     await saving?.catch(() => {});
     await (saving ??= save().finally(() => {
