@@ -58,7 +58,7 @@ export interface FeedPage {
 export interface EventReader {
   /** The position after which it started. */
   beginning: string;
-  /** Endless; throws the error that ends it. Whoever stops pulling must call its `return`, as `for await` does. */
+  /** Endless; throws the error that ends it. A reader that stops pulling must call its `return`, as `for await` does. */
   pages: AsyncGenerator<FeedPage, void>;
 }
 

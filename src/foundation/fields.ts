@@ -29,7 +29,7 @@ export interface Field<T = unknown, P extends Presence = Presence> {
   inputSchema?: JsonSchema;
   /** The limits of input, for descriptions: `1 to 200 characters`. */
   limits?: string;
-  /** Maximum number of characters of a text, which its weight in the cost depends on. */
+  /** Maximum number of characters of a text, which determines its weight in the cost. */
   maxLength?: number;
   /** True for an id of something other than a record: text that only programs read. */
   opaque?: true;

@@ -51,7 +51,7 @@ export function parseDuration(text: string): number | null {
 export interface Clock {
   /** Milliseconds since 1970, which clients see and instances share. May be set back. */
   now: () => number;
-  /** Milliseconds since an arbitrary moment, never going back. Use it for anything that must end on time. */
+  /** Milliseconds since an arbitrary moment; never goes back. For anything that must end on time. */
   monotonic: () => number;
 }
 

@@ -34,7 +34,7 @@ export type Metered = keyof typeof ALLOWANCES;
 export const allowanceOf = (what: Metered, units: number): number =>
   ALLOWANCES[what].base + ALLOWANCES[what].perUnit * units;
 
-/** Counts what a request does, bounded by what it has paid for. */
+/** Counts the work of a request, up to the amount it has paid for. */
 export class Meter {
   /** The price of the request, in units. */
   readonly units: number;

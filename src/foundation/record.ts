@@ -37,13 +37,13 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
    * instants and dates by range, unless they are filters.
    */
   sorts: readonly (string & keyof F)[];
-  /** Combinations of values that only one record may have, if it has all of them. */
+  /** Combinations of fields whose values are unique among the records that have all of them. */
   unique: readonly (readonly (string & keyof F)[])[];
   /** True if clients may choose the id of a new record. By default it is assigned. */
   choosesId: boolean;
   /** The references to records of this kind, in the order of declaration. */
   referrers: Referrer[];
-  /** Distinguishes declarations, for arrays with an entry for each. */
+  /** The number of the declaration, an index for arrays with an entry per declaration. */
   index: number;
 }
 
@@ -187,7 +187,7 @@ export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
 /** The name of the records that block a deletion: `incomplete orders`. */
 export const holdersName = ({ child, name = child.plural }: Referrer): string => name;
 
-/** The rules of a record that declares none over several fields. */
+/** The rules of a record that declares none over several fields: they find no fault. */
 export const NO_RULES = (): readonly Issue[] => [];
 
 /**

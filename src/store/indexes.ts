@@ -36,8 +36,8 @@ export function indexesOf(record: AnyRecord, merged: readonly string[] = []): re
 }
 
 /**
- * The required fields of few values, each with these. In an order other than by id, an engine that merges a list for
- * each value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
+ * The required fields with few possible values, each with these values. In orders other than by id, an engine that merges a
+ * list per value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
  */
 export const fewValued = memoized((record: AnyRecord): Readonly<Record<string, readonly unknown[]>> => {
   const found: Record<string, readonly unknown[]> = {};

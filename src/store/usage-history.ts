@@ -20,7 +20,7 @@ export interface UsageOperation {
   refused: number;
 }
 
-/** What a key did on one day. */
+/** The use of a key on one day. */
 export interface UsageDay {
   /** In UTC: `2026-11-22`. */
   date: string;
@@ -33,7 +33,7 @@ export interface UsageRow extends UsageOperation {
   date: string;
 }
 
-/** What a key did on one day. */
+/** A day of use with its key. */
 interface KeyDay extends UsageDay {
   apiKeyId: string;
 }

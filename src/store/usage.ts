@@ -29,7 +29,7 @@ export interface UsageState extends Strikes {
 export interface Charge {
   /** The key whose windows are charged. */
   apiKeyId: string;
-  /** The child of that key that is charged for. */
+  /** The child of that key on whose behalf it is charged. */
   child?: string | undefined;
   limits: Limits;
   /** Units; 0 only reads. */

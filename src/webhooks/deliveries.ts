@@ -64,7 +64,7 @@ export class Deliveries implements Receivers {
   }
 
   /**
-   * Finishes the attempts under way, keeps the places and ends the claims.
+   * Finishes the attempts under way, saves the places and ends the claims.
    *
    * @param patience the time that attempts may take, in milliseconds; then they are cut off, and made again later
    */
@@ -110,7 +110,7 @@ export class Deliveries implements Receivers {
   }
 
   readonly #report = (error: unknown): void => {
-    // An unreachable database is no fault of a webhook.
+    // An unreachable database is not a webhook's fault.
     if (!isUnavailable(error)) this.services.report(error);
   };
 

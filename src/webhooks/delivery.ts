@@ -34,7 +34,7 @@ const WAITS = [1, 5, 15, 60, 300, 900, 1_800, 3_600].map((seconds) => seconds * 
 const JITTER = 0.2;
 /** The time for which a webhook may fail before it is disabled, in milliseconds. */
 const MAX_FAILING_TIME = 72 * HOUR;
-/** Attempts covered by one unit. */
+/** The number of attempts covered by one unit. */
 const ATTEMPTS_PER_PAYMENT = 10;
 /** The scopes that a key needs for its webhooks to deliver, besides those to read the records. */
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
@@ -155,7 +155,7 @@ export class Delivery {
     }
   }
 
-  /** Delivers from the place on, until an attempt fails or something has changed. */
+  /** Delivers from the place on, until an attempt fails or something changes. */
   async #follow(): Promise<void> {
     const { after, failing } = this.#webhook.progress;
     // Never longer than the longest wait, in case the clock has been set since.

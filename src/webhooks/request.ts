@@ -13,7 +13,7 @@ const MAX_HEAD_BYTES = 16_384;
 const KEEP_ALIVE = 4_000;
 /** The time for which a body that nobody reads may go on, in milliseconds. */
 const BODY_TIMEOUT = 1_000;
-/** Standard Webhooks recommends short ids; event ids of MongoDB can be long. */
+/** Standard Webhooks recommends short ids, but event ids of MongoDB can be long. */
 const MAX_ID_LENGTH = 255;
 
 /** The outcome of an attempt. */

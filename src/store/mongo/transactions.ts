@@ -27,7 +27,7 @@ interface InstanceDocument {
   sessions: Binary[];
 }
 
-/** How often an instance gives a sign of life, in milliseconds. */
+/** The interval at which an instance gives a sign of life, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
 /** The time after the last sign at which an instance counts as dead, in milliseconds. */
 const DEAD_AFTER = 2_500;
@@ -70,7 +70,7 @@ function createSessions({ client, db, options }: Database) {
     /** Lends a session to work that may have to wait for the locks of a dead instance. */
     async lend<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
       const session = idle.pop() ?? client.startSession({ causalConsistency: false });
-      // Without the command the server ends them itself, after a minute.
+      // If this fails, the server ends them itself after a minute.
       const looking = setInterval(() => void endDead().catch(() => {}), LOOK_INTERVAL);
       try {
         return await work(session);
@@ -124,7 +124,7 @@ export function createTransactions(database: Database) {
     const began = performance.now();
     const elapsed = (): number => {
       const time = performance.now() - began;
-      // Nothing is begun or committed once the caller has been told that it failed.
+      // Nothing may begin or be committed after the caller got an error.
       if (time > timeoutMs) throw unavailable();
       return time;
     };

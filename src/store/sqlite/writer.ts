@@ -7,7 +7,7 @@
  *   refused    It threw before it changed anything, so the rest of its group goes on.
  *   committed  Followers have written their part and the commit is on file. Only now are promises settled, those of
  *              refused writes included: nobody acts on what a rollback could still take back.
- *   undone     A write threw after a change, took longer than MAX_WAIT, or the commit failed: all is rolled back, the last
+ *   undone     A write failed or exceeded MAX_WAIT after a change, or the commit failed: everything is rolled back, the last
  *              write of the group gets the error, and those before it UNAVAILABLE. If the transaction could not even
  *              begin, this happens to the whole queue.
  */
@@ -16,9 +16,9 @@ import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { isRefusal, unavailable } from '../../foundation/errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
-/** How long writes go on before others get their turn, in milliseconds. */
+/** The time that writes may run before other work gets its turn, in milliseconds. */
 const MAX_GROUP = 10;
-/** How long work that makes several writes may take, in milliseconds: all others wait for it. */
+/** The time that work which isn't `single` may take, in milliseconds: all other writes wait for it. */
 const MAX_WAIT = 2_000;
 
 /** Something that keeps in memory what it derives from the data file. */
@@ -36,14 +36,14 @@ export type Gate = () => Promise<void> | undefined;
 
 interface Write {
   work: (within: Gate) => unknown;
-  /** Whether it shares a transaction with others. */
+  /** True if it may share a transaction with others. */
   isSingle: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
 /**
- * Group commit: the writes of a turn of the event loop run one after the other, in one transaction at its end. Pages
+ * Group commit: the writes of a turn of the event loop run one after another, in one transaction at its end. Pages
  * changed by several are written once, at a fraction of the cost of separate transactions. Work awaits nothing but this
  * connection, so nothing else runs in between; if it does wait, readers of records wait for the commit, so uncommitted
  * data is never seen.
@@ -74,7 +74,7 @@ export class Writer {
   readonly committed: Gate = () => this.#open?.then(this.committed);
 
   /**
-   * Resolves when what `work` has written is committed, with what it returned.
+   * Resolves to the result of `work` once its writes are committed.
    *
    * @param work gets the gate of its reads and writes, which throws once the work has ended by taking too long
    * @param how `single` if it makes at most one write, takes no time and cannot fail once it has written: the other
@@ -163,7 +163,7 @@ export class Writer {
   }
 }
 
-/** @throws UNAVAILABLE if it takes too long */
+/** Bounds the time of some work. @throws UNAVAILABLE if it takes longer than MAX_WAIT */
 async function withinTime<T>(result: T | Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
