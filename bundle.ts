@@ -98,7 +98,10 @@ async function compress(file: string): Promise<void> {
   ]);
 }
 
-/** The inputs: the sources, what they share with the server, the guides, the build, and the version of every library. */
+/**
+ * The inputs: the sources, the code they share with the server, the guides, the build, and the version of every
+ * library.
+ */
 function digestOfInputs(): string {
   const hash = createHash('sha256');
   const below = (folder: string) =>

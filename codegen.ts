@@ -11,9 +11,9 @@ import { schema } from './src/schema.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
- * Generates all committed artifacts: the SDL, the OpenAPI description, as any client would from these the typed
- * documents, and the code in the guides, which is that of files that the tests run. `npm run codegen` writes the files;
- * with `-- --check` it names those that differ, and fails.
+ * Generates all committed artifacts: the SDL, the OpenAPI description, the typed documents, derived from these as any
+ * client would, and the code in the guides, which is that of files that the tests run. `npm run codegen` writes the
+ * files; with `-- --check` it names those that differ, and fails.
  */
 const isCheck = process.argv.includes('--check');
 async function generate(file: string, text: string): Promise<void> {

@@ -43,7 +43,7 @@ function render(slug: string, text: string): Guide {
     highlight: (code, language) =>
       hljs.getLanguage(language) ? hljs.highlight(code, { language }).value : '',
   });
-  // A comment with the name of a file stands above its text.
+  // A comment above a file's text names the file.
   const tokens = markdown.parse(text.replaceAll(/^<!-- (?:\S*\/)?([\w.-]+) -->$/gm, '**`$1`**'), {});
   const slugger = new GithubSlugger();
   const headings: Guide['headings'] = [];

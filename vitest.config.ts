@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Begins with the tests of faults: they are short to read and long to wait for, and would be left alone at the end. */
+/** Begins with the tests of faults: they are short but slow, and would otherwise run alone at the end. */
 class FaultsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -12,7 +12,7 @@ class FaultsFirst extends BaseSequencer {
 }
 
 export default defineConfig({
-  // Resolve graphql as Node does. Its `module` field would load a second copy beside the one used by Pothos.
+  // Resolve graphql as Node does. Its `module` field would load a second copy in addition to the one used by Pothos.
   resolve: {
     alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }],
   },
@@ -29,7 +29,7 @@ export default defineConfig({
     // seconds to import what is tested.
     maxWorkers: 4,
     sequence: { sequencer: FaultsFirst },
-    // Ends what hangs. It says nothing about speed, since other programs may have the processors.
+    // Ends hanging tests. It says nothing about speed, since other programs may occupy the processors.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },

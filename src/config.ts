@@ -16,7 +16,7 @@ const onOff = (fallback: boolean) =>
     .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
     .default(fallback);
 
-/** A path before other paths. */
+/** A path prefix. */
 const prefix = z
   .string()
   .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')

@@ -6,7 +6,7 @@ import type { ApiKey } from './store/api-keys.ts';
 import { makePrivate } from './store/sqlite/data-file.ts';
 import type { Store } from './store/store.ts';
 
-/** The file beside a data file that keeps its development key. */
+/** The file next to a data file that keeps its development key. */
 export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;
 
 /** Reads the key that a file keeps, or makes one and keeps it. */

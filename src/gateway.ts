@@ -35,13 +35,13 @@ export interface GatewayOptions {
   log: Logger;
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
-  /** Replaced in tests. */
+  /** Replaced by tests. */
   clock?: Clock;
   /** The REST operations. Tests pass their own. */
   routes?: readonly Route[];
 }
 
-/** Everything that outlives a request, built once a process. */
+/** Everything that outlives a request, built once per process. */
 function createServices({ clock = systemClock, routes = ROUTES, ...options }: GatewayOptions) {
   const { config, log, metrics, tracing } = options;
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
@@ -93,9 +93,9 @@ function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undef
   return undefined;
 }
 
-/** A whole gateway: finds the transport of each request, sends what it answers, and records both. */
+/** A whole gateway: finds the transport of each request, sends its response, and records both. */
 export class Gateway implements RequestHandler {
-  /** Open streams and deliveries are ended before the server is. */
+  /** Open streams and deliveries end before the server does. */
   readonly services: Services;
   readonly #transports: readonly Transport[];
   /** The transports that may match, by the root of the path; the empty root has those for all other paths. */
@@ -123,10 +123,7 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /**
-   * Loads modules that are slow to load and rarely needed. Later, there may be no file descriptor left to open it
-   * with.
-   */
+  /** Loads modules that are slow to load and rarely needed. Later, no file descriptor may be left to open them with. */
   async load(): Promise<void> {
     for (const transport of this.#transports) await transport.load?.();
   }
@@ -200,7 +197,7 @@ export class Gateway implements RequestHandler {
     return new AppError('NOT_FOUND', `Everything here is below ${this.services.config.BASE_PATH}/.`);
   }
 
-  /** The response to a request that failed, which ends its session if it was admitted. */
+  /** The response to a failed request, which ends its session if it was admitted. */
   async #failed(
     transport: Transport,
     context: RequestContext,

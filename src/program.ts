@@ -39,7 +39,7 @@ async function programFor(args: readonly string[]): Promise<Command> {
 export async function run(...args: string[]): Promise<void> {
   if (process.stderr.listenerCount('error') === 0) {
     if (args[0] !== 'serve') process.stdout.on('error', endUnwritten);
-    // Progress that nobody reads stops nothing.
+    // Unread progress output must not stop a command.
     process.stderr.on('error', () => {});
   }
   const program = await programFor(args.slice(0, 2));
@@ -56,7 +56,10 @@ export async function run(...args: string[]): Promise<void> {
   }
 }
 
-/** Ends a command whose output can't be written: without a word if its reader has enough, as `petstore keys list | head`. */
+/**
+ * Ends a command whose output can't be written: silently if its reader has enough, as with `petstore keys list |
+ * head`.
+ */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE') process.exit();
   process.stderr.write(`What the command did is done, but its output cannot be written: ${message}\n`);

@@ -119,7 +119,7 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
 const isTransient = (error: unknown): boolean =>
   error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
 
-/** Prints the addresses with the development key in their fragment, which is never sent, or how to get a key. */
+/** Prints the addresses with the development key in their fragment, which browsers never send, or how to get a key. */
 function printBanner(
   output: Log,
   { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,

@@ -109,7 +109,7 @@ export class HttpServer extends Server {
   }
 
   /**
-   * Disconnects clients that have read nothing of what was sent to them for `limit` milliseconds. Node's own timeout
+   * Disconnects clients that have read none of the data sent to them for `limit` milliseconds. Node's own timeout
    * restarts with every byte in either direction, even with the client's next request.
    */
   #disconnectStalledReaders(limit: number): void {
@@ -140,7 +140,7 @@ export class HttpServer extends Server {
       for (const [socket, { waiting }] of this.#connections) {
         const response = waiting[0]?.response;
         if (!response || response.writableFinished) socket.destroy();
-        // Its head may have promised the client that the connection stays open.
+        // Its head may have told the client that the connection stays open.
         else response.once('close', () => socket.destroy());
       }
     }, GRACE_PERIOD).unref();

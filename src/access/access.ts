@@ -32,7 +32,7 @@ export interface Caller extends Sender {
   readonly query: string;
   /** Set once the key is accepted. */
   session: Session | undefined;
-  /** Set otherwise: the window of the address, shown when no key's budget applies. */
+  /** Set otherwise: the address's window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
 }
 

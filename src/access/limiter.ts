@@ -27,7 +27,7 @@ export interface Decision {
   outcome: ChargeOutcome;
   minute: WindowView;
   day: WindowView;
-  /** The window that matters most to the client: the one with the smaller remainder, or the one that refused. */
+  /** The tightest window: the one that refused, or else the one with the smaller remainder. */
   tightest: WindowView;
   /** Whole seconds. Set for every outcome except `passed`. */
   retryAfter?: number;
@@ -73,7 +73,7 @@ export class Limiter {
 
 const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
-/** Translates the state after a charge into what headers show. */
+/** Translates the state after a charge into the values of headers. */
 export function toDecision(
   { outcome, usage }: ChargeResult,
   limits: Limits,

@@ -19,7 +19,7 @@ const FLUSH_INTERVAL = 1_000;
  * only.
  */
 const FLUSH_SIZE = 2_000;
-/** Requests that wait while the store is away; later ones are dropped. */
+/** Requests that wait while the store is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
 /** Requests that are stored together. */
 const CHUNK_SIZE = 100;

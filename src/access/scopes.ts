@@ -12,9 +12,9 @@ export const ALL_READS = '*:read';
 const READ = ':read';
 const WRITE = ':write';
 
-/** The scope to read what belongs to this domain. */
+/** The scope to read the data of this domain. */
 export const readScope = (domain: string): string => domain + READ;
-/** The scope to change it, which includes reading it. */
+/** The scope to change that data, which includes reading it. */
 export const writeScope = (domain: string): string => domain + WRITE;
 
 /** The scopes of a key together with those they imply. */
@@ -40,7 +40,7 @@ export function intersection(...permissions: readonly Permissions[]): Permission
   return permissions.some((each) => each.scopes) ? { scopes: new Set(scopes) } : {};
 }
 
-/** Checks the scopes of a request before anything of it runs. @throws FORBIDDEN naming all that are missing */
+/** Checks the scopes of a request before any of it runs. @throws FORBIDDEN naming all that are missing */
 export function requireScopes(principal: Permissions, scopes: Iterable<string>): void {
   const missing = [...scopes].filter((scope) => !permits(principal, scope));
   if (missing.length === 0) return;

@@ -204,7 +204,7 @@ export class Session {
   }
 
   /**
-   * Ends a request that failed, which is charged too, though its cost may not have been known.
+   * Ends a failed request, which is charged too, though its cost may be unknown.
    *
    * @returns the error to respond with: if the budget is exhausted, that takes precedence
    */
@@ -246,7 +246,7 @@ export class Session {
     return this.subject;
   }
 
-  /** Counts units and refusals for what the request is about, and once the request itself. */
+  /** Counts units and refusals for the request's subject, and once the request itself. */
   #count(units: number, refused: number, isRequest = units > 0): void {
     const { history } = this;
     const { id } = this.principal;
@@ -315,7 +315,7 @@ export class Session {
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 
-  /** A request that cannot be counted does not pass, and the headers say so. */
+  /** A request that cannot be counted does not pass, and the headers show that. */
   #uncountedDecision(): Decision {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };

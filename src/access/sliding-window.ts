@@ -8,7 +8,7 @@ const MAX_TIMESTAMPS = 2_000_000;
 const WINDOW = '1s';
 const SECOND = 1_000;
 
-/** Timestamps of what was let through in the last second, on the injected clock. */
+/** Timestamps of everything let through in the last second, on the injected clock. */
 class RecentTimestamps implements TimestampStore {
   readonly #clock: Clock;
   readonly #byIdentity = new LRUCache<string, readonly number[]>({
@@ -27,7 +27,7 @@ class RecentTimestamps implements TimestampStore {
     return this.#read.map(() => Date.now());
   }
 
-  /** @param timestamps those just read, followed by those that the library has let through */
+  /** @param timestamps the ones just read, followed by the ones that the library let through */
   setForIdentity({ contextIdentity }: { contextIdentity: string }, timestamps: readonly number[]): void {
     const added = timestamps.length - this.#read.length;
     if (added === 0) return;

@@ -40,7 +40,7 @@ export class UsageHistory {
     this.#report = report;
   }
 
-  /** Notes that a key was used, for `lastUsedAt`. */
+  /** Records that a key was used, for `lastUsedAt`. */
   touch(apiKeyId: string, now: number): void {
     if (now > (this.#uses.get(apiKeyId) ?? 0)) this.#uses.set(apiKeyId, now);
     this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
@@ -73,7 +73,7 @@ export class UsageHistory {
     return (await this.#store.usageDays(apiKeyId, from, to)).map(summarised);
   }
 
-  /** Adds what was counted to the store. @throws UNAVAILABLE, after which it is tried again */
+  /** Adds the counts to the store. @throws UNAVAILABLE, after which it is tried again */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flush());
     return this.#flushing;
@@ -121,7 +121,7 @@ export function summarised({ date, operations }: UsageDay): UsageDay {
   return { date, operations: [...named, ...rest].sort(byUnits) };
 }
 
-/** The sum of what operations did. */
+/** The sum of operations' counts. */
 export function sumOf(operations: readonly Counts[]): Counts {
   const sum = { requests: 0, units: 0, refused: 0 };
   for (const { requests, units, refused } of operations) {

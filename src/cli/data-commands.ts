@@ -43,7 +43,7 @@ export function define(data: Command): void {
   reports(importing, importFrom);
 }
 
-/** Adds one `COLUMN=FIELD` to those before it. */
+/** Adds one `COLUMN=FIELD` to the earlier ones. */
 function mapped(text: string, before: ReadonlyMap<string, string>): Map<string, string> {
   const at = text.lastIndexOf('=');
   if (at < 1) throw new InvalidArgumentError('It must be like "Category Name=category.name".');
@@ -65,7 +65,7 @@ async function loadFrom(
     if (!isLast && now < toldAt + TELL_EVERY) return;
     toldAt = now;
     const text = `Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`;
-    // It may be killed.
+    // The process may be killed.
     if (process.stderr.isTTY) redraw(text);
     else process.stderr.write(`${text}\n`);
   };
@@ -88,7 +88,7 @@ async function importFrom(directory: string): Promise<Report> {
   return report('Imported', manifest);
 }
 
-/** Replaces the line that shows on a terminal how far a command is. */
+/** Replaces the terminal line that shows a command's progress. */
 function redraw(text = ''): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`);
 }

@@ -135,9 +135,9 @@ async function check(store: Store, name: string | undefined): Promise<Report> {
 }
 
 /**
- * Reads the documents of a manifest, before a store is opened.
+ * Reads the documents of a manifest, before any store is opened.
  *
- * @param before those of the manifests before it
+ * @param before the documents of earlier manifests
  * @throws Error naming the fault of the file or its documents
  */
 function readManifest(file: string, before: readonly ManifestDocument[] = []): ManifestDocument[] {

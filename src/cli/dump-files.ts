@@ -27,10 +27,10 @@ const MANIFEST = 'manifest.json';
 /** Rows that are read and written together. */
 const BATCH_SIZE = 1_000;
 
-/** Called with the rows of a part that are read or written so far. */
+/** Called with the number of a part's rows read or written so far. */
 export type OnProgress = (part: string, rows: number) => void;
 
-/** One part of what a store holds, in a form that is the same on every engine. */
+/** One part of a store's content, in a form that is the same on every engine. */
 interface Part<T> {
   /** The name of its file. */
   name: string;
@@ -97,7 +97,7 @@ const PARTS: readonly Part<unknown>[] = [
     add: ({ store }, rows) => store.addUsage(rows, {}),
   }),
   objectPart('documents', DOCUMENTS),
-  // Their places are not moved, because the log begins anew.
+  // Their positions are not moved, because the log starts over.
   objectPart('webhooks', WEBHOOKS, async (rows, store) => {
     const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
     const progress = { after, moves: 0, attempted: 0, attempts: [] };
@@ -207,7 +207,7 @@ export async function readExport(
   await target.finish();
 }
 
-/** @throws Error if the directory is not that of an export, or has other files than those that belong to it */
+/** @throws Error if the directory isn't an export, or contains files that don't belong to one */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST);
   if (!existsSync(file))

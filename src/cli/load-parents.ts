@@ -25,7 +25,7 @@ export const namedReferencesOf = (record: AnyRecord): readonly NamedReference[] 
 /** The result of looking up a name: one record, more than one with that name, or none. */
 export type Called = { id: Id } | 'several' | 'none';
 
-/** Names whose records are remembered. */
+/** Names whose records are cached. */
 const MAX_REMEMBERED = 20_000;
 /** Names that are looked up together. */
 const AT_ONCE = 50;
@@ -38,7 +38,7 @@ export const isNameEnough = ({ fields }: AnyRecord): boolean =>
     ([field, { presence }]) => field === 'name' || presence !== 'required',
   );
 
-/** Finds records by their names, and remembers them. */
+/** Finds records by their names, and caches them. */
 export class Names {
   readonly #tables: Tables;
   readonly #remembered = new LRUCache<string, { id: Id }>({ max: MAX_REMEMBERED });

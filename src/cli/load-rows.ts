@@ -15,7 +15,7 @@ export interface Row {
   index: number;
   /** The line on which it ends, or begins if it is an item of a JSON array; the first is 1. */
   line: number;
-  /** Which item of a JSON array it is; the first is 1. */
+  /** Its place in a JSON array; the first is 1. */
   item?: number;
   values: Record<string, unknown>;
 }
@@ -37,14 +37,14 @@ export interface Columns {
 
 /** Rows that are read together, at most. */
 const BATCH_SIZE = 1_000;
-/** Bytes of a row: one that is longer has a quote or bracket that is not closed. */
+/** Bytes of a row: a longer one has an unclosed quote or bracket. */
 const MAX_ROW_SIZE = 1_048_576;
 /** Faults of a header that are listed, at most. */
 const MAX_FAULTS = 50;
 
 /**
- * Reads the rows of a file: CSV with a header, JSON objects one a line, or a JSON array of them. Rows without any value
- * are left out.
+ * Reads the rows of a file: CSV with a header, JSON objects one a line, or a JSON array of them. Rows without any
+ * value are skipped.
  *
  * @throws Error if it can't be read, or its header is wrong
  */
@@ -80,8 +80,8 @@ class Malformed {
 const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
 
 /**
- * csv-parse (7.0) counts a line that ends in CRLF twice within quotes, and tells where a row with an error begins, but not
- * where the error is. So lines are counted here, by what it has read.
+ * csv-parse (7.0) counts a line that ends in CRLF twice within quotes, and tells where a row with an error begins, but
+ * not where the error is. So lines are counted here, from the text that it has read.
  */
 const readCsv: Reader = async function* (source, columns, onFault) {
   const { delimiter, line: firstLine } = source.form;
@@ -205,7 +205,7 @@ function headerOf(names: readonly string[], columns: Columns): Header {
         // An ObjectId of mongoexport.
         if (names[n] === '_id' && isObjectId(cell)) continue;
         if (target !== undefined) values[target] = parsedCell(cell, columns.fields[target]);
-        // The first may be the index of pandas.
+        // The first may be pandas' index.
         else if (cell !== '' && names[n] === '' && n > 0)
           onFault(line, `column ${n + 1}: has no name in the header`);
         else if (cell !== '' && names[n] === '_id' && !columns.ignoreUnknown)
@@ -339,7 +339,7 @@ const readItems: Reader = async function* (source, columns, onFault) {
   if (depth > 0) onFault(line, `what opens here is not closed: the file ends before`);
 };
 
-/** @param what the name for it in messages */
+/** @param what its name in messages */
 function objectOf(
   bytes: Buffer,
   what: string,

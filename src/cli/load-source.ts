@@ -136,7 +136,7 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
     const kind = /^\{.*[{[,]?\s*$/.test(json) && !json.trimEnd().endsWith('}') ? 'values' : single;
     return { kind, delimiter: ',', offset: mark, line: 1 };
   }
-  // Excel's own way to say what the separator is.
+  // Excel's own way to declare the separator.
   const [first = '', said] = /^"?sep=(.)"?[^\S\r\n]*(?:\r\n?|\n)/i.exec(text) ?? [];
   const rest = text.slice(first.length);
   const [header = ''] = /^\s*[^\r\n]*/.exec(rest) ?? [];

@@ -32,9 +32,9 @@ export interface LoadOptions {
   ignoreUnknown?: boolean;
   /** True if a row with the id of an existing record changes that record. */
   update?: boolean;
-  /** Called before each commit with its line, and after the last one. */
+  /** Called with the line before each commit, and after the last one. */
   onProgress(next: number, loaded: number, isLast: boolean): void;
-  /** Ends the loading after the current commit. */
+  /** Stops loading after the current commit. */
   signal?: AbortSignal;
 }
 
@@ -120,7 +120,7 @@ function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let n = 0; n < items.length; n += size) yield items.slice(n, n + size);
 }
 
-/** Reads the rows of a file by the rules that the declaration of its record has for input. */
+/** Reads the rows of a file by the input rules of its record's declaration. */
 function readerOf(
   source: Source,
   { record, map = new Map(), ignoreUnknown = false, update = false }: LoadOptions,
@@ -173,7 +173,7 @@ const onFaultOf =
   (message: string): void =>
     onFault(line, item === undefined ? message : `item ${item}: ${message}`);
 
-/** The ids of rows that records of this kind have. */
+/** The ids of rows that existing records have. */
 async function idsThere(tables: Tables, kind: AnyRecord, ids: Iterable<unknown>): Promise<Set<Id>> {
   const wanted = [...new Set(ids)].filter((id) => /^[1-9]\d{0,18}$/.test(String(id))).map(String);
   const there = new Set<Id>();
@@ -307,7 +307,7 @@ async function checkBatch(
   return { added: rows.length - changes.length, changed: changes.length };
 }
 
-/** Stands for the id of a parent that is still to be created. */
+/** A placeholder for the id of a parent that is yet to be created. */
 const NEW = 'new';
 
 const namesIn = (rows: readonly Row[], column: string): Set<string> =>
@@ -315,7 +315,7 @@ const namesIn = (rows: readonly Row[], column: string): Set<string> =>
 const idsIn = (rows: readonly Row[], field: string): Set<unknown> =>
   new Set(rows.map(({ values }) => values[field]).filter((id) => id !== undefined && id !== NEW));
 
-/** The first faults of a file, and how many there are. */
+/** The first faults of a file, and their total number. */
 class Faults {
   #first: string[] = [];
   #batch: { line: number; message: string }[] = [];
@@ -326,7 +326,7 @@ class Faults {
     if (this.#first.length < MAX_FAULTS) this.#batch.push({ line, message });
   }
 
-  /** Those of later batches are of later lines. */
+  /** Faults of later batches are on later lines. */
   endBatch(): void {
     const lines = this.#batch
       .sort((a, b) => a.line - b.line)
@@ -470,7 +470,7 @@ async function withParents(reader: Reader, names: Names, rows: Row[], onFault: O
   return rows;
 }
 
-/** Creates parents that nobody has created meanwhile. */
+/** Creates the parents that still don't exist. */
 async function createParents(store: Store, load: Load, parents: readonly NewParent[]): Promise<void> {
   for (const batch of batches(parents, PARENTS_AT_ONCE))
     await store.continueLoad(
@@ -484,7 +484,7 @@ async function createParents(store: Store, load: Load, parents: readonly NewPare
     );
 }
 
-/** Commits rows with the position after them. */
+/** Commits rows together with the position after them. */
 async function commit(store: Store, position: Load, { record, update }: LoadOptions, rows: readonly Row[]) {
   const write = async (tables: Tables, some: readonly Row[]) => {
     const table = tables.table(record);

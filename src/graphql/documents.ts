@@ -18,7 +18,7 @@ import { byteCache } from '../foundation/cache.ts';
 import { MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 import { namingValues, OperationRefused, publicError, tooComplex } from './result.ts';
 
-/** More tokens than any legitimate operation needs, yet parsed and validated within milliseconds. */
+/** More tokens than any legitimate operation needs, but few enough to parse and validate within milliseconds. */
 const MAX_TOKENS = 2_000;
 /** The memory of a token with the nodes made from it, and of a document with its operations, in bytes. */
 const [TOKEN_BYTES, DOCUMENT_BYTES] = [500, 5_000];
@@ -58,7 +58,7 @@ export class Documents {
     this.#rules = introspection ? RULES : [...RULES, NoSchemaIntrospectionCustomRule];
   }
 
-  /** @throws OperationRefused if none of the document can run */
+  /** @throws OperationRefused if no operation of the document can run */
   get(text: string): ValidDocument {
     const known = this.#cache.get(text);
     if (known) return known;
@@ -141,5 +141,5 @@ const RULES: readonly ValidationRule[] = specifiedRules.map((rule) =>
   rule === SingleFieldSubscriptionsRule ? SubscriptionsRule : rule,
 );
 
-/** True if graphql-js gave up: because of the number of tokens or errors, or of what it would have to compare. */
+/** True if graphql-js gave up: because of the number of tokens or errors, or of the comparisons it would need. */
 const isGivingUp = ({ message }: GraphQLError): boolean => /(?:Parsing|Validation) aborted/.test(message);

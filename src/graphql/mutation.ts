@@ -95,7 +95,7 @@ async function mutateTogether(
           return outcome;
         },
       };
-      // New loaders, because this write may change what was read before it.
+      // New loaders, because this write may change values read before it.
       const loaders = context.loaders.within(transaction, meter);
       const payload = await execute(at, writer, { ...context, meter, loaders });
       if (payload.errors) {

@@ -35,10 +35,10 @@ interface Named {
 }
 
 /**
- * Documents that requests name instead of sending them. Lists of trusted ones are known in advance: keys may be bound to
- * a list, and requests may name its documents by their ids. Automatic persisted queries are those of Apollo's link: the
- * client sends the SHA-256 of its document, and the document only if the hash is unknown. All keys share these, since a
- * key could send the document itself.
+ * Documents that requests name instead of sending them. Lists of trusted ones are stored in advance: keys may be bound
+ * to a list, and requests may name its documents by their ids. Automatic persisted queries follow Apollo's link: the
+ * client sends the SHA-256 of its document, and the document only if the hash is unknown. All keys share these, since
+ * a key could send the document itself.
  */
 export class NamedDocuments {
   readonly #services: Services;

@@ -78,7 +78,7 @@ export interface InternalOperation {
 /** By text. */
 const internalPlans = memoized((_: GraphQLSchema) => new Map<string, Plan>());
 
-/** @throws BAD_REQUEST if a mutation has more than one field, one of which does what cannot be undone */
+/** @throws BAD_REQUEST if a mutation has more than one field and one of them cannot be undone */
 function requireAlone(selection: Selection): void {
   const field = selection.find(({ definition }) => definition.extensions.alone);
   if (!field) return;
@@ -103,8 +103,8 @@ export class Operations {
   );
 
   /**
-   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`:
-   * those of webhooks
+   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`: the
+   * receivers of webhooks
    */
   constructor(
     schema: GraphQLSchema,

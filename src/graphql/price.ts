@@ -92,7 +92,7 @@ export const measuresOf = memoized((schema: GraphQLSchema): Measures => {
 
 /**
  * Prices an operation in units: the sum over all root fields of `max(1, ceil(entries / 100), ceil(weight / 2500))`,
- * using the most each can return. Checks its arguments on the way: page sizes, cursors, sorts, inputs and ids.
+ * using the most each can return. Also checks its arguments: page sizes, cursors, sorts, inputs and ids.
  *
  * @param variables coerced, with defaults
  * @throws OperationRefused listing the first faults, QUERY_TOO_COMPLEX above MAX_COST units

@@ -111,7 +111,7 @@ export function select(
     return groups;
   }
 
-  /** In the order of graphql-js, which looks at `@include` only if `@skip` takes nothing out. */
+  /** In the order of graphql-js, which reads `@include` only if `@skip` doesn't exclude the field. */
   const isIncluded = (selection: SelectionNode): boolean =>
     conditionOf('skip', selection) !== true && conditionOf('include', selection) !== false;
 
@@ -135,7 +135,7 @@ export function select(
   return { selection: collect(schema.getRootType(operation)!, [selectionSet], 1), fields, nodes: count };
 }
 
-/** Meta fields, which no type declares. */
+/** The meta fields, which no type declares. */
 const META_FIELDS: ReadonlyMap<string, GraphQLField<unknown, unknown>> = new Map(
   [TypeNameMetaFieldDef, SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]),
 );

@@ -24,7 +24,7 @@ export async function readBody(context: RequestContext, types: readonly string[]
     throw unsupported(types, `Content-Type: ${type}`);
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
   if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
-  // Most bodies come with the head and are whole by the next microtask.
+  // Most bodies arrive with the head and are complete by the next microtask.
   await undefined;
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
     return receiveBody(request, session);

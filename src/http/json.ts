@@ -10,10 +10,11 @@ const STRING_OR_INEXACT_NUMBER = /"(?:[^"\\]|\\.?)*"?|\d{16}|\d[.eE]/gs;
 
 /**
  * Parses JSON without losing integer precision. A number is its value, however it is written: `2.0` and `1e1` are
- * integers, and those beyond 2^53 become bigints. What a double cannot hold becomes a `SentNumber`, which every rule
- * refuses. Of duplicate names in an object the last counts. A byte order mark is ignored (RFC 8259 section 8.1).
+ * integers, and those beyond 2^53 become bigints. A number that a double cannot hold becomes a `SentNumber`, which
+ * every rule refuses. Of duplicate names in an object the last counts. A byte order mark is ignored (RFC 8259 section
+ * 8.1).
  *
- * @param name what it is called in messages
+ * @param name its name in messages
  * @param hint what to send instead of text that isn't JSON
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
@@ -57,9 +58,9 @@ const LOSSLESS_OPTIONS = {
   onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue,
 };
 
-/** A number that no double and no integer of a sensible length holds. Messages repeat it as it was sent. */
+/** A number that neither a double nor an integer of reasonable length can hold. Messages repeat it as it was sent. */
 class SentNumber extends LosslessNumber {
-  /** Of graphql-js's messages. */
+  /** Used in graphql-js's messages. */
   toJSON(): string {
     return this.value;
   }
@@ -88,7 +89,7 @@ function integerOf([, sign, whole, fraction = '', exponent = '0']: RegExpExecArr
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** @param name what it is called in messages @throws BAD_REQUEST unless it is an object */
+/** @param name its name in messages @throws BAD_REQUEST unless it is an object */
 export function asObject(value: unknown, name = BODY): Record<string, unknown> {
   if (isObject(value)) return value;
   throw new AppError('BAD_REQUEST', `${name} must be a JSON object.`);

@@ -8,7 +8,7 @@ const MAX_KEPT_LENGTH = 500;
 /** Chooses one of several media types by an Accept header (RFC 9110 section 12.5.1). */
 export class Negotiation {
   readonly #types: readonly string[];
-  /** Clients repeat their header, and reading it takes 5 µs. */
+  /** Clients repeat their header, and parsing it takes 5 µs. */
   readonly #choices = lruCache<{ type: string | undefined }>(50);
 
   /** @param types the default first */
@@ -22,7 +22,7 @@ export class Negotiation {
     if (accept === undefined || accept === '*/*' || accept === first || accept.trim() === '') return first;
     let choice = this.#choices.get(accept);
     if (!choice) {
-      // Clients name a charset and more, and no type here has parameters.
+      // Clients send a charset and other parameters, and no type here has any.
       const headers = { accept: accept.replace(/;(?!\s*q\s*=)[^;,]*/gi, '') };
       choice = { type: new Negotiator({ headers }).mediaType([...this.#types]) };
       if (accept.length <= MAX_KEPT_LENGTH) this.#choices.set(accept, choice);

@@ -50,7 +50,7 @@ export class RequestContext {
   deprecation: Headers | undefined;
   /** True if the response replays an earlier idempotent call. */
   replayed = false;
-  /** Set when the request is traced. */
+  /** Set if the request is traced. */
   span: Span | undefined;
   /** Set when the response is sent. */
   status = 0;

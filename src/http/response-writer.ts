@@ -108,7 +108,7 @@ function addBase(headers: Headers, base: string): void {
   }
 }
 
-/** Longer bodies are left to Node, in pieces of this many bytes, so that a slow reader is seen to read. */
+/** Node writes longer bodies, in pieces of this many bytes, so that a slow reader's progress shows. */
 const PIECE = 65_536;
 
 function* piecesOf(content: string | Buffer): Generator<Buffer> {

@@ -12,7 +12,7 @@ export interface Transport {
   readonly name: string;
   /**
    * The request headers that select its responses to reads, as in Vary, which are then marked as private to the key.
-   * Absent if its responses say so themselves.
+   * Absent if its responses set these headers themselves.
    */
   readonly vary?: string;
   /** The roots of the paths that it may match (`RequestContext.root`). Absent if it may match any path. */

@@ -11,7 +11,7 @@ import { addShape, errorSchema } from './schemas.ts';
 interface Options {
   /** Spaces per level. */
   indent?: number;
-  /** Replaced in tests. */
+  /** Replaced by tests. */
   routes?: readonly Route[];
 }
 
@@ -52,7 +52,7 @@ function describe(config: Config, routes: readonly Route[]): JsonSchema {
     components: {
       ...components.toJson(),
       securitySchemes: {
-        // Not called like a schema: generators give both the same name.
+        // Not named like a schema: generators give both the same name.
         KeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key as it is.' },
         BearerToken: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token.' },
       },

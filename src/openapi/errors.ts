@@ -18,7 +18,7 @@ export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefin
   return pathParameter === undefined ? 'creation' : 'update';
 };
 
-/** Every error an operation can respond with: those of HTTP and the gateway, and those of its domain. */
+/** Every error that an operation can respond with: HTTP's, the gateway's and its domain's. */
 export function errorsOf(route: Route): ErrorCode[] {
   const { method, body, pathParameter, pathValue, deprecation, kind } = route;
   const idempotent = acceptsIdempotencyKey(method);

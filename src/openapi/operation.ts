@@ -21,7 +21,7 @@ import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 
-/** Describes an operation of a row. */
+/** Describes the operation of a route. */
 export function describeOperation(route: Route, lifecycle: Lifecycle, components: Components): JsonSchema {
   const { operationId, tag, summary, stability, body, shape, deprecation, described } = route;
   return {

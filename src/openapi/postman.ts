@@ -144,7 +144,7 @@ function item(request: Request, variables: readonly string[]) {
     name: isStream ? `${summary} (its head; GET follows)` : summary,
     event: [{ listen: 'test', script: { type: 'text/javascript', exec: testsOf(request) } }],
     request: {
-      // A runner would wait for its end, which it does not have.
+      // A runner would wait for its end, which never comes.
       method: isStream ? 'HEAD' : method,
       description,
       // The key of the run keeps working.
@@ -168,7 +168,7 @@ function item(request: Request, variables: readonly string[]) {
   };
 }
 
-/** Expects the status of success, and keeps the id of what was created for the requests that follow. */
+/** Expects the status of success, and keeps the id of the created record for the requests that follow. */
 function testsOf({ operationId, method, responses, parameters, created }: Request): string[] {
   const [status] = Object.keys(responses);
   const tests = [`pm.test('answers ${status}', () => pm.response.to.have.status(${status}));`];

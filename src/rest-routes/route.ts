@@ -39,7 +39,7 @@ interface Deprecation {
   successor: `/${string}`;
 }
 
-/** One REST operation. Router, handler, OpenAPI description and tests are all driven by these rows. */
+/** One REST operation. Router, handler, OpenAPI description and tests are all driven by these routes. */
 export interface Route {
   operationId: string;
   method: Method;
@@ -97,15 +97,15 @@ export interface Resource {
 }
 
 /**
- * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id in the
- * path and what the operation does not change.
+ * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id in the path and
+ * the fields that the operation doesn't change.
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
   (method === 'PUT' || method === 'PATCH') && body && shape?.fields[idFieldOf(shape)]?.kind === 'int64'
     ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
     : [];
 
-/** The input of a mutation for the body of a PUT that satisfies its rules, which removes what it leaves out. */
+/** The input of a mutation for the body of a PUT that satisfies its rules, which removes the fields it omits. */
 export function inputOf({ shape, body }: Route, content: object): object {
   const removed = Object.entries(shape!.fields).filter(
     ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),

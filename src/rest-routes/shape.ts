@@ -45,10 +45,10 @@ export interface Shape {
   name?: string;
   /** The name of the schema for a list of records, if there is one. */
   listName?: string;
-  /** By default that it is a page of records. */
+  /** By default, states that it is a page of records. */
   listDescription?: string;
   description: string;
-  /** Its schema, if one of an object with these fields says too little. */
+  /** Its schema, if a plain object schema with these fields says too little. */
   schema?: JsonSchema;
   /** The first one is its id, which lists are ordered by and paths refer to. */
   fields: Readonly<Record<string, ShapeField>>;
@@ -67,7 +67,7 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
 /** The declaration of a value's fields, from which its REST form and its GraphQL type follow. */
 export interface Declaration extends Omit<Shape, 'fields' | 'example'> {
   fields: Fields;
-  /** By default that of every field. */
+  /** By default, the example of every field. */
   example?: JsonSchema;
 }
 
@@ -116,7 +116,7 @@ export const schemaNameOf = ({ type, name = type }: Shape): string => name;
 /** The field of a shape that has its id. */
 export const idFieldOf = ({ fields }: Shape): string => Object.keys(fields)[0]!;
 
-/** A record as its shape has it, before ids become numbers. */
+/** A record in the form of its shape, before ids become numbers. */
 export const representedAs = (
   { fields }: Shape,
   record: Readonly<Record<string, unknown>>,

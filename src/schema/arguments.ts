@@ -63,8 +63,8 @@ export const IdScalar = textScalar(
 );
 
 /**
- * A rule for the arguments of a field that doesn't depend on data. It is declared in the extensions of one of
- * them, and holds before anything of the operation runs.
+ * A rule for the arguments of a field that doesn't depend on data. It is declared in the extensions of one of them,
+ * and is checked before any of the operation runs.
  */
 export type ArgumentRule = (args: never) => Issue[];
 

@@ -59,7 +59,7 @@ const DateScalar = textScalar(
   (value) => (typeof value === 'string' ? parseDate(value) : null),
 );
 
-/** For output only. */
+/** Used for output only. */
 const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
   description: 'A JSON value. Integers are exact, even beyond 2^53.',
@@ -110,7 +110,7 @@ export const builder = new SchemaBuilder<{
     endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
     firstArgOptions: {
       description: 'Number of items from the start, 1 to 100. Defaults to 20 without `last`.',
-      // One rule for all four.
+      // One rule covers all four.
       extensions: withRule(connectionRule),
     },
     lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
@@ -118,7 +118,7 @@ export const builder = new SchemaBuilder<{
     beforeArgOptions: { description: 'Only items before this cursor.' },
   },
   validation: {
-    // All rules are those of zod.
+    // All rules are zod's.
     validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
   },
 });
@@ -138,7 +138,7 @@ builder.mutationType({
   description: 'Root type of all mutations. An `Idempotency-Key` header makes a request safe to retry.',
 });
 
-/** Builds the schema from what domains added, with our ID type instead of graphql-js's, which Pothos always uses. */
+/** Builds the schema from the domains' types, with our ID type instead of graphql-js's, which Pothos always uses. */
 export function buildSchema(): GraphQLSchema {
   const schema = builder.toSchema();
   const types = schema.getTypeMap();
@@ -179,8 +179,8 @@ function adaptResolver(type: string, field: GraphQLField<unknown, Context>): voi
 }
 
 /**
- * Has a resolver serialise its values, as graphql-js does after it: compiled code takes them to be what their type says,
- * which only what was read by declared fields certainly is.
+ * Has a resolver serialise its values, as graphql-js does after it: compiled code relies on their type, which is
+ * certain only for values read by declared fields.
  */
 export function serializeIn(field: GraphQLField<unknown, Context>): void {
   const leaf = getNamedType(field.type) as GraphQLLeafType;

@@ -23,24 +23,24 @@ const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
     ? [{ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` }]
     : [];
 
-/** A list as its arguments ask for it, which is the same below all parents of a level. */
+/** A list as selected by its arguments, which is the same below all parents of a level. */
 interface List {
   record: AnyRecord;
   request: PageRequest;
   sort: Sort;
-  /** Reads a page of it. */
+  /** Reads a page of the list. */
   read(page: PageRequest, parent?: Id): MaybePromise<Page<{ id: Id }>>;
   count(parent?: Id): MaybePromise<number>;
 }
 
-/** The lists of one kind below parents, as the arguments of a field ask for them. */
+/** The lists of one kind below parents, as selected by a field's arguments. */
 interface ChildLists extends List {
   /** The field that refers to the parents. */
   field: string;
   args: ConnectionArguments;
   /** The only parent whose records match the filter, if it names one. */
   only: unknown;
-  /** Reads the page that is asked for. */
+  /** Reads the requested page. */
   readPage: Load<Page<{ id: Id }>>;
 }
 
@@ -191,7 +191,7 @@ export function childConnection(
     loaders.latest = lists;
   }
   const list = lists;
-  // Otherwise a hundred aliases could count the children of a hundred other parents.
+  // Otherwise a hundred aliases could count the children of a hundred different parents.
   if ((list.only ?? parent) !== parent)
     return new Connection(EMPTY, { ...list, read: () => EMPTY, count: () => 0 });
   return andThen(list.readPage(parent), (page) => new Connection(page, list, parent));

@@ -59,8 +59,8 @@ const MAX_UNINTERRUPTED_COST = 10;
 /**
  * Creates the context of one operation.
  *
- * @param call `cost`: its cost in units; `meter`: of what was paid together with others; `client`: the response to it,
- * which is destroyed once it has disconnected
+ * @param call `cost`: its cost in units; `meter`: of an amount paid together with others; `client`: the response to
+ * it, which is destroyed once it has disconnected
  */
 export const newContext = (
   session: Session,

@@ -1,6 +1,6 @@
 import { toJson } from './json.ts';
 
-/** Bytes gathered before they become text. */
+/** Bytes buffered before they become text. */
 const SIZE = 65_536;
 /** Longer texts are not copied byte by byte. */
 const MAX_COPIED = 1_000;
@@ -9,8 +9,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * The JSON of the value being written, one at a time. Nearly all of it is plain ASCII and gathered as bytes: to
- * concatenate it takes two to three times as long, and ten times the memory.
+ * The JSON of the value being written, one at a time. Nearly all of it is plain ASCII and buffered as bytes:
+ * concatenation takes two to three times as long, and ten times the memory.
  */
 const output = {
   bytes: Buffer.allocUnsafeSlow(SIZE),

@@ -30,7 +30,7 @@ export const DEFAULT_SORT = sortCalled('id');
 const sortedFields = ({ fields, sorts }: AnyRecord, view: string | undefined): [name: string, Field][] =>
   Object.entries(fields as Fields).filter(([name, field]) => sorts.includes(name) && field.view === view);
 
-/** The orders of a record's lists, or of those of a view of it. */
+/** The orders of a record's lists, or of the lists of a view of it. */
 export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
   ['id', ...sortedFields(record, view).map(([name]) => name)].flatMap((name) => [
     sortCalled(name),
@@ -41,7 +41,7 @@ export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
 export const findersOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([, field]) => isFolded(field));
 
-/** The fields that lists can be asked for a range of. */
+/** The fields that lists can be filtered by a range of. */
 export const rangesOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([name]) => hasRange(record, name));
 
@@ -203,7 +203,7 @@ export function readList(
   return { sort, filter, after: place('after', after), before: place('before', before), issues };
 }
 
-/** Options of the argument `sort` of a list, whose rule holds before anything runs. */
+/** Options of a list's argument `sort`, whose rule is checked before anything runs. */
 export const sortArgument = (record: AnyRecord, view?: string, below?: string) => ({
   description: [
     'The order of the list; `id_asc` by default',

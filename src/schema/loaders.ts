@@ -21,9 +21,9 @@ export interface Caller {
   meter: Meter;
 }
 
-/** Called before more is read. @throws AppError if the client is gone or what it paid for is used up */
+/** Called before more is read. @throws AppError if the client is gone or the amount it paid for is used up */
 function checkBeforeRead({ client, meter }: Caller): void {
-  // Never sent, because the client is gone.
+  // Never sent, because the client has disconnected.
   if (client?.destroyed) throw new AppError('BAD_REQUEST', 'The client disconnected.');
   meter.check();
 }
@@ -129,8 +129,8 @@ export class Loaders {
   }
 
   /**
-   * Hands out the entries of a list a few at a time, if other requests may run between them. Those that are still
-   * being loaded are passed on when they are: a read waits for all that is to be passed on before it.
+   * Hands out the entries of a list a few at a time, if other requests may run between them. Entries that are still
+   * loading are passed on once loaded: a read waits for all entries to be passed on before it.
    */
   entries<T>(list: readonly T[]): readonly MaybePromise<T>[] {
     const { turns } = this.#from;
@@ -143,8 +143,8 @@ export class Loaders {
   }
 
   /**
-   * Runs reads that may take long one after the other, and lets other requests in between them: a document may
-   * ask for many by aliases.
+   * Runs potentially long reads one after the other, and lets other requests run between them: a document may ask for
+   * many by aliases.
    */
   inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
     const readNow = () => this.#readNow(read);
@@ -153,7 +153,7 @@ export class Loaders {
     return result;
   }
 
-  /** Reads a list that belongs to no table, in its turn, and draws its entries as records. */
+  /** Reads a list that belongs to no table, in its turn, and counts its entries as records. */
   list<T>(read: () => MaybePromise<readonly T[]>): MaybePromise<readonly T[]> {
     return andThen(this.inTurn(read), (list) => {
       this.#from.caller.meter.draw('records', list.length);

@@ -8,7 +8,7 @@ import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
 import { mayRead } from './scopes.ts';
 
-/** By the name of the GraphQL type that shows them. */
+/** Records by the name of the GraphQL type that shows them. */
 const records = new Map<string, AnyRecord>();
 
 /** The description of nodeId fields. */
@@ -19,7 +19,7 @@ export const NODE_ID =
 export const NodeInterface = builder.interfaceRef<object>('Node').implement({
   description: 'A record with an id that is unique across all types.',
   fields: (t) => ({ nodeId: t.id({ description: NODE_ID }) }),
-  // The record alone does not tell: pets and inventory entries share one.
+  // The record alone doesn't tell the type: pets and inventory entries share one.
   resolveType: (node) => (node as { __typename: string }).__typename,
 });
 

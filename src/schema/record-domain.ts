@@ -51,7 +51,7 @@ export const exposed = <F extends Field>({ description, presence, opaque, maxLen
   extensions: { ...(!opaque && { maxLength }), maxItems },
 });
 
-/** Of each kind of values that lists can be asked for a range of. */
+/** The types of ranges, by the kind of field that lists can be filtered by a range of. */
 const RANGES: Readonly<Partial<Record<FieldKind, { name: string; type: 'Int' }>>> = {
   integer: { name: 'IntRange', type: 'Int' },
   instant: { name: 'DateTimeRange', type: SCALARS.instant as 'Int' },
@@ -68,7 +68,7 @@ const rangeType = memoized(({ name, type }: { name: string; type: 'Int' }) =>
   }),
 );
 
-/** Makes an object of each of these, by its name. */
+/** Makes an object with a value for each of these names. */
 const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
 
@@ -219,7 +219,7 @@ export function addLists(
   }
 }
 
-/** Options of an input field. @param more what its description adds */
+/** Options of an input field. @param more added to its description */
 const accepted = (field: Field, more = '') => ({
   type: typeOf(field),
   description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
@@ -306,7 +306,7 @@ interface Options<R extends AnyRecord> extends RouteOptions {
   /** A merge patch as REST takes it: ids are numbers. */
   example: { readonly [K in keyof PatchOf<R>]: PatchOf<R>[K] | (K extends `${string}Id` ? number : never) };
   descriptions?: Descriptions;
-  /** Fields of its GraphQL type, added to those that its declaration gives or in place of them. */
+  /** Fields of its GraphQL type, which add to or replace the fields of its declaration. */
   fields?: ObjectFieldsShape<Types, RecordOf<R>>;
   /** The scope that keys need, by default that of its plural; null for none. */
   scope?: string | null;
@@ -346,8 +346,8 @@ function checkOptions(
 }
 
 /**
- * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema, its
- * list to each record that it refers to, and makes its rows and events.
+ * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema,
+ * its list to each record that it refers to, and makes its routes and events.
  *
  * @throws Error if `descriptions` names something else, or `path` leads elsewhere
  */

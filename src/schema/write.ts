@@ -32,7 +32,7 @@ export const write =
   (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
     (writer as Writer).write(work, args, context, how);
 
-/** The same for one write to the table of a record. */
+/** The same for a single write to the table of a record. */
 export const writeTo = <R extends AnyRecord, Args extends object, T>(
   record: R,
   work: (table: Table<R>, args: Args, context: Context) => Promise<T>,

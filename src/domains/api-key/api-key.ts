@@ -138,7 +138,7 @@ interface Maker {
 /**
  * The settings of a key made by another key, which can do no more than its maker.
  *
- * @throws FORBIDDEN for what its maker may not do, VALIDATION_FAILED
+ * @throws FORBIDDEN for permissions that its maker lacks, VALIDATION_FAILED
  */
 export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyChanges> {
   const { principal, store, now, allScopes } = maker;

@@ -39,7 +39,7 @@ builder.objectField(pet.type, 'inventory', (t) =>
   t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: current }),
 );
 
-/** The rules for the stock of a pet, which both interfaces take alike. */
+/** The rules for a pet's stock, which both interfaces share. */
 const rules = inputObject({ quantity: quantity.rule(graphqlDialect) });
 
 const InventoryUpdateInput = builder.inputType('InventoryUpdate', {

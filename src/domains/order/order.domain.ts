@@ -18,7 +18,7 @@ export const order = recordDomain(Order, {
     '?complete': OF_STATE,
     'Mutation.createOrder': 'Creates an order. Does not change the stock.',
   },
-  // The specification's Order is what creating one takes.
+  // The specification's Order is the input for creating one.
   form: {
     name: 'StoredOrder',
     description: 'A stored order, which always has an id and says whether it is complete.',

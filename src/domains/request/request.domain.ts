@@ -168,7 +168,7 @@ const RequestFilter = builder.inputType('RequestFilter', {
   }),
 });
 
-/** The keys whose requests a key sees: its own, and those of the keys that it has made. */
+/** The keys whose requests a key sees: itself and the keys that it has made. */
 const visibleTo = ({ id, account }: Principal) => ({ keyId: id, ...(account === id && { account }) });
 
 builder.queryField('requests', (t) =>

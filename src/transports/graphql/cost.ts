@@ -11,7 +11,7 @@ const METHODS = 'POST, OPTIONS';
 
 /**
  * Returns the cost of a GraphQL request and the remaining budget. Runs nothing and is free, even on errors, apart from
- * what a body of more than 10 kB costs.
+ * the cost of a body of more than 10 kB.
  */
 export async function handleCost(
   context: RequestContext,

@@ -56,7 +56,7 @@ export class GraphQLTransport implements Transport {
   }
 
   admit(context: RequestContext): MaybePromise<void> {
-    // Clients choose the names of operations, so they are kept apart from what labels metrics.
+    // Clients choose the names of operations, so they are kept apart from the labels of metrics.
     context.operation = 'other';
     context.route = context.path;
     const expected = context.path === COST_PATH ? 'free' : 'perhaps free';
@@ -102,7 +102,7 @@ export class GraphQLTransport implements Transport {
     return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
   }
 
-  /** Opening it costs a unit; events are charged as they are sent. */
+  /** Opening a stream costs a unit; events are charged as they are sent. */
   async #subscribe(
     context: RequestContext,
     session: Session,

@@ -62,7 +62,7 @@ export class McpTransport implements Transport {
 
   admit(context: RequestContext): MaybePromise<void> {
     context.route = MCP_PATH;
-    // Without metadata, hosts don't begin OAuth and use the key.
+    // Without metadata, hosts use the key instead of starting OAuth.
     const { access } = this.#options;
     if (isOAuthMetadata(context.path)) {
       context.guardWindow = access.addressWindow(context.address);
@@ -148,7 +148,7 @@ export class McpTransport implements Transport {
   }
 }
 
-/** Hosts fill in null for what a model leaves out. */
+/** Hosts fill in null for arguments that a model omits. */
 const withoutNull = (given: Arguments): Arguments =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 
@@ -164,7 +164,7 @@ const faultOf = (code: number, message: string, data?: object): HttpResponse => 
 const isOAuthMetadata = (path: string): boolean =>
   /^\/\.well-known\/(?:oauth-|openid-configuration)/.test(path);
 
-/** The message of an error with what to do about it. */
+/** The message of an error with advice on it. */
 function forAgents({ code, message, retryAfter }: AppError): string {
   const text = message.replace(/Retry in (\d+ s)/, 'Retry after $1');
   const advice =

@@ -53,7 +53,10 @@ export const object = (properties: JsonSchema, required: readonly string[] = [])
   ...(required.length > 0 && { required: [...required] }),
 });
 
-/** The fields that an update can remove, which hosts cannot say by null: they fill in what a model leaves out. */
+/**
+ * The fields that an update can remove, which hosts cannot express by null, since they fill in null for omitted
+ * arguments.
+ */
 export const removableFields = ({ method, body }: Route): readonly string[] =>
   method === 'PATCH'
     ? Object.entries(body!.rules.shape)
@@ -72,7 +75,7 @@ export function inputSchemaOf(route: Route): ObjectSchema {
       : { ...ID, description: `The id of the ${kind}` };
   }
   for (const { name, schema, description, repeatable } of query) {
-    // The tool says how pages are read.
+    // The tool's description says how to read pages.
     if (name === 'after') properties[name] = { type: 'string', description: AFTER };
     else if (repeatable) properties[name] = { type: 'array', items: translate(schema), description };
     else properties[name] = described(schema, description);

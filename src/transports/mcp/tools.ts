@@ -42,7 +42,7 @@ export interface Tool {
   call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
 }
 
-/** All tools in alphabetical order: one for each row that is offered to agents, and two for GraphQL. */
+/** All tools in alphabetical order: one for each route that is offered to agents, and two for GraphQL. */
 export const toolsOf = (services: TransportServices): readonly Tool[] =>
   [
     ...services.routes.filter(isTool).map((route) => new RouteTool(route, services)),
@@ -59,7 +59,7 @@ const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> 
   DELETE: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
 };
 
-/** Runs the document of a row. */
+/** Runs the document of a route. */
 class RouteTool extends RouteOperation implements Tool {
   readonly definition: Definition;
 

@@ -94,7 +94,7 @@ export class Pages implements Transport {
     add('/openapi.json', textPage({ contentType: 'application/json', text: openApi }));
     const postman = (address: string) => postmanJson(openApi(), address + basePath);
     add('/postman.json', textPage({ contentType: 'application/json', text: postman, keyOf }));
-    // Asked for by browsers on pages without an icon link.
+    // Requested by browsers on pages without an icon link.
     add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {
       const text = () => `${printSchema(lexicographicSortSchema(schema))}\n`;

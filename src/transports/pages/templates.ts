@@ -4,7 +4,7 @@ import { FOLDER } from './files.ts';
 
 const eta = new Eta({ views: FOLDER, defaultExtension: '.html', cache: true, tags: ['{{', '}}'] });
 
-/** @param data what the template calls `it` */
+/** @param data `it` in the template */
 export const render = (template: string, data: object): string => eta.render(template, data);
 
 /** A guide as rendered by `guides.ts` at the root of the repository, from a file of `docs`. */

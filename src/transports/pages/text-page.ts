@@ -11,7 +11,7 @@ interface Options {
   text: (key: string) => string;
   /** The value that the text depends on; by default, none. Callers choose it, so the latest few texts are kept. */
   keyOf?: (context: RequestContext) => string;
-  /** By default those of what anyone may see and cache, if it asks each time whether it changed. */
+  /** By default the headers of a text that anyone may see and cache, with revalidation each time. */
   headers?: Headers;
 }
 

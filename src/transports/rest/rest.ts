@@ -19,7 +19,7 @@ import { StreamOperation } from './stream-operation.ts';
 /** The usage subject of requests without an operation. */
 const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
 
-/** REST: finds the row of a request and answers in its way. Matches every request. */
+/** REST: finds the route of a request and answers in its way. Matches every request. */
 export class RestTransport implements Transport {
   readonly name = 'rest';
   readonly vary = 'Accept, X-API-Key, Authorization';
@@ -90,7 +90,7 @@ type Match =
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** No id is this long. Beyond the router's own limit it would respond 404 where 400 is right. */
+/** No id is this long. Beyond its own limit, the router would respond 404 where 400 is right. */
 const MAX_SEGMENT_LENGTH = 16_000;
 
 /** Finds operations by method and path. HEAD is routed like GET. */

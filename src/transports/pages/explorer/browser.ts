@@ -4,7 +4,7 @@ export const MOUNT = document.documentElement.dataset.mount!;
 /** The element with an id, which the page has. */
 export const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
-/** Copies a text, and says so for 2 seconds on the button that was pressed. */
+/** Copies a text, and confirms it on the pressed button for 2 seconds. */
 export async function copyBy(button: HTMLButtonElement, text: string): Promise<void> {
   button.dataset.label ??= button.textContent!;
   try {
@@ -17,10 +17,10 @@ export async function copyBy(button: HTMLButtonElement, text: string): Promise<v
   setTimeout(() => (button.textContent = button.dataset.label!), 2_000);
 }
 
-/** Has a state that others follow. */
+/** A state that others can observe. */
 export class Observable<State> {
   readonly #listeners = new Set<() => void>();
-  /** Changed by `settle` alone. */
+  /** Changed only by `settle`. */
   state: State;
 
   constructor(initial: State) {
@@ -39,7 +39,7 @@ export class Observable<State> {
   }
 }
 
-/** Applies fixes, by the selectors of the elements that need them, to what libraries add to the page. */
+/** Applies fixes, by the selectors of the elements that need them, to elements that libraries add to the page. */
 export function fixWhenAdded(fixes: Record<string, (element: HTMLElement) => void>): void {
   let isDue = false;
   const fix = () => {

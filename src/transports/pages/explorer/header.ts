@@ -57,7 +57,8 @@ element('key-form').addEventListener('submit', (event) => {
 for (const type of ['change', 'paste']) input.addEventListener(type, () => setTimeout(use));
 input.value = apiKey.value;
 apiKey.subscribe(show);
-// Others may use the key meanwhile, and subscriptions do. Checking is free, but a refused key counts against the address.
+// Others may use the key in the meantime, and subscriptions do. Checking is free, but a refused key counts against the
+// address.
 setInterval(() => {
   const { state } = apiKey;
   const isRefused = state.kind === 'refused' && state.isFinal;

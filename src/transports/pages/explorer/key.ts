@@ -35,7 +35,7 @@ class ApiKey extends Observable<KeyState> {
   async check(): Promise<void> {
     const key = this.value;
     const state = await stateOf(key, this.state);
-    // Unless the key has changed meanwhile.
+    // Unless the key has changed since.
     if (key === this.value) this.settle(state);
   }
 

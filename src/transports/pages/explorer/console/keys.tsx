@@ -15,7 +15,7 @@ export interface KeyFacts {
   expiresAt?: string;
   allow?: string[];
   documents?: string;
-  /** In the answers to creation and rotation alone. */
+  /** Only in the responses to creation and rotation. */
   key?: string;
 }
 
@@ -34,7 +34,7 @@ const wordsOf = (text: unknown): string[] =>
     .split(/[\s,]+/)
     .filter(Boolean);
 
-/** The fields of a form as a body. Those left empty are as they are by default, or removed from a key that there is. */
+/** The fields of a form as a body. Fields left empty take their defaults, or are removed from an existing key. */
 function bodyOf(form: HTMLFormElement, empty?: null): Record<string, unknown> {
   const given = new FormData(form);
   const [scopes, allow] = [wordsOf(given.get('scopes')), wordsOf(given.get('allow'))];
@@ -47,7 +47,7 @@ function bodyOf(form: HTMLFormElement, empty?: null): Record<string, unknown> {
   };
 }
 
-/** A moment as the field for one has it, in the reader's own time zone. */
+/** A moment in the format of a date-time field, in the reader's own time zone. */
 const local = (time: string): string =>
   new Date(Date.parse(time) - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 
@@ -77,7 +77,7 @@ const Secret = ({ secret }: { secret: string }) => (
   </p>
 );
 
-/** The keys that this one has made, and all that can be done with them. */
+/** The keys that this one has made, with all actions on them. */
 export function Keys() {
   const { value, failure, reload } = useLoaded<KeyFacts[]>('/keys');
   const [said, act] = useAction(reload);

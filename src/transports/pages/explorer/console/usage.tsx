@@ -60,7 +60,7 @@ export function Usage() {
   );
 }
 
-/** The operations of a day. @param used loaded again when this is */
+/** The operations of a day. @param used reloaded when this changes */
 function Day({ date, used }: { date: string; used: unknown }) {
   const { value, failure } = useLoaded<UsageOperation[]>(`/usage/${date}`, used);
   if (failure !== undefined) return <Note>{failure}</Note>;

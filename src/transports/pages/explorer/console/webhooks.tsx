@@ -12,7 +12,7 @@ interface Webhook {
   createdAt: string;
   failing?: { eventId: string; since: string; attempts: number; nextAttemptAt: string };
   disabledReason?: string;
-  /** In the answers to creation and rotation alone. */
+  /** Only in the responses to creation and rotation. */
   secret?: string;
 }
 
@@ -34,7 +34,7 @@ const DISABLED: Record<string, string> = {
 const outcome = ({ status, error }: WebhookAttempt): string =>
   error === undefined ? `was answered ${status}` : `failed: ${error.replaceAll('_', ' ')}`;
 
-/** The key's webhooks with their state and last attempts, and all that can be done with them. */
+/** The key's webhooks with their state, last attempts and all actions on them. */
 export function Webhooks() {
   const { value, failure, reload } = useLoaded<Webhook[]>('/webhooks');
   const [said, act] = useAction(reload);

@@ -27,8 +27,8 @@ export function useLoaded<T>(path: string, when?: unknown) {
 }
 
 /**
- * A function that runs an action, loads what it changed again, and says then how it went, by default what it returns. Whoever
- * reads that sees, and may edit, what there is now.
+ * A function that runs an action, reloads what it changed, and only then shows the outcome, by default its result. So
+ * readers of the outcome see, and may edit, the current state.
  */
 export function useAction(reload: () => Promise<void>) {
   const [said, setSaid] = useState('');
@@ -61,7 +61,7 @@ export const Button = ({ onClick, children }: Parent<{ onClick: () => unknown }>
   </button>
 );
 
-/** A definition list of those entries that have a value. */
+/** A definition list of the entries that have a value. */
 export const Facts = ({ entries }: { entries: Record<string, ComponentChildren> }) => (
   <dl>
     {Object.entries(entries)

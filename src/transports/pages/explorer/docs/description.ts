@@ -11,7 +11,7 @@ interface Description {
  *
  * @param text the description as JSON
  * @param linkTo to GraphiQL, by operationId
- * @returns the description as it is shown, and the operationIds of those that may not be tried
+ * @returns the description as it is shown, and the operationIds of operations that may not be tried
  */
 export function referenceOf(text: string, linkTo: (operationId: string) => string | undefined) {
   const content = JSON.parse(text, limitInWords) as Description;

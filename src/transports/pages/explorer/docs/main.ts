@@ -47,14 +47,14 @@ async function show(root: HTMLElement): Promise<void> {
   const place = root.appendChild(document.createElement('div'));
   const configuration = () => ({
     content,
-    // Everything comes from this origin, and nothing is reported to anyone.
+    // Everything is loaded from this origin, and nothing is reported to anyone.
     withDefaultFonts: false,
     telemetry: false,
     agent: { disabled: true },
     mcp: { disabled: true },
     showDeveloperTools: 'never',
     hideClientButton: true,
-    // With the page's key, so that it is entered in one place.
+    // Uses the page's key, so that it is entered in one place.
     customFetch(input: RequestInfo | URL, init?: RequestInit) {
       const request = new Request(input, init);
       for (const header of ['Authorization', 'X-API-Key']) request.headers.delete(header);
@@ -64,7 +64,7 @@ async function show(root: HTMLElement): Promise<void> {
     forceDarkModeState: theme.state,
     orderSchemaPropertiesBy: 'preserve',
     defaultOpenAllTags: true,
-    // Without the button that opens the console.
+    // Hides the button that opens the console.
     customCss: untried
       .map((operationId) => `[id$="/${operationId}"] .show-api-client-button { display: none }`)
       .join('\n'),

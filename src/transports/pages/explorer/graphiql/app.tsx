@@ -96,7 +96,7 @@ function Examples() {
     if (current.trim() !== '' && !EXAMPLES.some((example) => example.query === current)) addTab();
     queryEditor.setValue(query);
     variableEditor.setValue(variables && JSON.stringify(JSON.parse(variables), undefined, 2));
-    // Closed while there are none.
+    // The panel is closed while there are no variables.
     const tool = '.graphiql-editor-tools [data-name="variables"]:not(.active)';
     if (variables !== '') document.querySelector<HTMLElement>(tool)?.click();
     queryEditor.focus();

@@ -19,7 +19,7 @@ async function search(): Promise<void> {
   const field = element<HTMLInputElement>('search');
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   const index = words.length > 0 ? await loadTexts() : {};
-  // Unless more was typed meanwhile.
+  // Unless more has been typed since.
   if (field.value.toLowerCase().split(/\s+/).filter(Boolean).join(' ') !== words.join(' ')) return;
   let count = 0;
   for (const guide of document.querySelectorAll<HTMLElement>('.contents > ul > li')) {
@@ -39,7 +39,7 @@ async function search(): Promise<void> {
   element('found').textContent = words.length > 0 ? `${counted(count, 'section')} found` : '';
 }
 
-/** True if the target of a link contains all words; shows where beside it. */
+/** True if the target of a link contains all words; shows the matches next to it. */
 function matches(link: HTMLAnchorElement, words: readonly string[], index: Record<string, string>): boolean {
   const path = link.getAttribute('href')!.slice(MOUNT.length);
   const text = index[path] ?? '';

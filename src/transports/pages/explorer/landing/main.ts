@@ -38,7 +38,7 @@ function spend(kind: 'graphql' | 'rest', requests: number): void {
 
 let playing = 0;
 
-/** Fills in the answer line by line, while the budgets shrink by what it takes over GraphQL and over REST. */
+/** Fills in the answer line by line, while the budgets shrink by its cost over GraphQL and over REST. */
 async function play(text: string): Promise<void> {
   const current = ++playing;
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
