@@ -19,10 +19,7 @@ import type { Store } from './store/store.ts';
 
 /** The delay before the next attempt to fill an unreachable database, in milliseconds. */
 const RETRY_DELAY = 2_000;
-/**
- * The time that stopping may take in all, whatever fails to respond, and that flushing the log may take, in
- * milliseconds.
- */
+/** The time that stopping may take in all, whatever hangs, and flushing the log, in milliseconds. */
 const STOP_TIMEOUT = 10_000;
 const LOG_FLUSH_TIMEOUT = 500;
 

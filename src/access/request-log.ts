@@ -14,10 +14,7 @@ import type { Principal } from './api-keys.ts';
 
 /** The interval at which requests are added to the store, in milliseconds. */
 const FLUSH_INTERVAL = 1_000;
-/**
- * The number of waiting requests that triggers an early flush, so that adding them delays others by a few milliseconds
- * only.
- */
+/** The number of waiting requests that triggers an early flush, so that it delays others by a few milliseconds only. */
 const FLUSH_SIZE = 2_000;
 /** Requests that wait while the store is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;

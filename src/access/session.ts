@@ -51,7 +51,7 @@ export interface Sender {
 }
 
 /**
- * The expectation of a request's price before its body is read: certainly charged, possibly free, or free by its path
+ * The expected price of a request before its body is read: certainly charged, possibly free, or free by its path
  * (`Session.requireFree`).
  */
 export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';

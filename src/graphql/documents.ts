@@ -20,7 +20,7 @@ import { namingValues, OperationRefused, publicError, tooComplex } from './resul
 
 /** More tokens than any legitimate operation needs, but few enough to parse and validate within milliseconds. */
 const MAX_TOKENS = 2_000;
-/** The memory of a token with the nodes made from it, and of a document with its operations, in bytes. */
+/** The memory taken by a token with its nodes, and by a document with its operations, in bytes. */
 const [TOKEN_BYTES, DOCUMENT_BYTES] = [500, 5_000];
 
 /** An operation of a valid document. */
@@ -38,7 +38,7 @@ export interface ValidDocument {
   readonly text: string;
   readonly ast: DocumentNode;
   readonly operations: ReadonlyMap<string, Operation>;
-  /** The estimated memory of all of this. */
+  /** The estimated memory taken by all of this. */
   readonly bytes: number;
 }
 

@@ -9,7 +9,7 @@ import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.
 const CACHE_TTL = 4_000;
 /** Uses stored at once; later ones count next time. */
 const MAX_USES = 10_000;
-/** The memory of an entry apart from its texts, in bytes. */
+/** The memory taken by an entry apart from its texts, in bytes. */
 const ENTRY_BYTES = 500;
 /** The interval at which uses are stored, in milliseconds. */
 const FLUSH_INTERVAL = 10_000;

@@ -110,8 +110,7 @@ builder.queryFields((t) => ({
 }));
 
 /**
- * The time that a call that sends a test may take, and the interval at which others look for its outcome, in
- * milliseconds.
+ * The time that sending a test may take, and the interval at which other calls look for its outcome, in milliseconds.
  */
 const [TEST_TIME, LOOK_INTERVAL] = [20_000, 100];
 const NOT_SENT = Symbol();
