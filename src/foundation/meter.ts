@@ -6,7 +6,9 @@ export const MAX_COST = 50;
 export const ENTRIES_PER_UNIT = 100;
 /** Weight per unit. */
 export const WEIGHT_PER_UNIT = 2_500;
-/** The number of entries in a page if the request names none. */
+/** Groups that records are counted by in one answer. */
+export const MAX_GROUPS = 1_000;
+/** Entries of a list that is not asked for a number of them. */
 export const DEFAULT_PAGE_SIZE = 20;
 
 /**

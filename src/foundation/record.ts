@@ -153,7 +153,11 @@ export function renamed<V extends object>(record: AnyRecord, values: V): V {
   ) as V;
 }
 
-/** True if lists of a record can be filtered by a range of this field, with the index for its order. */
+/** The fields that records can be counted by: those that lists can be filtered by and that no record lacks. */
+export const groupedFields = ({ fields, filters }: AnyRecord): readonly string[] =>
+  filters.filter((name: string) => (fields as Fields)[name]!.presence !== 'optional');
+
+/** Whether lists of a record can be asked for a range of a field, by the index for its order. */
 export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
   sorts.includes(name) &&
   !filters.includes(name) &&

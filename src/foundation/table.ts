@@ -34,6 +34,12 @@ export interface Page<T> {
   hasMore: boolean;
 }
 
+/** How many records have these values, one of each field that they were counted by; at least one. */
+export interface Group {
+  values: Readonly<Record<string, unknown>>;
+  count: number;
+}
+
 /** Called with the current record, atomically with the write. Throws to prevent the write. */
 export type Check<T> = (current: T) => void;
 
@@ -67,6 +73,13 @@ export interface Table<R extends AnyRecord> {
     filter: FilterOf<R>,
     meter?: Meter,
   ): Promise<number[]>;
+  /**
+   * Counts the records that match by the values of some fields, which none of them lacks, as they are at one moment: the
+   * groups that there are, in the order of their values.
+   *
+   * @throws QUERY_TOO_COMPLEX if there are more groups than MAX_GROUPS, or as {@link Table.count}
+   */
+  countsBy(by: readonly FieldNameOf<R>[], filter: FilterOf<R>, meter?: Meter): Promise<Group[]>;
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
   insert(input: NewOf<R>): Promise<RecordOf<R>>;
   /** Inserts several records in a few database commands. Throws like `insert`. */

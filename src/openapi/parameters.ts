@@ -31,9 +31,17 @@ export function describeParameters(route: Route, components: Components) {
   return parameters;
 }
 
-const describeQuery = ({ name, description, schema, repeatable, example }: QueryParameter): JsonSchema => ({
+const describeQuery = ({
+  name,
+  description,
+  schema,
+  required,
+  repeatable,
+  example,
+}: QueryParameter): JsonSchema => ({
   name,
   in: 'query',
+  ...(required && { required }),
   description,
   schema: repeatable
     ? { type: 'array', minItems: 1, ...(repeatable === 'distinct' && { uniqueItems: true }), items: schema }

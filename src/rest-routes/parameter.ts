@@ -9,11 +9,18 @@ import {
 } from '../foundation/fields.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import { type AnyRecord, boundNames, type Fields } from '../foundation/record.ts';
+import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
-import { DEFAULT_SORT, findersOf, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
+import {
+  DEFAULT_SORT,
+  findersOf,
+  type GivenFilter,
+  rangesOf,
+  readList,
+  sortsOf,
+} from '../schema/list-arguments.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -25,7 +32,8 @@ export interface QueryParameter {
   description: string;
   /** The field, if it is an end of a range of its values. */
   bounds?: string;
-  /** True if it may be repeated, possibly only with distinct values. */
+  required?: true;
+  /** Whether it may be given several times, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
   schema: JsonSchema;
   /** An example, if the schema doesn't suggest a value that works. */
@@ -107,6 +115,38 @@ export const limit: QueryParameter = {
   schema: { ...pageSize.schema, default: DEFAULT_PAGE_SIZE },
 };
 
+/** The filter that the variables of a list's parameters make. */
+function filterOf(
+  record: AnyRecord,
+  variables: Readonly<Record<string, unknown>>,
+  view?: string,
+): GivenFilter {
+  const given = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
+  const ranges = rangesOf(record, view).map(([name]) => {
+    const [min, max] = boundNames(name).map((end) => variables[end]);
+    return [name, { min, max }] as const;
+  });
+  return Object.fromEntries([...given, ...ranges]);
+}
+
+/** What records are counted by. */
+export function byParameter(record: AnyRecord): QueryParameter {
+  const fields = groupedFields(record);
+  return {
+    name: 'by',
+    type: `[${record.type}Group!]!`,
+    required: true,
+    repeatable: true,
+    description: `What ${record.plural} are counted by. May be repeated.`,
+    schema: { type: 'string', enum: fields },
+    rule: `must be one of ${fields.join(', ')}`,
+    read: (text) => (fields.includes(text) ? text : undefined),
+    check: ({ by, ...variables }) =>
+      readList(record, {}, filterOf(record, variables), undefined, by as readonly string[] | undefined)
+        .issues,
+  };
+}
+
 /**
  * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
  *
@@ -129,12 +169,7 @@ export function listParameters(
     check({ limit: _, ...variables }, given) {
       const all = Object.entries(variables);
       if (all.length === 0 || (given.has('sort') && variables.sort === undefined)) return [];
-      const filter = all.filter(([name]) => Object.hasOwn(record.fields, name));
-      const ranges = rangesOf(record, view).map(([name]) => {
-        const [min, max] = boundNames(name).map((end) => variables[end]);
-        return [name, { min, max }] as const;
-      });
-      return readList(record, variables, Object.fromEntries([...filter, ...ranges]), below).issues;
+      return readList(record, variables, filterOf(record, variables, view), below).issues;
     },
   };
   const after: QueryParameter = {
@@ -213,6 +248,8 @@ export function readTexts(
       found.push({ path: name, message: `${parameter.rule}${isJoined ? `, several ${form}` : ''}` });
     } else variables[name] = parameter.repeatable ? values : values[0];
   }
+  for (const { name, required } of parameters)
+    if (required && !given.has(name)) found.push({ path: name, message: 'is required' });
   for (const { check } of parameters) found.push(...(check?.(variables, given) ?? []));
   if (found.length === 0) return variables;
   const names = [...given.keys()];

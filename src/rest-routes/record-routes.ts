@@ -1,10 +1,13 @@
+import { integer, optional } from '../foundation/fields.ts';
+import { MAX_INT32 } from '../foundation/id.ts';
+import { MAX_GROUPS } from '../foundation/meter.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, boundNames } from '../foundation/record.ts';
+import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
-import { filterParameter, listParameters, type QueryParameter } from './parameter.ts';
+import { byParameter, filterParameter, listParameters, type QueryParameter } from './parameter.ts';
 import type { Route } from './route.ts';
-import { pageSelection, type Shape, selectionOf } from './shape.ts';
+import { declaredShape, pageSelection, type Shape, selectionOf } from './shape.ts';
 
 /**
  * The query of a list: each of its parameters is a variable, and those that aren't about pages form its filter.
@@ -12,19 +15,59 @@ import { pageSelection, type Shape, selectionOf } from './shape.ts';
  * @param list its GraphQL field
  */
 export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
-  const paging = ['sort', 'limit', 'after'];
+  return {
+    variables: variablesOf(query),
+    page: `page: ${list}(${filterOf(query)}sort: $sort, first: $limit, after: $after) ${pageSelection(shape)}`,
+  };
+}
+
+const PAGING = ['sort', 'limit', 'after'];
+
+/** What is shown of a number of records. */
+const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string[]): Shape =>
+  declaredShape({
+    type: `${type}Count`,
+    listName: `${type}Counts`,
+    listDescription: 'The groups that there are, in the order of their values.',
+    description: `How many ${plural} have the same values of what they are counted by.`,
+    fields: {
+      count: integer(1, MAX_INT32, `How many ${plural}`, 3),
+      ...Object.fromEntries(groups.map((name) => [name, optional((fields as Fields)[name]!)])),
+    },
+  });
+
+/** The operation that counts a record by values. */
+function countsRoute(record: AnyRecord, { tag, path }: Route, query: readonly QueryParameter[]) {
+  const { plural, kind } = record;
+  const groups = groupedFields(record);
+  if (groups.length === 0) return undefined;
+  const shape = countShape(record, groups);
+  const all = [byParameter(record), ...query.filter(({ name }) => !PAGING.includes(name))];
+  return {
+    ...{ tag, kind, shape, method: 'GET', status: 200, list: 'whole', stability: 'beta', query: all },
+    operationId: `count${capitalised(plural)}`,
+    path: `${path}/counts`,
+    summary: `Count ${plural} by their values`,
+    description: `One entry for each group that there is, at most ${MAX_GROUPS.toLocaleString('en-US')}, in the order of their values.`,
+    document: `query count${capitalised(plural)}(${variablesOf(all)}) {
+      page: ${kind}Counts(by: $by, ${filterOf(all.slice(1))}) ${selectionOf(shape)}
+    }`,
+  } satisfies Route;
+}
+
+const variablesOf = (query: readonly QueryParameter[]): string =>
+  query.map(({ name, type }) => `$${name}: ${type}`).join(', ');
+
+/** The argument with the conditions of a list, and what separates it from others; empty if it has none. */
+function filterOf(query: readonly QueryParameter[]): string {
   const conditions = query
-    .filter(({ name, bounds }) => !paging.includes(name) && bounds === undefined)
+    .filter(({ name, bounds }) => !PAGING.includes(name) && bounds === undefined)
     .map(({ name }) => `${name}: $${name}`);
   for (const field of new Set(query.flatMap(({ bounds = [] }) => bounds))) {
     const [min, max] = boundNames(field);
     conditions.push(`${field}: { min: $${min}, max: $${max} }`);
   }
-  const filter = conditions.length > 0 ? `filter: { ${conditions.join(', ')} }, ` : '';
-  return {
-    variables: query.map(({ name, type }) => `$${name}: ${type}`).join(', '),
-    page: `page: ${list}(${filter}sort: $sort, first: $limit, after: $after) ${pageSelection(shape)}`,
-  };
+  return conditions.length > 0 ? `filter: { ${conditions.join(', ')} }, ` : '';
 }
 
 /** Settings of REST operations that a declaration doesn't contain. */
@@ -35,20 +78,19 @@ export interface RouteOptions extends Pick<Route, 'tag'>, Partial<Pick<Route, 'p
   descriptions?: Readonly<Record<string, string>>;
 }
 
-/** The REST operations of a record. */
-export type RecordRoutes = ReturnType<typeof resourceRoutes>;
+/** The REST operations of a record; `counts` if there is something that it can be counted by. */
+export type RecordRoutes = ReturnType<typeof resourceRoutes> & { counts?: Route };
 
 /** The REST operations of a record, as its declaration and the names of its GraphQL fields give them. */
-export const recordRoutes = (record: AnyRecord, shape: Shape, options: RouteOptions): RecordRoutes =>
-  resourceRoutes({ ...record, fields: inputFields(record) }, shape, {
-    ...options,
-    query: [
-      ...record.filters.map((name: string) =>
-        filterParameter(record, name, options.descriptions?.[`?${name}`]),
-      ),
-      ...listParameters(record),
-    ],
-  });
+export function recordRoutes(record: AnyRecord, shape: Shape, options: RouteOptions): RecordRoutes {
+  const filters = record.filters.map((name: string) =>
+    filterParameter(record, name, options.descriptions?.[`?${name}`]),
+  );
+  const query = [...filters, ...listParameters(record)];
+  const routes = resourceRoutes({ ...record, fields: inputFields(record) }, shape, { ...options, query });
+  const counts = countsRoute(record, routes.list, query);
+  return counts ? { ...routes, counts } : routes;
+}
 
 /** The same for a type that isn't a record of a store. */
 export function resourceRoutes(

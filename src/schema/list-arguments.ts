@@ -125,7 +125,8 @@ export interface ConnectionArguments {
  * Reads the arguments of a list, in the same way for all interfaces.
  *
  * @param below the field that refers to the parent below which the list is
- * @returns the query for the store, and the issues: values that break their rule, filters that contradict each other,
+ * @param by fields that its records are counted by
+ * @returns what the store is asked for, and the issues: values that break their rule, filters that do not go together,
  * and cursors of other lists
  */
 export function readList(
@@ -133,10 +134,11 @@ export function readList(
   { after, before, sort: wanted }: Pick<ConnectionArguments, 'after' | 'before' | 'sort'>,
   given: GivenFilter,
   below?: string,
+  by: readonly string[] = [],
 ) {
   const issues: Issue[] = [];
   const filter: Record<string, unknown> = {};
-  const filtered = below === undefined ? [] : [below];
+  const filtered = below === undefined ? [...by] : [below];
   /** The field whose order the list is in because of a condition on it. */
   let found: string | undefined;
   const find = (name: string) => {

@@ -6,7 +6,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
-import type { Page, PageRequest, Table, Tables } from '../foundation/table.ts';
+import type { Group, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
 /** The caller that a request reads for. */
 export interface Caller {
@@ -193,7 +193,17 @@ export class Loaders {
     return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
-  /** The loader of a page of the records that refer to a parent by a field: the same page for all parents at once. */
+  /** Counts records by the values of fields. */
+  countsBy<R extends AnyRecord>(
+    record: R,
+    by: readonly FieldNameOf<R>[],
+    filter: FilterOf<R>,
+  ): MaybePromise<readonly Group[]> {
+    const { caller, tables } = this.#from;
+    return this.list(() => tables.table(record).countsBy(by, filter, caller.meter));
+  }
+
+  /** What reads a page of the records that refer to a parent by a field: the same page for all of them at once. */
   pagesByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,

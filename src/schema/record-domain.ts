@@ -1,23 +1,26 @@
-import type { EnumRef, ObjectFieldsShape, ObjectRef } from '@pothos/core';
+import type { EnumRef, InputRef, ObjectFieldsShape, ObjectRef } from '@pothos/core';
 import { memoized } from '../foundation/cache.ts';
 import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { RESERVED } from '../foundation/declare-record.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, type Fields, type PatchOf, parentField, type RecordOf, referencesOf } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, groupedFields, type PatchOf, parentField, type RecordOf, referencesOf } from '../foundation/record.ts';
+import { MAX_GROUPS } from '../foundation/meter.ts';
+import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
 import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rest-routes/record-routes.ts';
 import type { Resource, Route } from '../rest-routes/route.ts';
 import { type Shape, shapeOf } from '../rest-routes/shape.ts';
 import { eventTypesOf } from '../store/events.ts';
+import { withRule } from './arguments.ts';
 import { builder } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { type Domain, refusalsDescription, type SampleOf } from './domain.ts';
 import { checkedBy } from './input-rules.ts';
-import { type ConnectionArguments, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
+import { type ConnectionArguments, type GivenFilter, readList, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
 import { NODE_ID, NodeInterface, nodeType } from './node.ts';
 import { unchanged, writeTo } from './write.ts';
 
@@ -205,6 +208,7 @@ export function addLists(
   };
   builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
   if (view !== undefined) return;
+  addCounts(record, filter as InputRef<object> | false);
   for (const { field, parent, list } of referencesOf(record)) {
     const above = typeOfRecord(parent);
     const below = {
@@ -219,7 +223,92 @@ export function addLists(
   }
 }
 
-/** Options of an input field. @param more added to its description */
+/** Adds the field that counts a record by values. @param filter the input type of its lists' conditions */
+function addCounts(record: AnyRecord, filter: InputRef<object> | false): void {
+  const { type, kind, plural } = record;
+  const fields = record.fields as Fields;
+  const groups = groupedFields(record);
+  if (groups.length === 0) return;
+  const group = builder.enumType(`${type}Group`, {
+    description: `What ${plural} are counted by.`,
+    values: Object.fromEntries(groups.map((name) => [name, { value: name, description: `By ${name}.` }])),
+  });
+  const count = builder.objectRef<Group>(`${type}Count`).implement({
+    description: `How many ${plural} have the same values of what they are counted by.`,
+    fields: (t) => ({
+      count: t.exposeInt('count', { description: `How many ${plural}, at least one.` }),
+      ...Object.fromEntries(
+        groups.flatMap((name) => {
+          const { reference } = fields[name]!;
+          const value = t.field({
+            type: typeOf(fields[name]!),
+            nullable: true,
+            description: `Their ${name}; null if they are not counted by it.`,
+            resolve: ({ values }) => (values[name] ?? null) as string | null,
+          });
+          if (!reference) return [[name, value]];
+          const { resolve, ...options } = parent(record, name);
+          return [
+            [name, value],
+            [
+              parentField(name),
+              t.field({
+                ...options,
+                nullable: true,
+                description: `The ${reference.parent.kind} that they refer to; null if they are not counted by it.`,
+                resolve: ({ values }, args, context) => resolve(values, args, context) as never,
+              }),
+            ],
+          ];
+        }),
+      ),
+    }),
+  });
+  /** How many groups there can be. */
+  const sizeBy = ({ by, filter }: CountArguments): number =>
+    Math.min(
+      MAX_GROUPS,
+      [...new Set(by)].reduce((size, name) => {
+        const given = filter?.[name];
+        const { choices, kind } = fields[name]!;
+        if (given != null) return size * (Array.isArray(given) ? given.length : 1);
+        return size * (choices?.values.length ?? (kind === 'boolean' ? 2 : MAX_GROUPS));
+      }, 1),
+    );
+  const read = ({ by, filter }: CountArguments) => readList(record, {}, filter ?? {}, undefined, by);
+  builder.queryField(`${kind}Counts`, (t) =>
+    t.field({
+      type: [count],
+      description: `Counts ${plural} by some of their values: the groups that there are, at most ${MAX_GROUPS.toLocaleString('en-US')}, in the order of their values.`,
+      args: {
+        by: t.arg({
+          type: [group],
+          required: true,
+          description: 'What they are counted by, at least one.',
+          extensions: withRule((given: CountArguments) =>
+            given.by.length === 0 ? [{ path: 'by', message: BY_RULE }] : read(given).issues,
+          ),
+        }),
+        ...(filter && { filter: t.arg({ type: filter as never, description: `Which ${plural} to count.` }) }),
+      },
+      extensions: { maxItems: sizeBy },
+      resolve: (_root, args, { loaders }) => {
+        const given = args as unknown as CountArguments;
+        return loaders.countsBy(record, [...new Set(given.by)] as never, read(given).filter as never);
+      },
+    }),
+  );
+}
+
+/** The rule for what records are counted by, as used in messages. */
+const BY_RULE = 'must name at least one field';
+
+interface CountArguments {
+  by: readonly string[];
+  filter?: GivenFilter | null | undefined;
+}
+
+/** Options of an input field. @param more what its description adds */
 const accepted = (field: Field, more = '') => ({
   type: typeOf(field),
   description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
@@ -360,14 +449,15 @@ export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>
   addLists(record, typeOfRecord(record), descriptions);
   addOperations(record, descriptions);
   const shape = shapeOf(record, form);
+  const rows = recordRoutes(record, shape, options);
   return {
     record,
     type: typeOfRecord(record) as unknown as ObjectRef<Types, RecordOf<R>>,
     resource: {
       scope,
-      shapes: [shape],
+      shapes: [shape, ...(rows.counts ? [rows.counts.shape!] : [])],
       tags,
-      routes: routes(recordRoutes(record, shape, options), shape),
+      routes: routes(rows, shape),
     },
     events: Object.fromEntries(
       Object.entries(eventTypesOf(record)).map(([change, type]) => [

@@ -1,5 +1,6 @@
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
+import { MAX_GROUPS } from '../foundation/meter.ts';
 import { type AnyRecord, type Fields, holdersName, type Referrer } from '../foundation/record.ts';
 import { capitalised, indefinite, listed } from '../foundation/words.ts';
 
@@ -39,7 +40,13 @@ export const outOfRange = (
 
 export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids left to assign.');
 
-/** The error of a count that would examine too much. */
+export const tooManyGroups = () =>
+  new AppError(
+    'QUERY_TOO_COMPLEX',
+    `There are more than ${MAX_GROUPS.toLocaleString('en-US')} groups to count: use a narrower filter, or count by less.`,
+  );
+
+/** A count that would examine too much. */
 export const tooManyToCount = (cause?: unknown) =>
   new AppError(
     'QUERY_TOO_COMPLEX',

@@ -3,7 +3,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
-import type { Page, PageRequest } from '../foundation/table.ts';
+import type { Group, Page, PageRequest } from '../foundation/table.ts';
 import type { LimiterStore } from './usage.ts';
 
 /** The values of some fields, by field. */
@@ -37,6 +37,14 @@ export interface Reads {
    * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
    */
   counts(lists: Lists, meter?: Meter): Promise<number[]>;
+  /**
+   * Counts the records of a list by the values of some fields, which none of them lacks, as they are at one moment. In no
+   * order.
+   *
+   * @param most how many groups are read at most
+   * @throws QUERY_TOO_COMPLEX if there are too many records to count, or more than the meter allows
+   */
+  groups(filter: Values, by: readonly string[], most: number, meter?: Meter): Promise<Group[]>;
 }
 
 /**

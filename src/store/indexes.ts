@@ -53,3 +53,19 @@ export const fewValued = memoized((record: AnyRecord): Readonly<Record<string, r
   }
   return found;
 });
+
+/**
+ * The fields by whose values records are counted for lists with conditions on some: those of few values too, over which
+ * a count is summed, and last, so that what a list has conditions on comes first.
+ */
+export function countedSet(record: AnyRecord, fields: readonly string[]): readonly string[] {
+  const few = Object.keys(fewValued(record));
+  return [...indexFor(record, fields, undefined).filter((field) => !few.includes(field)), ...few];
+}
+
+/** The sets of fields that an engine which keeps counts keeps them for: enough for each combination of filters. */
+export const countedSets = (record: AnyRecord): readonly (readonly string[])[] => [
+  ...new Map(
+    record.combinations.map((fields) => countedSet(record, fields)).map((set) => [String(set), set]),
+  ).values(),
+];

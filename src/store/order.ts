@@ -2,8 +2,9 @@ import type { SortValue } from '../foundation/cursor.ts';
 import type { Field } from '../foundation/fields.ts';
 import { isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
-import { isPrefix, type OrderCondition } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, isPrefix, type OrderCondition } from '../foundation/record.ts';
 import type { PageRequest } from '../foundation/table.ts';
+import type { Values } from './engine.ts';
 
 /**
  * The key by which a value is ordered: the folded form of a text, the milliseconds of an instant, the number of an id, or
@@ -24,6 +25,21 @@ const compare = (a: SortKey, b: SortKey): number => {
   if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
   return a < b ? -1 : a > b ? 1 : 0;
 };
+
+/** Orders records by the values of some fields, none of which is absent: those of a closed set in its order. */
+export function compareValues({ fields }: AnyRecord, by: readonly string[], a: Values, b: Values): number {
+  const keyOf = (name: string, value: unknown) => {
+    const field = (fields as Fields)[name]!;
+    return field.choices
+      ? field.choices.values.indexOf(value as string)
+      : sortKeyOf(field, value as SortValue)!;
+  };
+  for (const name of by) {
+    const distance = compare(keyOf(name, a[name]), keyOf(name, b[name]));
+    if (distance !== 0) return distance;
+  }
+  return 0;
+}
 
 /** One end of a range. */
 export interface Bound {

@@ -4,7 +4,7 @@ import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant } from '../foundation/instant.ts';
-import type { Meter } from '../foundation/meter.ts';
+import { MAX_GROUPS, type Meter } from '../foundation/meter.ts';
 import {
   type AnyRecord,
   checkRules,
@@ -16,10 +16,11 @@ import {
   referencesOf,
 } from '../foundation/record.ts';
 import { API_KEYS, apiKeysOver, apiKeyWritesOf, CHILD_COUNTS } from './api-keys.ts';
-import { idTaken, notUnique, outOfRange, stillReferred } from './conflicts.ts';
+import { idTaken, notUnique, outOfRange, stillReferred, tooManyGroups } from './conflicts.ts';
 import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
+import { compareValues } from './order.ts';
 import { singleWrite, withSingleWrites } from './single-write.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
@@ -39,7 +40,9 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
   const tablesOver =
     (readsOf: (record: AnyRecord) => Reads, run: Run) =>
     (record: AnyRecord): Table<AnyRecord> =>
-      tableOf(readsOf(record), (write) => run((own) => write(writesOf(record, own, records, within(own)))));
+      tableOf(record, readsOf(record), (write) =>
+        run((own) => write(writesOf(record, own, records, within(own)))),
+      );
   const within = (own: EngineTransaction, how?: 'single'): Transaction => {
     const table = tablesOver(own.rows, (write) => write(own));
     return {
@@ -92,7 +95,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
 /** A record as callers get it. */
 type Found = RecordOf<AnyRecord>;
 
-function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
+function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRecord> {
   const pages = (lists: Lists, page: PageRequest) =>
     (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<Page<Found>[]>;
   const counts = (lists: Lists, meter: Meter | undefined) =>
@@ -104,6 +107,11 @@ function tableOf(reads: Reads, run: Run<Writes>): Table<AnyRecord> {
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),
     count: (filter, meter) => counts({ filter }, meter).then(first),
     countsByParent: (field, parents, filter, meter) => counts({ filter, below: { field, parents } }, meter),
+    async countsBy(by, filter, meter) {
+      const groups = canMatch({ filter }) ? await reads.groups(filter, by, MAX_GROUPS + 1, meter) : [];
+      if (groups.length > MAX_GROUPS) throw tooManyGroups();
+      return groups.toSorted((a, b) => compareValues(record, by, a.values, b.values));
+    },
     insert: (input) => run((writes) => writes.insertAll([input])).then(first),
     insertAll: (inputs) => run((writes) => writes.insertAll(inputs)),
     update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),

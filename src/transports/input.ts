@@ -35,7 +35,8 @@ export function readInput(
 ): Variables {
   const issues: Issue[] = [];
   const { query } = context;
-  const variables = query === '' ? {} : readTexts(textsIn(query), route.query ?? [], issues);
+  const isRead = query !== '' || route.query?.some(({ required }) => required);
+  const variables = isRead ? readTexts(textsIn(query), route.query ?? [], issues) : {};
   if (route.pathParameter) readPathParameter(route, parameters[route.pathParameter], variables, issues);
   const key = context.headers['idempotency-key'];
   if (key !== undefined && acceptsIdempotencyKey(route.method) && parseIdempotencyKey(key) === null)

@@ -68,6 +68,7 @@ function anyParameter({ name, schema, bounds }: QueryParameter, record: AnyRecor
   if (name === 'limit') return fc.constantFrom(1, 2, 100);
   if (name === 'sort') return fc.constantFrom(...(schema.enum as string[]));
   if (name === 'after') return position;
+  if (name === 'by') return fc.subarray([...(schema.enum as string[])], { minLength: 1 });
   const field: Field = record.fields[bounds ?? name];
   // Messages name an end as the interface does.
   if (bounds !== undefined)
@@ -103,7 +104,9 @@ const anyStep: fc.Arbitrary<Step> = fc.constantFrom(...ROWS.keys()).chain((opera
     operation: fc.constant(operation),
     at: position,
     parameters: fc
-      .record(Object.fromEntries(parameters), { requiredKeys: [] })
+      .record(Object.fromEntries(parameters), {
+        requiredKeys: (route.query ?? []).flatMap(({ name, required }) => (required ? [name as never] : [])),
+      })
       .map((given) => consistent(record, given)),
     ...(route.body && {
       body: fc.record(Object.fromEntries(body), { requiredKeys }) as fc.Arbitrary<Values>,
@@ -195,6 +198,7 @@ function outcomeOf({ text, headers }: Sent): Outcome | Values {
   if (!data) return withoutAbsent(body);
   if ('deleted' in data) return { deleted: true };
   const page = data.page ?? data.parent?.page;
+  if (Array.isArray(page)) return { list: page.map(withoutAbsent), more: false };
   if (page) return { list: page.nodes.map(withoutAbsent), more: page.pageInfo.hasNextPage };
   return data.result ? withoutAbsent(data.result) : { code: 'NOT_FOUND' };
 }

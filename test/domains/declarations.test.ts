@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it, vi } from 'vitest';
 import { folded } from '../../src/foundation/folded.ts';
-import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
+import { type AnyRecord, type Fields, groupedFields } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   breaksRule,
@@ -539,6 +539,28 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     if (by !== 'graphql') return;
     const { totalCount } = await running.programs.at(-1)!.page(by, n, filter, sort, 1);
     expect(totalCount).toBe(ids.length);
+    const groups = groupedFields(model.declared[n]!).filter(() => pick([true, false]));
+    if (groups.length > 0) {
+      const { type, kind } = model.declared[n]!;
+      const given = filterOf(model.declared[n]!);
+      const counted = new Map<string, number>();
+      for (const id of ids) {
+        const key = JSON.stringify(groups.map((name) => model.records[n]!.get(id)![name]));
+        counted.set(key, (counted.get(key) ?? 0) + 1);
+      }
+      const text = `query ($by: [${type}Group!]! ${given.variable}) { counts: ${kind}Counts(by: $by ${given.argument}) { count ${groups.join(' ')} } }`;
+      await agree(
+        async ({ gateway }) => {
+          const { json } = await gateway.graphql(text, { by: groups, filter });
+          const rows: Values[] = json.data.counts;
+          return new Map(
+            rows.map(({ count, ...values }) => [JSON.stringify(groups.map((name) => values[name])), count]),
+          );
+        },
+        counted,
+        [n, groups, filter],
+      );
+    }
     if (!parent || referenceName(parent) in filter) return;
     // The same below each parent.
     const { kind } = model.declared[n]!;

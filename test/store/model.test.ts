@@ -5,7 +5,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import { folded } from '../../src/foundation/folded.ts';
-import { type AnyRecord, referencesOf } from '../../src/foundation/record.ts';
+import { type AnyRecord, groupedFields, referencesOf } from '../../src/foundation/record.ts';
 import type { IdempotentCall } from '../../src/store/store.ts';
 import type { PageRequest, Table, Tables } from '../../src/foundation/table.ts';
 import { cases } from '../kit/cases.ts';
@@ -190,6 +190,12 @@ const records = [
   },
 ] as const;
 
+/** What a record is counted by: all orders of some of its fields. */
+const groupsOf = (record: AnyRecord): readonly (readonly string[])[] => {
+  const fields = groupedFields(record);
+  return fields.length === 0 ? [] : [...fields.map((field) => [field]), fields, fields.toReversed()];
+};
+
 /** A precondition that holds for some records and not for others. */
 const check = fc.constantFrom(undefined, undefined, (record: unknown) => {
   if (JSON.stringify(record).length % 3 === 0)
@@ -243,6 +249,7 @@ const reads = records.flatMap(({ record, filter, sorts, key }) => {
   return [
     callWith(record, 'page', filter, request),
     callWith(record, 'count', filter),
+    ...groupsOf(record).map((by) => callWith(record, 'countsBy', fc.constant(by), filter)),
     callWith(record, 'byIds', fc.array(key, { maxLength: 4 })),
     ...referrers.flatMap(({ child, field }) => {
       const { filter, sorts } = records.find((one) => (one.record as AnyRecord) === child)!;
@@ -391,6 +398,8 @@ describe.each(engines)('lists ($name)', ({ name, open }) => {
         }
       }
       expect(await table.count(filter)).toBe(expected.count(filter));
+      for (const by of groupsOf(record))
+        expect(await table.countsBy(by, filter), `${by}`).toEqual(expected.countsBy(by, filter));
       // A place may be that of a record that is not in the list.
       for (const { id, ...values } of expected.page({}, { limit: 4 }).items as Stored[]) {
         const afterValue = (values[field ?? ''] ?? null) as string;

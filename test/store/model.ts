@@ -52,6 +52,23 @@ class ModelTable {
   count = (filter: Values) => this.#matching(filter).length;
   countsByParent = (field: string, parents: readonly Id[], filter: Values) =>
     parents.map((id) => this.#matching(filter).filter((record) => record[field] === id).length);
+  countsBy = (by: readonly string[], filter: Values) => {
+    const groups = new Map<string, { values: Values; count: number }>();
+    for (const record of this.#matching(filter)) {
+      const values = Object.fromEntries(by.map((field) => [field, record[field]]));
+      const key = JSON.stringify(by.map((field) => record[field]));
+      groups.set(key, { values, count: (groups.get(key)?.count ?? 0) + 1 });
+    }
+    const rank = (values: Values) =>
+      by.map((field) => {
+        const { choices } = this.#record.fields[field] as Field;
+        return choices ? choices.values.indexOf(values[field] as string) : Number(values[field]);
+      });
+    return [...groups.values()].sort((a, b) => {
+      const [x, y] = [rank(a.values), rank(b.values)];
+      return x.map((value, n) => value - y[n]!).find((distance) => distance !== 0) ?? 0;
+    });
+  };
   pagesByParent = (field: string, parents: readonly Id[], filter: Values, request: PageRequest) =>
     parents.map((parent) => this.page({ ...filter, [field]: parent }, request));
 

@@ -32,6 +32,7 @@ export const order = recordDomain(Order, {
     };
     return [
       { ...rows.list, described: { 'x-explorer-enabled': false } },
+      rows.counts!,
       {
         ...rows.create,
         description: 'No field is required, and the id is assigned by default. Does not change the stock.',

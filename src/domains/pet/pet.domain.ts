@@ -26,6 +26,7 @@ export const pet = recordDomain(Pet, {
     const { variables, page } = listSelection('pets', shape, query);
     return [
       rows.list,
+      rows.counts!,
       { ...rows.create, description: 'The stock of the pet is 0 until it is set.' },
       {
         ...rows.get,

@@ -2,10 +2,11 @@ import type { Document } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
+import type { Meter } from '../../foundation/meter.ts';
 import type { Lists, Reads, Stored } from '../engine.ts';
 import type { Page, PageRequest } from '../../foundation/table.ts';
 import { batch } from './batching.ts';
-import { codecOf, type Key, type RecordDocument, toId, toKey } from './codec.ts';
+import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './errors.ts';
 import { searchesOf } from './searches.ts';
@@ -89,6 +90,39 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
     Promise.all(all.map((one) => read(...one).catch((error: Error) => error))),
   );
 
+  /**
+   * Counts by the values of some fields. An index alone counts what it has all conditions of, instead of documents. Nothing
+   * is kept counted, as it is in the embedded engine: a document with a count would make all creations wait for one another.
+   */
+  async function countedBy(lists: Lists, by: readonly string[], meter: Meter | undefined, groups?: number) {
+    const { below } = lists;
+    const { matches, hint } = searchesOf(record, lists, { limit: 0 }, by);
+    const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
+    const pipeline = [
+      // Both conditions apply: the filter may contain a parent too.
+      { $match: { $and: [below ? { [below.field]: { $in: below.parents.map(toKey) } } : {}, matches[0]] } },
+      { $limit: most + 1 },
+      { $group: { _id: Object.fromEntries(by.map((field) => [field, `$${field}`])), n: { $sum: 1 } } },
+    ];
+    const rows = await access.send((options) =>
+      collection
+        .aggregate<{ _id: Document; n: number | bigint }>(pipeline, {
+          ...options,
+          hint,
+          maxTimeMS: COUNT_TIMEOUT,
+        })
+        .toArray()
+        .catch((error) => {
+          throw isTimeExpired(error) ? tooManyToCount(error) : error;
+        }),
+    );
+    const counted = rows.map(({ _id, n }) => ({ _id, n: Number(n) }));
+    const examined = counted.reduce((sum, { n }) => sum + n, 0);
+    if (examined > MAX_COUNTED) throw tooManyToCount();
+    meter?.draw('counted', examined);
+    return counted.slice(0, groups);
+  }
+
   return {
     byIds: (ids) => Promise.all(ids.map(byId)),
     cached: () => undefined,
@@ -96,32 +130,18 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
 
     async counts(lists, meter) {
       const { below } = lists;
-      const { matches, hint } = searchesOf(record, lists, { limit: 0 });
-      const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
-      const pipeline = [
-        // Both conditions apply: the filter may contain a parent too.
-        { $match: { $and: [below ? { [below.field]: { $in: below.parents.map(toKey) } } : {}, matches[0]] } },
-        { $limit: most + 1 },
-        { $group: { _id: below ? `$${below.field}` : null, n: { $sum: 1 } } },
-      ];
-      const rows = await access.send((options) =>
-        collection
-          // With an index that has all conditions, entries are counted instead of documents.
-          .aggregate<{ _id: Key | null; n: number | bigint }>(pipeline, {
-            ...options,
-            hint,
-            maxTimeMS: COUNT_TIMEOUT,
-          })
-          .toArray()
-          .catch((error) => {
-            throw isTimeExpired(error) ? tooManyToCount(error) : error;
-          }),
-      );
-      const counted = new Map(rows.map(({ _id, n }) => [String(_id), Number(n)]));
-      const examined = [...counted.values()].reduce((sum, n) => sum + n, 0);
-      if (examined > MAX_COUNTED) throw tooManyToCount();
-      meter?.draw('counted', examined);
-      return (below?.parents ?? [null]).map((group) => counted.get(String(group)) ?? 0);
+      const by = below ? [below.field] : [];
+      const rows = await countedBy(lists, by, meter);
+      const counted = new Map(rows.map(({ _id, n }) => [String(_id[below?.field ?? '']), n]));
+      return (below?.parents ?? [undefined]).map((group) => counted.get(String(group)) ?? 0);
+    },
+
+    async groups(filter, by, most, meter) {
+      const rows = await countedBy({ filter }, by, meter, most);
+      return rows.map(({ _id, n }) => {
+        const { id: _, ...values } = toRecord({ ..._id, _id: 0n });
+        return { values, count: n };
+      });
     },
   };
 }

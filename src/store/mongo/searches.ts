@@ -24,8 +24,17 @@ interface Searches {
   hint: Document;
 }
 
-/** Plans the searches. Without an order, lists with an order condition are ordered by its field. */
-export function searchesOf(record: AnyRecord, { filter, below }: Lists, request: PageRequest): Searches {
+/**
+ * Without an order, lists with an order condition are in its field's.
+ *
+ * @param by fields that the index has too
+ */
+export function searchesOf(
+  record: AnyRecord,
+  { filter, below }: Lists,
+  request: PageRequest,
+  by: readonly string[] = [],
+): Searches {
   const where: Document = {};
   const filtered = below ? [below.field] : [];
   let sort = request.order?.field;
@@ -50,7 +59,7 @@ export function searchesOf(record: AnyRecord, { filter, below }: Lists, request:
       return conditions.length > 1 ? { $or: conditions } : conditions[0]!;
     }),
     $sort: { ...(property !== undefined && { [property]: direction }), _id: direction },
-    hint: indexKey(record, indexFor(record, filtered, sort)),
+    hint: indexKey(record, indexFor(record, [...filtered, ...by], sort)),
   };
 }
 

@@ -83,8 +83,8 @@ export function insertRecords(db: SqliteConnection, record: AnyRecord, records: 
   db.insert(into, records, params);
 }
 
-/** The SQL for a column as a JSON value, in which only text keeps ids exact. */
-const jsonOf = ({ name, declaration }: Column): string =>
+/** A column as a value of JSON, in which ids are exact as text alone. */
+export const jsonOf = ({ name, declaration }: Column): string =>
   declaration.kind === 'id' ? `cast(${name} as text)` : name;
 
 /** The form in which rows of a record's table are read: their columns, and SQL for all of them as one JSON text. */

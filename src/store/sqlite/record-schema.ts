@@ -2,6 +2,7 @@ import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { fewValued, indexesOf } from '../indexes.ts';
 import { allColumnsOf, type Column, columnName, foldedName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
+import { dropCounts, missingCounts } from './kept-counts.ts';
 
 /** The definition of a column. It lacks `not null`, which SQLite could not drop if the field became optional later. */
 const definitionOf = (record: AnyRecord, { field, name, type }: Column): string => {
@@ -96,6 +97,7 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
     )!;
     for (const name of there) if (!wanted.has(name)) yield () => db.exec(`drop index ${name}`);
     for (const [name, sql] of wanted) if (!there.includes(name)) yield () => db.exec(sql);
+    yield* missingCounts(db, record);
   }
 }
 
@@ -106,11 +108,12 @@ export function createIndexes(db: SqliteConnection, records: readonly AnyRecord[
   db.exec('pragma temp_store = memory');
 }
 
-/** Drops the indexes of a record, except those that keep values unique, until they are created again. */
+/** Removes the indexes of a record but those that keep values unique, and its counts, until they are created again. */
 export const dropIndexes = (db: SqliteConnection, record: AnyRecord): void =>
   db.transaction(() => {
     for (const [name, sql] of indexStatements(record))
       if (sql.startsWith('create index')) db.exec(`drop index if exists ${name}`);
+    dropCounts(db, record);
   });
 
 /** True if nothing has to be created for these records. */

@@ -7,7 +7,7 @@ import type { Page } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
-import { conditionsOf, countMatching, idList, readPages } from './pages.ts';
+import { conditionsOf, countGroups, countMatching, idList, readPages } from './pages.ts';
 import type { Gate, Writer } from './writer.ts';
 
 /** The longest query of pages that is remembered, in characters: enough for 100 parents. A filter may repeat values at will. */
@@ -120,6 +120,11 @@ export function tableOf(
     async counts(lists, meter) {
       await gate();
       return countMatching(db, record, lists, meter);
+    },
+
+    async groups(filter, by, most, meter) {
+      await gate();
+      return countGroups(db, record, filter, by, most, meter);
     },
 
     async exists(filter) {

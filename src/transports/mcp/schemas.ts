@@ -92,7 +92,11 @@ export function inputSchemaOf(route: Route): ObjectSchema {
       description: 'Fields to remove',
     };
   if (method !== 'GET') properties.idempotencyKey = IDEMPOTENCY_KEY;
-  return object(properties, [...(pathParameter ? [pathParameter] : []), ...(fields?.required ?? [])]);
+  return object(properties, [
+    ...(pathParameter ? [pathParameter] : []),
+    ...query.filter(({ required }) => required).map(({ name }) => name),
+    ...(fields?.required ?? []),
+  ]);
 }
 
 const AFTER = '`after` of the previous page';

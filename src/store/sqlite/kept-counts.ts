@@ -1,0 +1,107 @@
+import { memoized } from '../../foundation/cache.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
+import { countedSet, countedSets } from '../indexes.ts';
+import { type Column, columnsOf } from './columns.ts';
+import type { SqliteConnection } from './connection.ts';
+
+/**
+ * How many records have each combination of values, kept by triggers: counting the entries of an index takes 50 ms for a
+ * million of them, on the event loop. Triggers, because whatever writes the file keeps them too, in its own transaction:
+ * this program's single writes, bulk loads and imports, another process, `sqlite3`. A write adjusts one row for each set of
+ * fields, two for a pet.
+ */
+export interface KeptCounts {
+  /** In quotes. */
+  table: string;
+  columns: readonly Column[];
+  /** The names of its triggers, in quotes, each with the statement that makes it. */
+  triggers: ReadonlyMap<string, string>;
+  /** Creates the table, empty. */
+  create: string;
+  /** Counts what there is already. */
+  fill: string;
+}
+
+/** The only row of a table that counts all records. */
+const WHOLE = { name: '"whole"', type: 'integer', value: '1' };
+
+function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
+  const name = `${record.plural} counted by ${fields.join(', ')}`.replace(/ by $/, '');
+  const table = `"${name}"`;
+  const records = `"${record.plural}"`;
+  const columns = fields.map((field) => columnsOf(record).find((column) => column.field === field)!);
+  const keys = columns.length > 0 ? columns : [WHOLE];
+  const names = keys.map((key) => key.name).join(', ');
+  const valueIn = (row: 'new' | 'old', key: (typeof keys)[number]) =>
+    'value' in key ? key.value : `${row}.${key.name}`;
+  // What has no value is in no such list.
+  const isThere = (prefix: string) => {
+    const optional = columns.filter(({ declaration }) => declaration.presence === 'optional');
+    return optional.map((column) => `${prefix}${column.name} is not null`).join(' and ') || 'true';
+  };
+  const add = `insert into ${table} select ${keys.map((key) => valueIn('new', key)).join(', ')}, 1
+    where ${isThere('new.')} on conflict do update set n = n + 1;`;
+  const isOld = keys.map((key) => `${key.name} = ${valueIn('old', key)}`).join(' and ');
+  const subtract = `update ${table} set n = n - 1 where ${isOld}; delete from ${table} where ${isOld} and n = 0;`;
+  const isMoved = columns.map(({ name }) => `old.${name} is not new.${name}`).join(' or ');
+  const triggers: [event: string, when: string, work: string][] = [
+    ['insert', '', add],
+    ['delete', '', subtract],
+    ...(columns.length > 0
+      ? [[`update of ${names}`, `when ${isMoved}`, subtract + add] as [string, string, string]]
+      : []),
+  ];
+  return {
+    table,
+    columns,
+    create: `create table ${table} (${keys.map((key) => `${key.name} ${key.type}`).join(', ')}, n integer not null,
+      primary key (${names})) strict, without rowid`,
+    triggers: new Map(
+      triggers.map(([event, when, work]) => {
+        const trigger = `"${name} after ${event.split(' ')[0]}"`;
+        return [trigger, `create trigger ${trigger} after ${event} on ${records} ${when} begin ${work} end`];
+      }),
+    ),
+    fill: `insert into ${table} select ${keys.map((key) => valueIn('new', key).replace('new.', '')).join(', ')}, count(*)
+      from ${records} where ${isThere('')} group by ${columns.length > 0 ? names : '1 having count(*) > 0'}`,
+  };
+}
+
+/** All counts that are kept of a record. */
+export const keptCountsOf = memoized((record: AnyRecord): readonly KeptCounts[] =>
+  countedSets(record).map((fields) => keptCounts(record, fields)),
+);
+
+/** The counts that lists with conditions on these fields are summed from; undefined if none are kept for them. */
+export function keptFor(record: AnyRecord, fields: readonly string[]): KeptCounts | undefined {
+  const wanted = countedSet(record, fields);
+  return keptCountsOf(record).find(
+    ({ columns }) => columns.length === wanted.length && columns.every(({ field }, n) => field === wanted[n]),
+  );
+}
+
+/** What brings the kept counts of a record to what its declaration says; nothing if they are there. */
+export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generator<() => void> {
+  const kept = keptCountsOf(record);
+  const there = db.json<[type: string, name: string][]>(
+    `select json_group_array(json_array(type, '"' || name || '"')) from sqlite_schema
+     where type in ('table', 'trigger') and name glob ? order by type desc`,
+    [`${record.plural} counted*`],
+  )!;
+  const wanted = new Set(kept.flatMap(({ table, triggers }) => [table, ...triggers.keys()]));
+  for (const [type, name] of there) if (!wanted.has(name)) yield () => db.exec(`drop ${type} ${name}`);
+  for (const { table, triggers, create, fill } of kept) {
+    if (there.some(([, name]) => name === table)) continue;
+    yield () => db.exec([create, fill, ...triggers.values()].join(';'));
+  }
+}
+
+/** Removes the counts of a record, until they are made again. */
+export function dropCounts(db: SqliteConnection, record: AnyRecord): void {
+  for (const { table, triggers } of keptCountsOf(record))
+    for (const drop of [
+      ...[...triggers.keys()].map((name) => `trigger if exists ${name}`),
+      `table if exists ${table}`,
+    ])
+      db.exec(`drop ${drop}`);
+}

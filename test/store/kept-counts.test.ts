@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { afterAll, expect, it } from 'vitest';
+import { Category } from '../../src/domains/category/category.ts';
+import { RECORDS } from '../../src/domains/index.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-counts-'));
+afterAll(() => rmSync(home, { recursive: true }));
+
+const open = (name: string) => openSqliteStore({ records: RECORDS, file: join(home, name), role: 'server' });
+
+/** What is kept, and what there is: rows of values with how many records have them. */
+function compared(file: string) {
+  const db = new Database(join(home, file));
+  const rows = (sql: string) => db.prepare(sql).raw().all();
+  const kept = [
+    rows('select * from "pets counted by category_id, status"'.replace('category_id', 'categoryId')),
+    rows('select * from "pets counted by status"'),
+    rows('select * from "orders counted by complete"'),
+    rows('select * from "orders counted by petId, complete"'),
+    rows('select n from "categories counted"'),
+  ];
+  const counted = [
+    rows('select category_id, status, count(*) from pets group by 1, 2'),
+    rows('select status, count(*) from pets group by 1'),
+    rows('select complete, count(*) from orders group by 1'),
+    rows('select pet_id, complete, count(*) from orders where pet_id is not null group by 1, 2'),
+    rows('select count(*) from categories having count(*) > 0'),
+  ];
+  db.close();
+  return [kept, counted];
+}
+
+it('counts are kept by whatever writes the file, and leave nothing behind', async () => {
+  const store = open('a.db');
+  const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+  const { id } = await store.table(Pet).insert({ name: 'Rex', categoryId });
+  await store.table(Order).insert({ petId: id, complete: true });
+  const order = await store.table(Order).insert({});
+  await store.table(Order).update(order.id, { petId: id });
+  await store.table(Order).update(order.id, { petId: null, complete: true });
+  await store
+    .transaction(async ({ table }) => {
+      await table(Pet).insert({ name: 'Tom', categoryId, status: 'sold' });
+      expect(await table(Pet).count({ status: 'sold' })).toBe(1);
+      throw new Error('back');
+    })
+    .catch(() => {});
+  expect(await store.table(Pet).count({ status: 'sold' })).toBe(0);
+  const other = new Database(join(home, 'a.db'));
+  other.exec(
+    `insert into pets (name, name_folded, category_id, status, quantity) values ('Tom', 'tom', 1, 'sold', 1), ('Bo', 'bo', 1, 'sold', 1)`,
+  );
+  other.exec(`update pets set status = 'pending' where name = 'Bo'`);
+  other.close();
+  expect(await store.table(Pet).count({})).toBe(3);
+  expect(await store.table(Pet).count({ status: ['sold', 'pending'] })).toBe(2);
+  const [kept, counted] = compared('a.db');
+  expect(kept).toEqual(counted);
+  expect(kept!.map(({ length }) => length)).toEqual([3, 3, 1, 1, 1]);
+  await store.table(Pet).remove(id);
+  const { items } = await store.table(Order).page({}, { limit: 100 });
+  for (const { id } of items) await store.table(Order).remove(id);
+  expect(compared('a.db')[0]!.map(({ length }) => length)).toEqual([2, 2, 0, 0, 1]);
+  await store.close();
+});
+
+it('counts of a file that has none are made when it is opened, and those of no declaration are dropped', async () => {
+  const store = open('b.db');
+  const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+  await store.table(Pet).insertAll(['a', 'b', 'c'].map((name) => ({ name, categoryId })));
+  await store.close();
+  const db = new Database(join(home, 'b.db'));
+  for (const event of ['insert', 'delete', 'update'])
+    db.exec(`drop trigger "pets counted by status after ${event}"`);
+  db.exec('drop table "pets counted by status"; create table "pets counted by name" (name text, n integer)');
+  db.close();
+  const again = open('b.db');
+  expect(await again.table(Pet).count({})).toBe(3);
+  await again.table(Pet).insert({ name: 'd', categoryId });
+  expect(await again.table(Pet).count({ status: 'available' })).toBe(4);
+  expect(again.db.value(`select count(*) from sqlite_schema where name = 'pets counted by name'`)).toBe(0);
+  await again.close();
+});
