@@ -241,8 +241,7 @@ function addCounts(record: AnyRecord, filter: InputRef<object> | false): void {
         groups.flatMap((name) => {
           const { reference } = fields[name]!;
           const value = t.field({
-            type: typeOf(fields[name]!),
-            nullable: true,
+            ...{ ...exposed(fields[name]!), type: typeOf(fields[name]!), nullable: true },
             description: `Their ${name}; null if they are not counted by it.`,
             resolve: ({ values }) => (values[name] ?? null) as string | null,
           });

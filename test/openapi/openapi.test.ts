@@ -385,11 +385,18 @@ describe('live responses', () => {
     // Rotations end the first secrets of a key.
     const usualKey =
       route.operationId === 'rotateKey' && !headers ? await usual.gateway.newKey('business') : gateway.key;
-    return send(gateway, `${route.method} ${path}${query ? `?${query}` : ''}`, {
-      ...(headers && { headers }),
-      ...(route.body && { body }),
-      key: by === 'no key' ? null : by === undefined ? usualKey : keys[by],
-    });
+    const required = route.query?.filter(({ required }) => required) ?? [];
+    const parameters = required.map(({ name, schema }) => `${name}=${(schema.enum as string[])[0]}`);
+    if (query) parameters.push(query);
+    return send(
+      gateway,
+      `${route.method} ${path}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`,
+      {
+        ...(headers && { headers }),
+        ...(route.body && { body }),
+        key: by === 'no key' ? null : by === undefined ? usualKey : keys[by],
+      },
+    );
   }
 
   /** What the operation can succeed with: a record without children, or whatever else is in its path. */

@@ -87,6 +87,8 @@ onEachEngine('counts', (kit) => {
   it('are refused by nothing, and beyond the most groups', async () => {
     const none = await query(kit.gateway, '{ petCounts(by: []) { count } }');
     expect(none.json.errors[0].message).toBe('by: must name at least one field.');
+    // A thousand categories that are locked take long on a stand-in for MongoDB; the bound is above the engines.
+    if (kit.gateway.store.engine === 'mongodb') return;
     const pets = kit.gateway.store.table(Pet);
     const names = Array.from({ length: MAX_GROUPS + 1 }, (_, n) => ({ name: `${n}` }));
     const many = await kit.gateway.store.table(Category).insertAll(names);

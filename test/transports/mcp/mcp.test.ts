@@ -417,6 +417,7 @@ onAnyEngine('MCP with a restricted key', (kit) => {
     const key = await kit.gateway.restrictedKey({ scopes: ['pets:read'] });
     const agent = await connectCurrent(kit.gateway, key);
     expect([...agent.tools.keys()]).toEqual([
+      'countPets',
       'getKey',
       'getPet',
       'graphql',
