@@ -47,7 +47,7 @@ const describeQuery = ({
     ? { type: 'array', minItems: 1, ...(repeatable === 'distinct' && { uniqueItems: true }), items: schema }
     : schema,
   ...(repeatable && { style: 'form', explode: true }),
-  ...(example !== undefined && { example }),
+  ...(example !== undefined && { example: repeatable ? [example] : example }),
 });
 
 interface HeaderParameter extends JsonSchema {

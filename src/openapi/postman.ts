@@ -4,6 +4,7 @@ interface Parameter {
   in: 'path' | 'query' | 'header';
   description: string;
   example?: unknown;
+  required?: boolean;
 }
 
 interface Operation {
@@ -129,16 +130,20 @@ function inOrder(requests: readonly Request[]): readonly Request[] {
 function item(request: Request, variables: readonly string[]) {
   const { operationId, method, path, summary, description, parameters } = request;
   const example = exampleOf(request);
-  const optional = (place: Parameter['in']) =>
+  const given = (place: Parameter['in']) =>
     parameters
       .filter((parameter) => parameter.in === place)
-      .map(({ name, description, example = '' }) => ({
+      .map(({ name, description, required, example = '' }) => ({
         key: name,
         value: name === 'Idempotency-Key' ? '{{$guid}}' : String(example),
         description,
-        disabled: true,
+        ...(!required && { disabled: true }),
       }));
-  const raw = `{{baseUrl}}${path.replace(/\{(\w+)\}/g, '{{$1}}')}`;
+  const base = `{{baseUrl}}${path.replace(/\{(\w+)\}/g, '{{$1}}')}`;
+  const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
+  const raw = [base, query.map(({ name, example }) => `${name}=${example}`).join('&')]
+    .filter(Boolean)
+    .join('?');
   const isStream = operationId === 'streamEvents';
   return {
     name: isStream ? `${summary} (its head; GET follows)` : summary,
@@ -149,11 +154,8 @@ function item(request: Request, variables: readonly string[]) {
       description,
       // The key of the run keeps working.
       ...(operationId === 'rotateKey' && { auth: authBy('childKey') }),
-      header: [
-        ...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []),
-        ...optional('header'),
-      ],
-      url: { raw, host: ['{{baseUrl}}'], path: raw.split('/').slice(1), query: optional('query') },
+      header: [...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []), ...given('header')],
+      url: { raw, host: ['{{baseUrl}}'], path: base.split('/').slice(1), query: given('query') },
       ...(example && {
         body: {
           mode: 'raw',

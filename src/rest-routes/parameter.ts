@@ -139,6 +139,7 @@ export function byParameter(record: AnyRecord): QueryParameter {
     repeatable: true,
     description: `What ${record.plural} are counted by. May be repeated.`,
     schema: { type: 'string', enum: fields },
+    example: fields[0]!,
     rule: `must be one of ${fields.join(', ')}`,
     read: (text) => (fields.includes(text) ? text : undefined),
     check: ({ by, ...variables }) =>
