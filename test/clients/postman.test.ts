@@ -21,9 +21,13 @@ describe('the Postman collection', () => {
     expect(variable.find(({ key }: { key: string }) => key === 'baseUrl').value).toBe(server.url);
     const requests = item.flatMap((tag: { item: { request: object }[] }) => tag.item);
     expect(requests).toHaveLength(ROUTES.length + STREAMS.length);
+    const required = new Set([
+      'Content-Type',
+      ...ROUTES.flatMap(({ query = [] }) => query.flatMap(({ name, required }) => (required ? [name] : []))),
+    ]);
     for (const { request } of requests)
-      for (const { key, disabled } of [...request.header, ...request.url.query])
-        if (key !== 'Content-Type') expect(disabled, key).toBe(true);
+      for (const { key, disabled = false } of [...request.header, ...request.url.query])
+        expect(disabled, key).toBe(!required.has(key));
     expect(await (await fetch(`${server.url}/docs`)).text()).toContain('/postman.json');
   });
 

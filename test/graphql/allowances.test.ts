@@ -75,7 +75,7 @@ onEachEngine('allowances', (kit) => {
     table.counted = { ...table.counted, base: 0, perUnit: 50 };
     const body = JSON.stringify({
       query: `subscription { events(types: [pet_updated]) {
-        pet { category { pets(first: 1, filter: {status: [sold]}) { totalCount } } } } }`,
+        pet { category { pets(first: 1, filter: {name: "P"}) { totalCount } } } } }`,
     });
     const headers = { 'content-type': 'application/json' };
     const client = await EventStreamClient.open(gateway, '/graphql', { method: 'POST', body, headers });

@@ -178,7 +178,8 @@ describe('operation cost', () => {
       const units = route.operationId === 'listUsageOfDay' ? 2 : 1;
       const { definitions } = parse(route.document);
       const { variableDefinitions } = definitions[0] as OperationDefinitionNode;
-      const given: Record<string, unknown> = { limit: 100, date: '2026-11-21' };
+      const by = [route.operationId === 'countOrders' ? 'complete' : 'status'];
+      const given: Record<string, unknown> = { limit: 100, date: '2026-11-21', by };
       const variables = Object.fromEntries(
         variableDefinitions!.map(({ variable: { name } }) => [
           name.value,

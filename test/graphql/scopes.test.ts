@@ -45,11 +45,15 @@ describe('every operation and scope', () => {
   };
 
   /** A valid request to a REST operation; its record does not exist. */
-  const request = ({ method, path, body, shape }: Pick<Route, 'method' | 'path' | 'body' | 'shape'>) => {
+  const request = ({ method, path, body, shape, query = [] }: Route) => {
+    const required = query.filter(({ required }) => required);
+    const parameters = required
+      .map(({ name, schema }) => `?${name}=${(schema.enum as string[])[0]}`)
+      .join('');
     const accepted = Object.entries(body?.example ?? shape?.example ?? {}).filter(
       ([name]) => body && name in body.rules.shape && name !== 'id' && name !== 'scopes',
     );
-    const line = `${method} ${path.replace(/\{\w+\}/, '987654321')}`;
+    const line = `${method} ${path.replace(/\{\w+\}/, '987654321')}${parameters}`;
     return body
       ? ([line, { body: JSON.stringify(Object.fromEntries(accepted)) }] as const)
       : ([line, {}] as const);

@@ -191,7 +191,9 @@ onAnyEngine('REST operations', (kit, { name: engine }) => {
         const { kind, method, pathParameter, body, shape, status, list } = route;
         const owner = RECORDS.find((found) => found.kind === kind)!;
         const id = pathParameter ? await create(store, owner) : '';
-        const path = route.path.replace(/\{\w+\}/, id);
+        const required = (route.query ?? []).filter(({ required }) => required);
+        const parameters = required.map(({ name, schema }) => `?${name}=${(schema.enum as string[])[0]}`);
+        const path = `${route.path.replace(/\{\w+\}/, id)}${parameters.join('')}`;
         const isOfRecord = body && !hasOwnVariables(route);
         const values = isOfRecord && (await valuesOf(store, record, Object.keys(body.rules.shape)));
         const content = values ? toBody(record, values) : body?.example;
