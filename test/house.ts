@@ -17,13 +17,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'lines of a child type': 70,
   'files of a transport': 3,
   'imports up or sideways': 0,
-  'files of src': 228,
-  'statements of src': 12_600,
-  'statements of test': 16_000,
+  'files of src': 245,
+  'statements of src': 13_900,
+  'statements of test': 17_700,
   'files of GET /pets/{id}': 34,
-  'files of POST /pets': 51,
-  'files of a nested query': 48,
-  'files of a page of events': 43,
+  'files of POST /pets': 56,
+  'files of a nested query': 50,
+  'files of a page of events': 45,
 };
 
 /** From the ground up. Folders on one floor may import each other; files in none, such as `serve.ts`, import anything. */

@@ -294,7 +294,8 @@ const stores: [string, Record<string, string>][] = [
 ];
 if (process.env.TEST_MONGODB_URI) stores.push(['MongoDB', { MONGODB_URI: mongoUri(database) }]);
 afterAll(async () => {
-  if (process.env.TEST_MONGODB_URI) await dropDatabase(database);
+  if (!process.env.TEST_MONGODB_URI) return;
+  for (const name of [database, `${database}-once`]) await dropDatabase(name);
 });
 
 describe.each(stores)('data load beside a server on %s', (_name, settings) => {
@@ -331,11 +332,13 @@ describe.each(stores)('data load beside a server on %s', (_name, settings) => {
   }, 60_000);
 });
 
-describe.each(stores)('loads of the built program into %s', (name, settings) => {
+describe.each(stores)('loads of the built program into %s', (name) => {
   const isEmbedded = name === 'the embedded store';
   let places = 0;
   const place = (): Record<string, string> =>
-    isEmbedded ? { DATA_FILE: join(home, `at-once-${++places}.db`) } : settings;
+    isEmbedded
+      ? { DATA_FILE: join(home, `at-once-${++places}.db`) }
+      : { MONGODB_URI: mongoUri(`${database}-once`) };
   const program = (place: Record<string, string>, ...args: string[]) =>
     startCommand('data', place, 'load', 'pets', ...args, '--create-parents');
   const rows = (prefix: string, count: number) =>
@@ -344,7 +347,7 @@ describe.each(stores)('loads of the built program into %s', (name, settings) => 
     );
   /** How often each name is there. */
   const namesIn = async (place: Record<string, string>, file: string) => {
-    const directory = join(home, `names-${++places}`);
+    const directory = join(home, `names-${isEmbedded}-${++places}`);
     const exported = await startCommand('data', place, 'export', directory);
     expect(exported, exported.stderr).toMatchObject({ code: 0 });
     const counts = new Map<string, number>();

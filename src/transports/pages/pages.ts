@@ -249,9 +249,11 @@ function operationsByTag(operations: readonly Route[], graphiql: boolean) {
 
 /** Leads to the GraphQL operation that a REST operation runs, with variables for trying it: the first record, the example. */
 function graphiqlLink(route: Route): string {
-  const { document, pathParameter, pathValue, body, shape } = route;
+  const { document, pathParameter, pathValue, query = [], body, shape } = route;
   const variables: Record<string, unknown> =
     pathParameter === undefined ? {} : { [pathParameter]: pathValue?.example ?? '1' };
+  for (const { name, required, schema } of query)
+    if (required) variables[name] = [(schema.enum as string[])[0]];
   if (body && shape) {
     const example = bodyExample(shape, body);
     Object.assign(variables, hasOwnVariables(route) ? example : { input: example });

@@ -114,12 +114,19 @@ class Router {
   find(method: string, path: string): Match | null {
     // The router would match an empty segment as a parameter.
     if (path.endsWith('/') || path.includes('//')) return null;
-    const route = this.#paths.find((method === 'HEAD' ? 'GET' : method) as Method, path);
+    const route = this.#at((method === 'HEAD' ? 'GET' : method) as Method, path);
     if (route) return { operation: route.store as RestOperation, parameters: route.params };
-    const allowed = METHODS.filter((candidate) => this.#paths.find(candidate, path)).flatMap((candidate) =>
+    const allowed = METHODS.filter((candidate) => this.#at(candidate, path)).flatMap((candidate) =>
       candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
     );
     return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
+  }
+
+  /** A path such as `/pets/counts` is no `/pets/{petId}` for other methods. */
+  #at(method: Method, path: string) {
+    const route = this.#paths.find(method, path);
+    const isOther = this.#templates.has(path) && Object.keys(route?.params ?? {}).length > 0;
+    return isOther ? null : route;
   }
 
   /** Paths that may be meant by one where nothing is, as OpenAPI writes them: at most two, the nearest first. */

@@ -156,7 +156,7 @@ describe('REST requests', () => {
     ['/pet', '/pets'],
     ['/Pets/', '/pets'],
     ['/pet/1', '/pets/{petId}'],
-    ['/v1/pets', '/pets or /pets/{petId}'],
+    ['/v1/pets', '/pets or /pets/counts'],
     ['/orders', '/store/orders'],
     ['/category/7/pets', '/categories/{categoryId}/pets'],
     ['/graphq', '/graphql'],
