@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import type { TestProject } from 'vitest/node';
+import { selectedFiles } from './selected-files.ts';
 
 /**
  * Finds or starts a MongoDB for the tests. Vitest calls the default export once before all test files; they find the
@@ -14,8 +15,10 @@ import type { TestProject } from 'vitest/node';
  * SecantusDB (`secantusd-py` on the PATH or at SECANTUS); a mongod that mongodb-memory-server has or can download.
  * With REQUIRE_MONGO=1 finding none is an error.
  */
-export default async function setup(project?: TestProject): Promise<() => Promise<void>> {
-  const server = await findServer(Number(project?.vitest.config.maxWorkers ?? 1));
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const files = selectedFiles(project, /\bserverUri\b/).length;
+  if (files === 0) return async () => {};
+  const server = await findServer(Math.min(Number(project.vitest.config.maxWorkers), files));
   if (server) {
     process.env.TEST_MONGODB_URI = server.uris.join(' ');
     console.log(`Tests run on MongoDB too: ${server.what}`);
