@@ -191,7 +191,7 @@ describe('the added domain', () => {
     for (const found of ['vet=dr&status=booked&sort=-vet', 'time=2026-12-01T10:30:00%2B01:00'])
       expect((await call('GET', `/appointments?petId=${petId}&${found}`)).json).toEqual([json]);
     const { message } = (await call('GET', '/appointments?vet=A&sort=time')).json;
-    expect(message).toBe('sort: must be vet or -vet together with `vet`.');
+    expect(message).toBe('sort: must be by vet when the list is filtered by vet.');
     const read = `{ appointment(id: ${json.id}) { vet pet { name } petCategory { name } } }`;
     expect(await graphql(read)).toEqual({
       appointment: { vet: 'Dr. Moreau', pet: { name: 'Rex' }, petCategory: { name: 'Dogs' } },

@@ -245,8 +245,8 @@ export function readTexts(
     const values = texts.map(parameter.read);
     if (values.includes(undefined)) {
       const isJoined = parameter.repeatable && texts.some((text) => text.includes(','));
-      const form = what === 'argument' ? 'as a list' : formOf(parameter);
-      found.push({ path: name, message: `${parameter.rule}${isJoined ? `, several ${form}` : ''}` });
+      const form = what === 'argument' ? 'a list' : formOf(parameter);
+      found.push({ path: name, message: `${parameter.rule}${isJoined ? `; send several as ${form}` : ''}` });
     } else variables[name] = parameter.repeatable ? values : values[0];
   }
   for (const { name, required } of parameters)

@@ -31,8 +31,8 @@ const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string
     listDescription: 'The groups that there are, in the order of their values.',
     description: `How many ${plural} have the same values of what they are counted by.`,
     fields: {
-      count: integer(1, MAX_INT32, `How many ${plural}`, 3),
       ...Object.fromEntries(groups.map((name) => [name, optional((fields as Fields)[name]!)])),
+      count: integer(1, MAX_INT32, `How many ${plural}`, 3),
     },
   });
 

@@ -187,7 +187,7 @@ export function readList(
   const name = wanted ?? found ?? DEFAULT_SORT.name;
   const sort = name === DEFAULT_SORT.name ? DEFAULT_SORT : sortCalled(name);
   if (found !== undefined && sort.field !== found)
-    issues.push({ path: 'sort', message: `must be ${found} or -${found} together with \`${found}\`` });
+    issues.push({ path: 'sort', message: `must be by ${found} when the list is filtered by ${found}` });
   const place = (path: string, cursor: string | null | undefined): Position | undefined => {
     // This value precedes the first id.
     if (cursor == null || (path === 'after' && cursor === '0')) return undefined;

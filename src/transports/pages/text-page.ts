@@ -15,6 +15,14 @@ interface Options {
   headers?: Headers;
 }
 
+/** The plain and the compressed text each have a tag of their own, so that both are strong (RFC 9110 section 8.8.3.3). */
+interface Representation {
+  body: string | Buffer;
+  etag: string;
+}
+
+const representationOf = (body: string | Buffer): Representation => ({ body, etag: etagOf(body) });
+
 /** Serves a text that is the same for everyone, compressed once, and identified by a digest, to GET and HEAD. */
 export function textPage({
   contentType,
@@ -22,14 +30,15 @@ export function textPage({
   keyOf = () => '',
   headers = ['Cache-Control', 'no-cache', 'Vary', 'Accept-Encoding'],
 }: Options): (context: RequestContext) => Promise<HttpResponse> {
-  const made = new LRUCache<string, { plain: string; compressed: Promise<Buffer>; etag: string }>({ max: 4 });
+  const made = new LRUCache<string, { plain: Representation; compressed: Promise<Representation> }>({
+    max: 4,
+  });
   return async (context) => {
     const key = keyOf(context);
     let page = made.get(key);
     if (!page) {
       const plain = text(key);
-      // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
-      page = { plain, compressed: promisify(gzip)(plain), etag: `W/${etagOf(plain)}` };
+      page = { plain: representationOf(plain), compressed: promisify(gzip)(plain).then(representationOf) };
       made.set(key, page);
     }
     const isCompressed = new Negotiator(context.request).encoding(['gzip', 'identity']) === 'gzip';
@@ -37,8 +46,7 @@ export function textPage({
       status: 200,
       headers: isCompressed ? [...headers, 'Content-Encoding', 'gzip'] : [...headers],
       contentType,
-      etag: page.etag,
-      body: isCompressed ? await page.compressed : page.plain,
+      ...(isCompressed ? await page.compressed : page.plain),
     };
   };
 }

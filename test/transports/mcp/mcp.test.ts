@@ -138,7 +138,7 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
           );
         expect(await errorOf('listOrders', { complete: [] })).toMatch(/complete: must be true or false/);
         expect(await errorOf('listPets', { name: {}, status: 'sold,lost' })).toMatch(
-          /name: must have 1 to .*; status: must be one of .*, several as a list/,
+          /name: must have 1 to .*; status: must be one of .*; send several as a list/,
         );
         for (const [remove, message] of [
           [['description'], 'must not name description, which has a value too'],
