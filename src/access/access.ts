@@ -4,19 +4,27 @@ import type { Clock } from '../foundation/instant.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { ApiKey, ApiKeyStore } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
-import { toRetryAfter } from '../store/usage.ts';
-import { AddressGuard } from './address-guard.ts';
+import { MINUTE, toRetryAfter } from '../store/usage.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
+import { FixedWindows } from './fixed-windows.ts';
 import { Limiter, type WindowView } from './limiter.ts';
-import { foreignAddress } from './networks.ts';
+import { customerNetwork, foreignAddress } from './networks.ts';
 import { type Counters, type ExpectedPrice, type Sender, Session } from './session.ts';
-import { SlidingWindow } from './sliding-window.ts';
+import { MutationBursts } from './mutation-bursts.ts';
 import type { RequestLog } from './request-log.ts';
 import type { UsageHistory } from './usage-history.ts';
 
 /** The time for which a key is served from the cache. Revocation must take effect within 5 s. */
 const CACHE_TTL = 4_000;
 const MAX_CACHED = 50_000;
+/** Requests per minute and network without a valid key. */
+const GUARD_LIMIT = 60;
+/**
+ * Requests per second and key that are free because of what they ask for, or are read although the budget is
+ * exhausted.
+ */
+const FREE_REQUESTS = 10;
+const SECOND = 1_000;
 
 interface CachedPrincipal {
   principal: Principal;
@@ -53,16 +61,23 @@ export class Access {
   readonly #clock: Clock;
   /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
   readonly #byKey = lruCache<CachedPrincipal>(MAX_CACHED, { ttl: CACHE_TTL, ttlAutopurge: true });
-  readonly #addressGuard: AddressGuard;
+  /** Slows down key guessing: requests without a valid key by network, as one customer has a whole /64 of IPv6. */
+  readonly #addressGuard: FixedWindows;
   readonly #counters: Counters;
 
   constructor(options: AccessOptions) {
     const { clock, history, requestLog } = options;
     this.#options = options;
     this.#clock = clock;
-    this.#addressGuard = new AddressGuard(clock);
-    const window = new SlidingWindow(clock);
-    this.#counters = { limiter: new Limiter(), window, history, requestLog, now: clock.now };
+    this.#addressGuard = new FixedWindows(clock, GUARD_LIMIT, MINUTE);
+    this.#counters = {
+      limiter: new Limiter(),
+      bursts: new MutationBursts(),
+      freeRequests: new FixedWindows(clock, FREE_REQUESTS, SECOND),
+      history,
+      requestLog,
+      now: clock.now,
+    };
   }
 
   /**
@@ -154,8 +169,8 @@ export class Access {
     isKeyValid: boolean,
     store: ApiKeyStore,
   ): MaybePromise<AppError> {
-    if (!this.#addressGuard.take(address)) {
-      const { resetAt } = this.#addressGuard.view(address);
+    if (!this.#addressGuard.take(customerNetwork(address))) {
+      const { resetAt } = this.addressWindow(address);
       const retryAfter = toRetryAfter(resetAt - this.#clock.now());
       const message = `Too many requests without a valid API key. Retry in ${retryAfter} s.`;
       return new AppError('RATE_LIMITED', message, { retryAfter });
@@ -174,7 +189,7 @@ export class Access {
 
   /** The remaining allowance of an address without a valid key. */
   addressWindow(address: string): WindowView {
-    return this.#addressGuard.view(address);
+    return this.#addressGuard.view(customerNetwork(address));
   }
 }
 

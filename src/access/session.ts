@@ -4,11 +4,12 @@ import type { PlanName } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
 import type { UsageTransport } from '../store/usage-history.ts';
 import type { Principal } from './api-keys.ts';
+import type { FixedWindows } from './fixed-windows.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';
 import { foreignAddress } from './networks.ts';
 import { PLANS } from './plans.ts';
 import type { RequestLog } from './request-log.ts';
-import type { Limit, SlidingWindow } from './sliding-window.ts';
+import type { MutationBursts } from './mutation-bursts.ts';
 import { OTHER, type UsageHistory } from './usage-history.ts';
 
 /** Units charged for a request that fails before its cost is known. */
@@ -35,8 +36,8 @@ export interface Counters {
   history: UsageHistory;
   requestLog: RequestLog;
   limiter: Limiter;
-  /** Limits what plans don't: bursts of mutations, and free requests. */
-  window: SlidingWindow;
+  bursts: MutationBursts;
+  freeRequests: FixedWindows;
   /** Milliseconds since 1970. */
   now: () => number;
 }
@@ -56,12 +57,6 @@ export interface Sender {
  */
 export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';
 
-/**
- * Requests per second and key that are free because of what they ask for, or are read although the budget is
- * exhausted.
- */
-const FREE_REQUESTS = 10;
-const FREE = 'free requests';
 /** Bytes of a body that a unit pays for. */
 const BYTES_PER_UNIT = 10_000;
 
@@ -139,7 +134,7 @@ export class Session {
    * Refuses a request before its body is read if the outcome is already certain. A cached ban costs nothing more. An
    * exhausted budget is charged at the store, so that the refusal can count as a strike.
    *
-   * Possibly free requests are read {@link FREE_REQUESTS} times a second even so.
+   * Possibly free requests are read even so, as long as the free ones of the second last.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
@@ -147,31 +142,25 @@ export class Session {
     const known = this.#counters.limiter.cachedDecision(this.principal, this.now());
     if (known?.outcome === 'banned') throw this.#refusalOf(0, known);
     if (!known || expected === 'free') return;
-    if (expected === 'charged') return this.charge(FAILURE_COST);
-    return andThen(this.#takeFree(), (isFree) => (isFree ? undefined : this.charge(FAILURE_COST)));
+    if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_COST);
   }
 
-  /**
-   * Charges nothing {@link FREE_REQUESTS} times a second, and a unit for each request beyond that. @throws as `charge`
-   */
-  async chargeFree(): Promise<void> {
-    await this.charge((await this.#takeFree()) ? 0 : 1);
+  /** Charges nothing for the free requests of a second, and a unit for each beyond. @throws as `charge` */
+  chargeFree(): MaybePromise<void> {
+    return this.charge(this.#takeFree() ? 0 : 1);
   }
 
-  /** Charges nothing, {@link FREE_REQUESTS} times a second. @throws RATE_LIMITED beyond that, and as `charge` */
+  /** Charges nothing for the free requests of a second. @throws RATE_LIMITED beyond, and as `charge` */
   async requireFree(): Promise<void> {
     await this.charge(0);
-    if (await this.#takeFree()) return;
-    throw this.#burstRefusal(this.#limit(FREE, FREE_REQUESTS));
+    if (this.#takeFree()) return;
+    const { limit, remaining } = this.#counters.freeRequests.view(this.principal.account);
+    throw this.#burstRefusal('free requests', limit, remaining);
   }
 
-  async #takeFree(): Promise<boolean> {
-    this.#isFree ||= await this.#counters.window.take(this.#limit(FREE, FREE_REQUESTS), 1);
+  #takeFree(): boolean {
+    this.#isFree ||= this.#counters.freeRequests.take(this.principal.account);
     return this.#isFree;
-  }
-
-  #limit(name: string, max: number): Limit {
-    return { name, caller: this.principal.account, max };
   }
 
   /** The cost of a request with this price: at least the cost of its body. */
@@ -191,14 +180,14 @@ export class Session {
   charge(units: number, mutations = 0): MaybePromise<void> {
     const due = this.priceOf(units);
     this.bodyBytes = 0;
-    const max = mutations === 0 ? null : PLANS[this.principal.plan].mutationsPerSecond;
+    const { account, plan } = this.principal;
+    const max = mutations === 0 ? null : PLANS[plan].mutationsPerSecond;
     if (max === null) return this.#charge(due);
-    const limit = this.#limit('mutations', max);
-    return andThen(this.#counters.window.take(limit, mutations), (passes) => {
+    return andThen(this.#counters.bursts.take(account, mutations, max), (passes) => {
       if (passes) return this.#charge(due);
       // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
       return andThen(this.#charge(0), () => {
-        throw this.#burstRefusal(limit, mutations);
+        throw this.#burstRefusal('mutations', max, this.#counters.bursts.remaining(account, max), mutations);
       });
     });
   }
@@ -303,15 +292,14 @@ export class Session {
   }
 
   /** Response headers show the window that refused, even if it is not one of the plan's. */
-  #burstRefusal(limit: Limit, amount = 1): AppError {
-    const tightest = {
-      limit: limit.max,
-      remaining: this.#counters.window.room(limit),
-      resetAt: this.now() + 1_000,
+  #burstRefusal(name: string, limit: number, remaining: number, amount = 1): AppError {
+    this.decision = {
+      ...this.decision!,
+      outcome: 'refused',
+      tightest: { limit, remaining, resetAt: this.now() + 1_000 },
     };
-    this.decision = { ...this.decision!, outcome: 'refused', tightest };
-    const advice = amount > limit.max ? `Send at most ${limit.max} at once.` : 'Retry in 1 s.';
-    const message = `The key exceeds ${limit.max} ${limit.name} per second. ${advice}`;
+    const advice = amount > limit ? `Send at most ${limit} at once.` : 'Retry in 1 s.';
+    const message = `The key exceeds ${limit} ${name} per second. ${advice}`;
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isNetwork, NetworkList } from '../../src/access/networks.ts';
+import { customerNetwork, isNetwork, NetworkList } from '../../src/access/networks.ts';
 import { expectQueryRefusal, expectRefusal, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 describe('networks', () => {
@@ -41,6 +41,34 @@ describe('networks', () => {
     [[], '10.0.0.1', false],
   ])('%j has %s: %s', (networks, address, expected) => {
     expect(new NetworkList(networks).has(address)).toBe(expected);
+  });
+});
+
+describe('the network of a customer', () => {
+  it('keeps nothing of what is no address but its digest', () => {
+    expect(customerNetwork('x'.repeat(16_000))).toHaveLength(64);
+  });
+
+  it.each([
+    ['192.0.2.1', '::ffff:192.0.2.1', true],
+    ['192.0.2.1', '::FFFF:192.0.2.1', true],
+    ['192.0.2.1', '192.0.2.1:44321', true],
+    ['2001:db8:1:2::1', '[2001:db8:1:2::1]:44321', true],
+    ['2001:db8:1:2::1', '[2001:db8:1:2::1]', true],
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', true],
+    ['2001:db8:1:2::1', '2001:0DB8:0001:0002::9', true],
+    ['fe80::1%eth0', 'fe80::2%eth1', true],
+    ['192.0.2.1', '192.0.2.10', false],
+    ['192.0.2.1', '2.0.2.1', false],
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.2', false],
+    ['2001:db8:1:2::1', '2001:db8:1:3::1', false],
+    ['2001:db8:1:2::1', '2001:db8:12::1', false],
+    // Not addresses; RFC 7239 section 6 allows some such identifiers.
+    ['unknown', '_hidden', false],
+    ['x[2001:db8:1:2::1]', '2001:db8:1:2::1', false],
+    ['[2001:db8:1:2::1]x', '2001:db8:1:2::1', false],
+  ])('is the same for %s and %s: %s', (address, other, expected) => {
+    expect(customerNetwork(address) === customerNetwork(other)).toBe(expected);
   });
 });
 
