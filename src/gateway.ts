@@ -4,9 +4,10 @@ import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
 import { RequestLog } from './access/request-log.ts';
 import { OTHER, UsageHistory } from './access/usage-history.ts';
-import { type Config, isLocalDevelopment, publicBase } from './config.ts';
+import { type Config, publicBase } from './config.ts';
 import { ROUTES } from './domains/routes.ts';
 import { EventStreams } from './events/streams.ts';
+import { FEATURES } from './features.ts';
 import { AppError, asAppError, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
@@ -25,8 +26,6 @@ import { schema } from './schema.ts';
 import type { RequestHandler } from './server.ts';
 import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
-import { Deliveries } from './webhooks/deliveries.ts';
-import { Targets } from './webhooks/targets.ts';
 
 /** The parts that a gateway is made from. */
 export interface GatewayOptions {
@@ -54,11 +53,10 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
   });
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
   const streams = new EventStreams(store, openStreams, report);
-  const deliveries = new Deliveries({
-    ...{ store, clock, log, report, feed: streams.feed },
-    targets: new Targets(config.WEBHOOK_ALLOW, isLocalDevelopment(config)),
-    sessionOf: (apiKeyId) => access.sessionOf(apiKeyId, store),
-  });
+  const sessionOf = (apiKeyId: string) => access.sessionOf(apiKeyId, store);
+  const features = FEATURES.flatMap(
+    (feature) => feature.start?.({ config, store, clock, log, report, feed: streams.feed, sessionOf }) ?? [],
+  );
   const documents = new NamedDocuments({
     ...{ store, clock, report },
     onUntrusted: (apiKey, document) => {
@@ -67,14 +65,14 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
     },
   });
   metrics?.watchStreams(streams);
-  metrics?.watchDeliveries(deliveries);
+  for (const metric of features.flatMap(({ metrics = [] }) => metrics)) metrics?.show(metric);
   return {
     ...options,
     ...{ clock, routes, report, store, schema, access, history, requestLog, openStreams },
-    ...{ streams, deliveries, documents },
+    ...{ streams, features, documents },
     operations: new Operations(schema, report, {
       introspection: config.INTROSPECTION,
-      receivers: deliveries,
+      context: Object.assign({}, ...features.map(({ context }) => context)),
     }),
     cors: new Cors(config.CORS_ORIGIN),
     readiness: { isStopping: false },
@@ -95,7 +93,7 @@ function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undef
 
 /** A whole gateway: finds the transport of each request, sends its response, and records both. */
 export class Gateway implements RequestHandler {
-  /** Open streams and deliveries end before the server does. */
+  /** Open streams and the work of features end before the server does. */
   readonly services: Services;
   readonly #transports: readonly Transport[];
   /** The transports that may match, by the root of the path; the empty root has those for all other paths. */

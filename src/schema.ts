@@ -2,7 +2,6 @@ import './domains/index.ts';
 import './domains/api-key/api-key.type.ts';
 import './domains/event/event.type.ts';
 import './domains/rate-limit.type.ts';
-import './domains/webhook/webhook.type.ts';
 import { RESOURCES, SCOPES } from './domains/routes.ts';
 import { buildSchema } from './schema/builder.ts';
 import { withScopes } from './schema/scopes.ts';

@@ -74,7 +74,8 @@ async function serve(
 
   const { promise: signalled, resolve: onSignal } = deferred<NodeJS.Signals>();
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  gateway.services.deliveries.start();
+  const { features } = gateway.services;
+  for (const feature of features) feature.begin?.();
   await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
   // Load balancers notice, and send no more requests here by the time that connections are refused.
@@ -83,7 +84,7 @@ async function serve(
   await sleep(config.DRAIN_DELAY * 1_000);
   gateway.services.openStreams.stop();
   setTimeout(exit, STOP_TIMEOUT - LOG_FLUSH_TIMEOUT);
-  await Promise.all([server.drain(), gateway.services.deliveries.stop()])
+  await Promise.all([server.drain(), ...features.map((feature) => feature.end?.())])
     .then(() => gateway.close())
     .catch((error: unknown) => log.error({ err: error }, 'error'));
 }

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { AppError, isUnavailable } from '../foundation/errors.ts';
 import { parseInteger } from '../foundation/id.ts';
-import { formatInstant, parseDuration } from '../foundation/instant.ts';
+import { parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { hostsOf, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -99,10 +99,6 @@ export function explained(error: unknown): string {
   const reason = error instanceof AppError ? (error.cause ?? error) : error;
   return reason instanceof Error ? reason.message : String(reason);
 }
-
-/** RFC 3339, to the second; undefined for no time. */
-export const isoTime = (time: number | undefined): string | undefined =>
-  time === undefined ? undefined : formatInstant(time - (time % 1_000));
 
 /** The help text that all groups of commands share. */
 export const GROUP_HELP = `

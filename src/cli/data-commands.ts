@@ -5,7 +5,14 @@ import { MAX_INT32 } from '../foundation/id.ts';
 import { openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
-import { type Manifest, type OnProgress, readExport, readManifest, writeExport } from './dump-files.ts';
+import {
+  CONTENTS,
+  type Manifest,
+  type OnProgress,
+  readExport,
+  readManifest,
+  writeExport,
+} from './dump-files.ts';
 import { type LoadOptions, load } from './load.ts';
 import { printable, wrap } from './table.ts';
 
@@ -33,7 +40,7 @@ export function define(data: Command): void {
 
   const exporting = data.command('export <dir>');
   exporting.description(
-    `Write everything that the store holds to a new directory: records, API keys with their hashes, webhooks with their secrets, trusted documents, and usage; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
+    `Write everything that the store holds to a new directory: records, ${CONTENTS}; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
   );
   reportsOnStore(exporting, exportTo, { records: RECORDS, role: 'snapshot' });
   const importing = data.command('import <dir>');

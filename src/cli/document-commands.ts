@@ -5,7 +5,8 @@ import { hashOf } from '../graphql/named-documents.ts';
 import { schema } from '../schema.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
-import { durationFrom, GROUP_HELP, isoTime, parsing, type Report, reportsOnStore } from './command.ts';
+import { isoTime } from '../foundation/instant.ts';
+import { durationFrom, GROUP_HELP, parsing, type Report, reportsOnStore } from './command.ts';
 import { isListName } from '../access/api-keys.ts';
 import { formatTable } from './table.ts';
 

@@ -3,19 +3,18 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { RECORDS } from '../domains/index.ts';
+import { FEATURES } from '../features.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { newRules } from '../foundation/record-input.ts';
 import { type AnyRecord, renamed } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
+import { listed } from '../foundation/words.ts';
 import { API_KEYS } from '../store/api-keys.ts';
-import type { DumpTarget, KeyUsage } from '../store/dump.ts';
+import { type DumpTarget, type ExportPart, exportPart, type KeyUsage, objectPart } from '../store/dump.ts';
 import type { LastIds, Stored } from '../store/engine.ts';
-import { NOW } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import type { ObjectKind } from '../store/objects.ts';
 import { DOCUMENTS } from '../store/trusted-documents.ts';
 import { USAGE_HISTORY, type UsageRow } from '../store/usage-history.ts';
-import { WEBHOOKS } from '../store/webhooks.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -30,22 +29,9 @@ const BATCH_SIZE = 1_000;
 /** Called with the number of a part's rows read or written so far. */
 export type OnProgress = (part: string, rows: number) => void;
 
-/** One part of a store's content, in a form that is the same on every engine. */
-interface Part<T> {
-  /** The name of its file. */
-  name: string;
-  /** The rule for a row, besides being JSON. */
-  rule?: z.ZodType;
-  read(store: Store): AsyncIterable<readonly T[]> | Iterable<Promise<readonly T[]>>;
-  add(target: DumpTarget, rows: readonly T[]): Promise<void>;
-}
-
-/** Parts of all kinds go together: a part receives only rows of its own file. */
-const part = <T>(part: Part<T>) => part as unknown as Part<unknown>;
-
 /** The rows of a kind of record are the records themselves. */
 const recordPart = (record: AnyRecord) =>
-  part<Stored>({
+  exportPart<Stored>({
     name: record.plural,
     // Exports may be older than the declaration.
     rule: z
@@ -63,22 +49,11 @@ const recordPart = (record: AnyRecord) =>
     add: (target, rows) => target.addRecords(record, rows),
   });
 
-/** @param moved maps objects to their form in the store that they are moved to; by default the same */
-const objectPart = <T>(
-  name: string,
-  kind: ObjectKind<T>,
-  moved: (rows: readonly T[], store: Store) => Promise<readonly T[]> = async (rows) => rows,
-) =>
-  part<T>({
-    name,
-    read: (store) => [store.objects(kind).all()],
-    add: async ({ store }, rows) => store.addObjects(kind, await moved(rows, store)),
-  });
-
-const PARTS: readonly Part<unknown>[] = [
+const PARTS: readonly ExportPart[] = [
   ...RECORDS.map(recordPart),
-  part<KeyUsage>({
+  exportPart<KeyUsage>({
     name: 'usage',
+    contents: 'usage',
     async *read(store) {
       const ids = (await store.apiKeys()).map(({ id }) => id);
       const states = await store.usage(ids);
@@ -87,7 +62,7 @@ const PARTS: readonly Part<unknown>[] = [
     add: (target, rows) => target.addUsage(rows),
   }),
   // A row for each operation of a day.
-  part<UsageRow>({
+  exportPart<UsageRow>({
     name: 'usageHistory',
     async *read(store) {
       yield (await store.objects(USAGE_HISTORY).all()).flatMap(({ operations, ...day }) =>
@@ -96,20 +71,21 @@ const PARTS: readonly Part<unknown>[] = [
     },
     add: ({ store }, rows) => store.addUsage(rows, {}),
   }),
-  objectPart('documents', DOCUMENTS),
-  // Their positions are not moved, because the log starts over.
-  objectPart('webhooks', WEBHOOKS, async (rows, store) => {
-    const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
-    const progress = { after, moves: 0, attempted: 0, attempts: [] };
-    return rows.map(({ claim, ...webhook }) => ({ ...webhook, progress }));
-  }),
-  objectPart('keys', API_KEYS),
+  objectPart('documents', 'trusted documents', DOCUMENTS),
+  ...FEATURES.flatMap((feature) => feature.exports ?? []),
+  objectPart('keys', 'API keys with their hashes', API_KEYS),
 ];
+
+/** What an export has besides records, for people. */
+export const CONTENTS = listed(
+  PARTS.flatMap(({ contents }) => contents ?? []),
+  'and',
+);
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
 
 /** In exports of earlier builds, a part with the last ids. Their rows have checksums, which are ignored. */
-const LAST_IDS = part<{ records: string; last: Id }>({
+const LAST_IDS = exportPart<{ records: string; last: Id }>({
   name: 'counters',
   rule: z.object({ records: z.string(), last: LAST_ID }),
   read: () => [],

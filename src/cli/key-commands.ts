@@ -2,11 +2,12 @@ import { type Command, Option } from 'commander';
 import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
 import { summarised, sumOf } from '../access/usage-history.ts';
-import { formatDate } from '../foundation/instant.ts';
+import { FEATURES } from '../features.ts';
+import { formatDate, isoTime } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeyChanges } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
-import { durationFrom, GROUP_HELP, integerFrom, isoTime, type Report, reportsOnStore } from './command.ts';
+import { durationFrom, GROUP_HELP, integerFrom, type Report, reportsOnStore } from './command.ts';
 import { addKeyOptions, changesOf, type KeyOptions } from './key-options.ts';
 import { formatTable, wrap } from './table.ts';
 
@@ -26,8 +27,18 @@ export function define(keys: Command): void {
   const days = `the number of days, today included: 1 to ${HISTORY_KEPT}`;
   reportsOnStore(usage.option('--days <n>', days, integerFrom(1, HISTORY_KEPT), 30), showUsage);
 
-  const webhooks = keys.command('webhooks <id>').description('List the webhooks of a key, or disable one.');
-  reportsOnStore(webhooks.option('--disable <webhook>', 'the id of the webhook to disable'), showWebhooks);
+  for (const { name, description, option, run } of FEATURES.flatMap(({ keyCommands = [] }) => keyCommands)) {
+    const command = keys
+      .command(`${name} <id>`)
+      .description(description)
+      .option(...option);
+    reportsOnStore(command, async (store, id: string, options: Readonly<Record<string, string>>) => {
+      existing(id, await store.apiKeyById(id));
+      const { rows, header, cells } = await run(store, id, options);
+      const lines = rows.length === 0 ? [`${id} has no ${name}.`] : formatTable(header, cells);
+      return { value: rows, lines };
+    });
+  }
 
   reportsOnStore(keys.command('revoke <id>').description('Revoke a key for good.'), revoke);
 
@@ -159,24 +170,6 @@ async function showUsage(store: Store, id: string, { days: count }: { days: numb
   ]);
   const header = ['DATE', 'OPERATION', 'OVER', 'REQUESTS', 'UNITS', 'REFUSED'];
   return { value: days, lines: formatTable(header, cells) };
-}
-
-async function showWebhooks(store: Store, id: string, { disable }: { disable?: string }): Promise<Report> {
-  existing(id, await store.apiKeyById(id));
-  if (disable !== undefined)
-    await store.webhookWrites.changeWebhook(id, disable, ({ settings }) => ({
-      settings: { ...settings, enabled: false },
-    }));
-  const rows = (await store.webhooksOfKey(id)).map(({ id, createdAt, settings, progress }) => ({
-    ...{ id, url: settings.url, enabled: settings.enabled, createdAt: isoTime(createdAt) },
-    ...{ disabledReason: settings.disabledReason, failingSince: isoTime(progress.failing?.since) },
-  }));
-  if (rows.length === 0) return { value: rows, lines: [`${id} has no webhooks.`] };
-  const cells = rows.map(({ id, url, createdAt, enabled, disabledReason = '', failingSince }) => {
-    const working = failingSince === undefined ? 'enabled' : `failing since ${failingSince}`;
-    return [id, url, createdAt!.slice(0, 10), enabled ? working : `disabled ${disabledReason}`];
-  });
-  return { value: rows, lines: formatTable(['ID', 'URL', 'CREATED', 'STATE'], cells) };
 }
 
 function existing(id: string, key: ApiKey | null): ApiKey {

@@ -11,7 +11,10 @@ const UNBROKEN = 16;
  * @param header column names
  * @param rows one cell per column
  */
-export function formatTable(header: readonly string[], rows: readonly (string | number)[][]): string[] {
+export function formatTable(
+  header: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): string[] {
   const table = [header, ...rows].map((cells) =>
     cells.map((cell) => printable(String(cell)).replaceAll('\n', '\ufffd')),
   );

@@ -7,16 +7,13 @@ import { events } from './event/event.routes.ts';
 import { DOMAINS } from './index.ts';
 import { requests } from './request/request.domain.ts';
 import { usage } from './usage/usage.domain.ts';
-import { webhooks } from './webhook/webhook.routes.ts';
+import { FEATURES } from '../features.ts';
 
-/**
- * Everything REST exposes: the records of all domains, the log of their changes, the webhooks that report them, and
- * the caller's key.
- */
+/** Everything REST exposes: the records of all domains, the log of their changes, and what features and keys add. */
 export const RESOURCES: readonly Resource[] = [
   ...DOMAINS.map(({ resource }) => resource),
   events,
-  webhooks,
+  ...FEATURES.flatMap(({ resources = [] }) => resources),
   apiKey,
   ownKey,
   keys,

@@ -122,9 +122,6 @@ export const notFound = (kind: string, id: string) =>
 export const unknownReferences = (faults: readonly string[]) =>
   new AppError('UNKNOWN_REFERENCE', `${faults.join('; ')}.`);
 
-export const tooManyWebhooks = (max: number) =>
-  new AppError('CONFLICT', `The plan allows ${max} ${max === 1 ? 'webhook' : 'webhooks'}. Delete one first.`);
-
 export const tooManyKeys = (max: number) =>
   new AppError('CONFLICT', `A key has at most ${max} keys of its own. Delete one first.`);
 

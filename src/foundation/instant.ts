@@ -56,3 +56,7 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: Date.now, monotonic: () => performance.now() };
+
+/** RFC 3339, to the second; undefined for no time. */
+export const isoTime = (time: number | undefined): string | undefined =>
+  time === undefined ? undefined : formatInstant(time - (time % 1_000));

@@ -11,7 +11,7 @@ import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Context, Receivers } from '../schema/context.ts';
+import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json.ts';
 import { jsonOf } from '../schema/json-writer.ts';
 import { scopesOf } from '../schema/scopes.ts';
@@ -97,21 +97,21 @@ export class Operations {
   readonly #documents: Documents;
   readonly #measures: Measures;
   readonly #plans: Plans;
-  readonly #receivers: Receivers | undefined;
+  readonly #context: Partial<Context>;
   readonly #scopesOf = memoized(({ document, node }: Operation) =>
     scopesOf(this.#schema, document.ast, node.name?.value ?? ''),
   );
 
   /**
-   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `receivers`: the
-   * receivers of webhooks
+   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `context`: what
+   * resolvers find in theirs besides
    */
   constructor(
     schema: GraphQLSchema,
     report: ErrorReporter,
-    { introspection = true, receivers }: { introspection?: boolean; receivers?: Receivers } = {},
+    { introspection = true, context = {} }: { introspection?: boolean; context?: Partial<Context> } = {},
   ) {
-    this.#receivers = receivers;
+    this.#context = context;
     this.#schema = schema;
     this.#report = report;
     this.#suggest = introspection;
@@ -222,7 +222,7 @@ export class Operations {
     context: Context,
     code: readonly CompiledQuery[] | null,
   ): MaybePromise<PublicResult> {
-    context.webhooks = this.#receivers;
+    Object.assign(context, this.#context);
     const run: ExecutePart = (part, rootValue, contextValue) =>
       code
         ? code[part]!.query(rootValue, contextValue, variables)

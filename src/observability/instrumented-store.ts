@@ -1,6 +1,8 @@
+import { memoized } from '../foundation/cache.ts';
 import type { AnyRecord } from '../foundation/record.ts';
+import type { ObjectKind } from '../store/objects.ts';
 import type { Store } from '../store/store.ts';
-import type { Table, Tables } from '../foundation/table.ts';
+import type { Table } from '../foundation/table.ts';
 import type { Metrics } from './metrics.ts';
 
 /** The members that are not single calls to the database: cache look-ups, kinds of objects, following the log, `close`. */
@@ -14,14 +16,20 @@ export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
     watched(call, () => performance.now(), metrics.storeCall(store.engine, name)),
   );
 
-/** Replaces every method of a store that queries the database. @param wrap gets its name: `charge`, `pets.page` */
-export function withCalls<S extends Tables>(store: S, wrap: (name: string, call: Method) => Method): S {
+/** Replaces every method of a store that queries the database. @param wrap gets its name: `charge`, `pets.page`, `apiKeys.get` */
+export function withCalls<S extends Pick<Store, 'table' | 'objects'>>(
+  store: S,
+  wrap: (name: string, call: Method) => Method,
+): S {
   const tables: Table<AnyRecord>[] = [];
   const table = (record: AnyRecord) => {
     tables[record.index] ??= withMethods(store.table(record), `${record.plural}.`, wrap);
     return tables[record.index]!;
   };
-  return { ...withMethods(store, '', wrap), table };
+  const objects = memoized((kind: ObjectKind<unknown>) =>
+    withMethods(store.objects(kind), `${kind.name}.`, wrap),
+  );
+  return { ...withMethods(store, '', wrap), table, objects };
 }
 
 const withMethods = <T extends object>(

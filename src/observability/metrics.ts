@@ -1,5 +1,6 @@
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { collectDefaultMetrics, type Metric as RegisteredMetric, Registry } from 'prom-client';
 import { VERSION } from '../config.ts';
+import type { Metric } from '../feature.ts';
 import { lruCache } from '../foundation/cache.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
@@ -11,8 +12,6 @@ const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
 /** The most texts made in a second: each takes two milliseconds, and anyone may ask. */
 const MAX_TEXTS = 20;
-
-type Type = 'counter' | 'gauge' | 'histogram';
 
 /**
  * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
@@ -88,13 +87,17 @@ export class Metrics {
   }
 
   /** Adds a metric whose values are read when it is scraped. */
-  #show(type: Type, name: string, help: string, values: () => { labels: object; value: number }[]): void {
+  show({ type, name, help, values }: Metric): void {
     const get = async () => ({ name, help, type, values: values() });
     // A registry needs no more of a metric.
-    this.registry.registerMetric({ name, get } as unknown as Metric);
+    this.registry.registerMetric({ name, get } as unknown as RegisteredMetric);
   }
 
-  #showOne(type: Type, name: string, help: string, value: () => number): void {
+  #show(type: Metric['type'], name: string, help: string, values: Metric['values']): void {
+    this.show({ type, name, help, values });
+  }
+
+  #showOne(type: Metric['type'], name: string, help: string, value: () => number): void {
     this.#show(type, name, help, () => [{ labels: {}, value: value() }]);
   }
 
@@ -182,22 +185,6 @@ export class Metrics {
     const lag =
       'How far stream readers may be behind the latest commit: the age of the last response of the change stream';
     this.#showOne('gauge', 'petstore_event_lag_seconds', lag, () => streams.feed.lag / 1000);
-  }
-
-  /** Shows the state of the webhooks. @param deliveries counts by outcome and reason, and the lag in milliseconds */
-  watchDeliveries(
-    deliveries: Readonly<Record<'attempts' | 'disabled', ReadonlyMap<string, number>> & { lag: number }>,
-  ): void {
-    const attempts = 'Requests to receivers of webhooks by the class of the status, or the error';
-    this.#show('counter', 'petstore_webhook_attempts_total', attempts, () =>
-      [...deliveries.attempts].map(([outcome, value]) => ({ labels: { outcome }, value })),
-    );
-    const disabled = 'Webhooks that were disabled, by reason';
-    this.#show('counter', 'petstore_webhooks_disabled_total', disabled, () =>
-      [...deliveries.disabled].map(([reason, value]) => ({ labels: { reason }, value })),
-    );
-    const lag = 'Age of the oldest event that this process is delivering to a webhook';
-    this.#showOne('gauge', 'petstore_webhook_lag_seconds', lag, () => deliveries.lag / 1000);
   }
 
   /** @returns a function that records the end of a call, by its start and its error if it failed */

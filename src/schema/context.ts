@@ -5,7 +5,6 @@ import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import type { Webhook, WebhookAttempt } from '../store/webhooks.ts';
 import { type Caller, Loaders } from './loaders.ts';
 
 /** Throws PRECONDITION_FAILED unless If-Match names the current version of `record`. `type` is its GraphQL type. */
@@ -17,14 +16,6 @@ export interface Idempotency {
   key: string;
   /** Notes that an outcome is replayed: the record is as it was written, and its subfields as they are now. */
   request: { replayed: boolean };
-}
-
-/** The receivers of webhooks, outside of this program. */
-export interface Receivers {
-  /** The reason a URL cannot be that of a receiver; undefined if it can. */
-  refusal(url: string): string | undefined;
-  /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
-  test(webhook: Webhook, event: { id: string; time: number }): Promise<WebhookAttempt>;
 }
 
 /** The context of a call for resolvers: the caller and the store, but nothing of HTTP. */
@@ -46,8 +37,6 @@ export interface Context {
   rateLimit: () => RateLimitView;
   precondition?: Precondition | undefined;
   idempotency?: Idempotency | undefined;
-  /** Reaches the receivers of webhooks. Set for the execution of operations. */
-  webhooks?: Receivers | undefined;
   /** Opens the event stream of a subscription. Set only for subscriptions. */
   followEvents?:
     ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>) | undefined;

@@ -1,5 +1,5 @@
 import { notFound, tooManyKeys } from '../foundation/errors.ts';
-import type { Engine, Run } from './engine.ts';
+import type { Engine, EngineTransaction } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Limits } from './usage.ts';
 
@@ -140,29 +140,27 @@ export function apiKeysOver({ objects, transaction }: Engine) {
 }
 
 /** Writes of keys by their holders, which belong to the transaction of their operation. */
-export function apiKeyWritesOf(run: Run) {
-  const change = (id: string, isOwn: (key: ApiKey) => boolean, work: (key: ApiKey) => ApiKey) =>
-    run(async (own) => {
-      const keys = own.objects(API_KEYS);
-      const [key] = await keys.get([id]);
-      if (!key || key.revokedAt !== undefined || !isOwn(key)) throw notFound('key', id);
-      const after = work(key);
-      await keys.put([after]);
-      return after;
-    });
+export function apiKeyWritesOf({ objects }: Pick<EngineTransaction, 'objects'>) {
+  const keys = objects(API_KEYS);
+  const change = async (id: string, isOwn: (key: ApiKey) => boolean, work: (key: ApiKey) => ApiKey) => {
+    const [key] = await keys.get([id]);
+    if (!key || key.revokedAt !== undefined || !isOwn(key)) throw notFound('key', id);
+    const after = work(key);
+    await keys.put([after]);
+    return after;
+  };
   const isChildOf = (owner: string) => (key: ApiKey) => key.owner === owner;
   return {
     /** @param max how many children the owner may have @throws CONFLICT if it has as many */
-    createChild: (key: ApiKey & { owner: string }, max: number): Promise<ApiKey> =>
-      run(async (own) => {
-        const [keys, counts] = [own.objects(API_KEYS), own.objects(CHILD_COUNTS)];
-        const { owner } = key;
-        const [{ created } = { created: 0 }] = await counts.get([owner]);
-        if ((await keys.find(ofOwner(owner))).length >= max) throw tooManyKeys(max);
-        await counts.put([{ owner, created: created + 1 }]);
-        await keys.put([key]);
-        return key;
-      }),
+    async createChild(key: ApiKey & { owner: string }, max: number): Promise<ApiKey> {
+      const counts = objects(CHILD_COUNTS);
+      const { owner } = key;
+      const [{ created } = { created: 0 }] = await counts.get([owner]);
+      if ((await keys.find(ofOwner(owner))).length >= max) throw tooManyKeys(max);
+      await counts.put([{ owner, created: created + 1 }]);
+      await keys.put([key]);
+      return key;
+    },
     /** @throws NOT_FOUND unless it is a child of this key, and what `check` throws */
     updateChild: (owner: string, id: string, changes: ApiKeyChanges, check?: (key: ApiKey) => void) =>
       change(id, isChildOf(owner), (key) => {
@@ -185,5 +183,4 @@ export function apiKeyWritesOf(run: Run) {
   };
 }
 
-export type ApiKeyWrites = ReturnType<typeof apiKeyWritesOf>;
 export type ApiKeyStore = ReturnType<typeof apiKeysOver>;

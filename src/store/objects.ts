@@ -1,5 +1,5 @@
 /**
- * A kind of object that isn't a record, such as API keys and webhooks: plain JSON data that is found by its key. The code
+ * A kind of object that isn't a record, such as API keys and trusted documents: plain JSON data that is found by its key. The code
  * that uses it is written once, above both engines.
  */
 export interface ObjectKind<T> {

@@ -15,7 +15,7 @@ import {
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
-import { API_KEYS, apiKeysOver, apiKeyWritesOf, CHILD_COUNTS } from './api-keys.ts';
+import { API_KEYS, apiKeysOver, CHILD_COUNTS } from './api-keys.ts';
 import { idTaken, notUnique, outOfRange, stillReferred, tooManyGroups } from './conflicts.ts';
 import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
@@ -28,7 +28,7 @@ import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from '
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { REQUESTS, requestLogOver } from './request-log.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
-import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOver, webhookWritesOf } from './webhooks.ts';
+import { WEBHOOK_COUNTS, WEBHOOKS } from '../webhooks/stored-webhooks.ts';
 
 /**
  * Builds the store over an engine: the rules of records, written once for all engines. If several errors apply to an
@@ -51,8 +51,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
           throw new Error(`${record.type} has hooks: a write of it is not a \`single\` one.`);
         return table(record);
       }) as Transaction['table'],
-      webhookWrites: webhookWritesOf((write) => write(own)),
-      apiKeyWrites: apiKeyWritesOf((write) => write(own)),
+      objects: own.objects,
     };
   };
   // Each write is a transaction of its own.
@@ -66,10 +65,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
     ...usageHistoryOver(engine),
     ...requestLogOver(engine),
     ...documentsOver(engine),
-    ...webhooksOver(engine),
     table: table as Store['table'],
-    webhookWrites: webhookWritesOf(transaction),
-    apiKeyWrites: apiKeyWritesOf(transaction),
     transaction: (work, how) => transaction((own) => work(within(own, how)), how),
     addObjects: (kind, objects) => transaction((own) => own.objects(kind).put(objects)),
     interruptedLoad: async (source, line) =>

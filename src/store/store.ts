@@ -1,5 +1,5 @@
-import type { ApiKeyStore, ApiKeyWrites } from './api-keys.ts';
-import type { Engine } from './engine.ts';
+import type { ApiKeyStore } from './api-keys.ts';
+import type { Engine, EngineTransaction } from './engine.ts';
 import type { EventStore } from './events.ts';
 import type { Load } from './loads.ts';
 import type { ObjectKind } from './objects.ts';
@@ -8,13 +8,9 @@ import type { Tables } from '../foundation/table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
 import type { LimiterStore } from './usage.ts';
 import type { UsageHistoryStore } from './usage-history.ts';
-import type { WebhookStore, WebhookWrites } from './webhooks.ts';
 
 /** The reads and writes of a transaction. Reads see its own writes and nothing that others commit meanwhile. */
-export interface Transaction extends Tables {
-  readonly webhookWrites: WebhookWrites;
-  readonly apiKeyWrites: ApiKeyWrites;
-}
+export interface Transaction extends Tables, Pick<EngineTransaction, 'objects'> {}
 
 /** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {
@@ -47,15 +43,14 @@ export interface Outcome<T> {
  */
 export interface Store
   extends
-    Pick<Engine, 'engine' | 'lastIds' | 'objects' | 'filling' | 'ping' | 'close'>,
-    Transaction,
+    Pick<Engine, 'engine' | 'isExclusive' | 'now' | 'lastIds' | 'objects' | 'filling' | 'ping' | 'close'>,
+    Tables,
     ApiKeyStore,
     LimiterStore,
     UsageHistoryStore,
     RequestLogStore,
     DocumentStore,
-    EventStore,
-    WebhookStore {
+    EventStore {
   /**
    * Runs `work` once per idempotency key. Its writes and its value are stored atomically, or neither if it throws.
    * `work` must read and write through its argument and do nothing else asynchronous. It may run several times.

@@ -4,8 +4,15 @@ import type { Engine } from './engine.ts';
 import { type ObjectKind, touch } from './objects.ts';
 import { DAY, HISTORY_KEPT } from './usage.ts';
 
-export const USAGE_TRANSPORTS = ['rest', 'graphql', 'stream', 'webhook', 'mcp'] as const;
-export type UsageTransport = (typeof USAGE_TRANSPORTS)[number];
+/** How operations are used, with descriptions. */
+export const USAGE_TRANSPORTS = {
+  rest: 'Over REST.',
+  graphql: 'Over GraphQL.',
+  stream: 'By a stream of events or a subscription.',
+  webhook: 'By deliveries to receivers.',
+  mcp: 'By an agent.',
+};
+export type UsageTransport = keyof typeof USAGE_TRANSPORTS;
 
 /** The use of one operation by a key over one transport. */
 export interface UsageOperation {

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TEST_TYPE } from '../domains/webhook/webhook.ts';
+import { TEST_TYPE } from './webhook.ts';
 import { isUnavailable } from '../foundation/errors.ts';
 import { formatInstant } from '../foundation/instant.ts';
-import type { Receivers } from '../schema/context.ts';
 import {
   ATTEMPT_ERRORS,
   CLAIM_TIME,
@@ -12,7 +11,9 @@ import {
   latestAttempts,
   type Webhook,
   type WebhookAttempt,
-} from '../store/webhooks.ts';
+  webhooksOf,
+  webhookWritesOf,
+} from './stored-webhooks.ts';
 import { Delivery, type DeliveryServices } from './delivery.ts';
 import { type Outcome, Sender } from './request.ts';
 
@@ -30,7 +31,7 @@ const zeros = <K>(keys: readonly K[]): Map<K, number> => new Map(keys.map((key) 
  * The deliveries of this process: of the webhooks that it holds. A webhook is a place in the event log, so nothing is
  * queued.
  */
-export class Deliveries implements Receivers {
+export class Deliveries {
   readonly services: DeliveryServices;
   /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
   readonly attempts = zeros<string>(['2xx', '4xx', '5xx', ...ATTEMPT_ERRORS]);
@@ -52,7 +53,7 @@ export class Deliveries implements Receivers {
     this.#sender = new Sender(services.targets);
   }
 
-  /** @see Receivers.refusal */
+  /** The reason a URL cannot be that of a receiver; undefined if it can. */
   refusal(url: string): string | undefined {
     return this.services.targets.refusal(url);
   }
@@ -96,16 +97,17 @@ export class Deliveries implements Receivers {
     return [{ eventId: event.id, time, ms: Math.round(performance.now() - began), ...result }, outcome];
   };
 
-  /** @see Receivers.test */
+  /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
   async test(webhook: Webhook, { id, time }: { id: string; time: number }): Promise<WebhookAttempt> {
     const body = JSON.stringify({ id, type: TEST_TYPE, time: formatInstant(time), data: {} });
     const [sent] = await this.#attempt(webhook, { id, body });
     const attempt = { ...sent, time };
-    const { webhookWrites } = this.services.store;
-    await webhookWrites.changeWebhook(webhook.apiKeyId, webhook.id, ({ settings, progress }) => ({
-      settings,
-      progress: { ...progress, attempts: latestAttempts([attempt, ...progress.attempts]) },
-    }));
+    await this.services.store.transaction((transaction) =>
+      webhookWritesOf(transaction).change(webhook.apiKeyId, webhook.id, ({ settings, progress }) => ({
+        settings,
+        progress: { ...progress, attempts: latestAttempts([attempt, ...progress.attempts]) },
+      })),
+    );
     return attempt;
   }
 
@@ -124,11 +126,11 @@ export class Deliveries implements Receivers {
   async #renew(): Promise<void> {
     const { store, clock, log } = this.services;
     const began = clock.monotonic();
-    const claimed = await store.claimWebhooks(this.#instance);
+    const claimed = await webhooksOf(store).claim(this.#instance);
     // The claims may have ended, and others may have delivered and left. It comes back as a new instance, because its own
     // unsaved progress is older than theirs.
     if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
-      await store.releaseWebhooks(this.#instance);
+      await webhooksOf(store).release(this.#instance);
       return this.#leave();
     }
     this.#renewedAt = began;
@@ -157,7 +159,7 @@ export class Deliveries implements Receivers {
     await Promise.all([...this.#running.values()].map((delivery) => delivery.end()));
     const left = this.#instance;
     this.#instance = randomUUID();
-    if (!Number.isNaN(this.#renewedAt)) await this.services.store.releaseWebhooks(left);
+    if (!Number.isNaN(this.#renewedAt)) await webhooksOf(this.services.store).release(left);
     this.#renewedAt = Number.NaN;
   }
 }

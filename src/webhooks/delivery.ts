@@ -18,12 +18,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
-import type { EventFeed, EventReader, FeedEvent, Selection } from '../events/feed.ts';
+import type { EventReader, FeedEvent, Selection } from '../events/feed.ts';
+import type { FeatureServices } from '../feature.ts';
 import { AppError } from '../foundation/errors.ts';
-import type { Clock } from '../foundation/instant.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { Store } from '../store/store.ts';
-import type { DisabledReason, Webhook, WebhookAttempt } from '../store/webhooks.ts';
+import { type DisabledReason, type Webhook, type WebhookAttempt, webhooksOf } from './stored-webhooks.ts';
 import type { Outcome } from './request.ts';
 import type { Targets } from './targets.ts';
 
@@ -53,15 +51,8 @@ const CHECK_INTERVAL = SECOND;
 const MAX_AGE = SECOND / 2;
 
 /** The services that deliveries share. */
-export interface DeliveryServices {
-  store: Store;
-  feed: EventFeed;
+export interface DeliveryServices extends Omit<FeatureServices, 'config'> {
   targets: Targets;
-  clock: Clock;
-  /** A session of the key with this id; null if it is no longer valid. */
-  sessionOf: (apiKeyId: string) => MaybePromise<Session | null>;
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  report: (error: unknown) => void;
 }
 
 /** The services and callbacks of one delivery. */
@@ -194,7 +185,7 @@ export class Delivery {
     const isUnchanged =
       this.#age > MAX_AGE
         ? await this.#save()
-        : (await this.#task.store.webhookById(id))?.version === version;
+        : (await webhooksOf(this.#task.store).byId(id))?.version === version;
     if (!isUnchanged || this.#isInterrupted) return false;
     session.countRequest();
     const [attempt, outcome] = await this.#task.attempt(this.#webhook, { id: event.id, body: json });
@@ -262,7 +253,7 @@ export class Delivery {
     const { store, log, clock, instance, onDisabled } = this.#task;
     const { id, apiKeyId, version } = this.#webhook;
     const began = clock.monotonic();
-    const saved = await store.saveProgress(instance, this.#webhook, reason);
+    const saved = await webhooksOf(store).saveProgress(instance, this.#webhook, reason);
     this.#isUnsaved = false;
     if (!saved) {
       this.#isEnding = true;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Webhook as Signer } from 'standardwebhooks';
 import { Agent, type Dispatcher } from 'undici';
 import { AppError } from '../foundation/errors.ts';
-import type { AttemptError, WebhookSecret } from '../store/webhooks.ts';
+import type { AttemptError, WebhookSecret } from './stored-webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
 
 const TIMEOUT = 15_000;

@@ -23,7 +23,7 @@ import { hashOf } from '../../src/graphql/named-documents.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { type Webhook, WEBHOOKS } from '../../src/store/webhooks.ts';
+import { type Webhook, WEBHOOKS, webhookWritesOf } from '../../src/webhooks/stored-webhooks.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { startCommand } from '../kit/process.ts';
@@ -108,8 +108,8 @@ async function fill(config: Config, pets = 30): Promise<string> {
     { list: 'web', id: 'pet', hash: hashOf(text), text, addedAt: 5, lastUsedAt: 6 },
     { list: 'web', id: 'other', hash: hashOf('{ a }'), text: '{ a }', addedAt: 7 },
   ]);
-  await store.transaction(({ webhookWrites }) =>
-    webhookWrites.createWebhook(
+  await store.transaction((own) =>
+    webhookWritesOf(own).create(
       {
         ...{ id: 'whk_1', apiKeyId: apiKey.id, createdAt: 1, version: 3 },
         settings: { url: 'https://a.test/', enabled: false, secrets: [{ secret: 'whsec_A' }] },

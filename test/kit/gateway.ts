@@ -152,12 +152,12 @@ export class TestGateway {
 
   /** Starts delivering webhooks, as the program does. */
   deliver(): void {
-    this.#gateway.services.deliveries.start();
+    for (const feature of this.#gateway.services.features) feature.begin?.();
   }
 
   /** Stops delivering webhooks as SIGTERM does. @param patience for attempts under way, in milliseconds */
   async endDeliveries(patience?: number): Promise<void> {
-    await this.#gateway.services.deliveries.stop(patience);
+    for (const feature of this.#gateway.services.features) await feature.end?.(patience);
   }
 
   /** Stores what was counted in memory, as a stop does. */

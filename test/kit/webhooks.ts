@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import type { Call } from './gateway.ts';
-import { WEBHOOKS } from '../../src/store/webhooks.ts';
+import { WEBHOOKS, webhookWritesOf } from '../../src/webhooks/stored-webhooks.ts';
 import { type Kit, type Sent, send, useGateway } from './petstore.ts';
 import { Receiver } from './receiver.ts';
 import type { Engine } from './stores.ts';
@@ -71,7 +71,7 @@ export class Webhooks {
   async clear(): Promise<void> {
     const { store } = this.#kit.gateway;
     for (const { apiKeyId, id } of await store.objects(WEBHOOKS).all()) {
-      await store.webhookWrites.deleteWebhook(apiKeyId, id);
+      await store.transaction((own) => webhookWritesOf(own).delete(apiKeyId, id));
     }
     for (const receiver of this.#receivers.splice(0)) await receiver.close();
   }

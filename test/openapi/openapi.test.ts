@@ -427,7 +427,6 @@ function faulty(store: Store, fault: () => Error | AppError | undefined): Store 
   return new Proxy(store, {
     get(target, name) {
       const value = Reflect.get(target, name);
-      if (name === 'webhookWrites' || name === 'apiKeyWrites') return faulty(value as Store, fault);
       if (typeof value !== 'function') return value;
       return (...parameters: unknown[]) => {
         const thrown = unaffected.has(name) ? undefined : fault();

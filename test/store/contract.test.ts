@@ -8,6 +8,7 @@ import type { ApiKey } from '../../src/store/api-keys.ts';
 import type { Store, Transaction } from '../../src/store/store.ts';
 import type { Tables } from '../../src/foundation/table.ts';
 import { DAY } from '../../src/store/usage.ts';
+import { webhooksOf, webhookWritesOf } from '../../src/webhooks/stored-webhooks.ts';
 import { errorOf } from '../kit/errors.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
@@ -256,15 +257,15 @@ describe.each(engines)('$name', (engine) => {
       const progress = { after: '', moves: 0, attempted: 0, attempts: [] };
       const changed = { ...settings, types: ['pet.created' as const] };
       const created = { id, apiKeyId, createdAt: T, version: 1, settings, progress };
-      await store.webhookWrites.createWebhook(created, 1);
-      await store.claimWebhooks(instance);
+      await store.transaction((own) => webhookWritesOf(own).create(created, 1));
+      await webhooksOf(store).claim(instance);
       const delivered = { ...progress, after: 'later', attempted: 1 };
       await Promise.all([
-        store.saveProgress(instance, { ...created, progress: delivered }),
-        store.webhookWrites.changeWebhook(apiKeyId, id, () => ({ settings: changed })),
+        webhooksOf(store).saveProgress(instance, { ...created, progress: delivered }),
+        store.transaction((own) => webhookWritesOf(own).change(apiKeyId, id, () => ({ settings: changed }))),
       ]);
-      expect(await store.webhookById(id)).toMatchObject({ settings: changed, progress: delivered });
-      await store.webhookWrites.deleteWebhook(apiKeyId, id, () => {});
+      expect(await webhooksOf(store).byId(id)).toMatchObject({ settings: changed, progress: delivered });
+      await store.transaction((own) => webhookWritesOf(own).delete(apiKeyId, id, () => {}));
     }
   });
 

@@ -9,7 +9,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { CLAIM_TIME } from '../../src/store/webhooks.ts';
+import { CLAIM_TIME, webhooksOf } from '../../src/webhooks/stored-webhooks.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { expectRefusal, send } from '../kit/petstore.ts';
@@ -90,7 +90,7 @@ describe.each(enginesAtLength)('webhooks with failing receivers ($name)', (engin
     const ended = kit.gateway.endDeliveries();
     finish();
     await ended;
-    const { progress } = (await kit.gateway.store.webhookById(id))!;
+    const { progress } = (await webhooksOf(kit.gateway.store).byId(id))!;
     expect([progress.after, namesAt(receiver)]).toEqual([receiver.ids[0], ['A']]);
     kit.gateway.deliver();
     await receiver.until(2);
@@ -109,7 +109,7 @@ describe.each(enginesAtLength)('webhooks with failing receivers ($name)', (engin
   it('cuts an attempt off that is not over in time, and makes it again', async () => {
     const { receiver, id } = await withAttemptUnderWay();
     await kit.gateway.endDeliveries(100);
-    const { progress } = (await kit.gateway.store.webhookById(id))!;
+    const { progress } = (await webhooksOf(kit.gateway.store).byId(id))!;
     expect(progress).toMatchObject({ attempted: 0, attempts: [] });
     expect(progress.failing).toBeUndefined();
     receiver.answer = (_request, response) => response.writeHead(204).end();
@@ -139,17 +139,18 @@ it.each(engines)(
     const opened = await open(clock.now);
     const { store } = opened;
     const saves: Promise<unknown>[] = [];
-    const slowly = async (...args: Parameters<typeof store.saveProgress>) => {
+    const slowly: typeof store.transaction = async (...args) => {
       await sleep(1_500);
-      return store.saveProgress(...args);
+      return store.transaction(...args);
     };
-    /** Its first save takes long. */
-    const saveProgress: typeof store.saveProgress = (...args) => {
-      const saved = saves.length === 0 ? slowly(...args) : store.saveProgress(...args);
+    /** Its first save takes long: progress is saved by single writes. */
+    const transaction: typeof store.transaction = (...args) => {
+      if (args[1] !== 'single') return store.transaction(...args);
+      const saved = saves.length === 0 ? slowly(...args) : store.transaction(...args);
       saves.push(saved);
       return saved;
     };
-    const gateway = await TestGateway.start({ ...store, saveProgress }, ALLOW_LOCAL, clock);
+    const gateway = await TestGateway.start({ ...store, transaction }, ALLOW_LOCAL, clock);
     const receiver = await Receiver.start();
     try {
       gateway.deliver();
@@ -160,7 +161,7 @@ it.each(engines)(
       await receiver.until(2);
       await gateway.endDeliveries();
       await Promise.all(saves);
-      expect((await store.webhookById(id))!.progress.after).toBe(receiver.ids[1]);
+      expect((await webhooksOf(store).byId(id))!.progress.after).toBe(receiver.ids[1]);
     } finally {
       await receiver.close();
       await gateway.close();
@@ -249,7 +250,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
   /** Waits until what was received last is acknowledged and saved. */
   const saved = () =>
     expect
-      .poll(async () => (await second.store.webhookById(id))!.progress.after, { timeout: 20_000 })
+      .poll(async () => (await webhooksOf(second.store).byId(id))!.progress.after, { timeout: 20_000 })
       .toBe(receiver.ids.at(-1));
   const takenOver = () => second.logs.some((line) => line.includes('webhook claimed'));
 
@@ -301,8 +302,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
   it('takes over from an instance whose claim has ended, which comes back as another', async () => {
     await write('A');
     await receiver.until(1);
-    await expect.poll(async () => (await second.store.webhookById(id))!.progress.after).toBe(receiver.ids[0]);
-    expect(await second.store.claimWebhooks('another')).toEqual([]);
+    await expect
+      .poll(async () => (await webhooksOf(second.store).byId(id))!.progress.after)
+      .toBe(receiver.ids[0]);
+    expect(await webhooksOf(second.store).claim('another')).toEqual([]);
     await proxy.close();
     await endClaims(second.store as MongoStore);
     second.deliver();

@@ -1,7 +1,7 @@
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { newSecret } from '../../src/domains/webhook/webhook.ts';
+import { newSecret } from '../../src/webhooks/webhook.ts';
 import { Sender } from '../../src/webhooks/request.ts';
 import { Targets } from '../../src/webhooks/targets.ts';
 

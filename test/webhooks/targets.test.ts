@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newSecret } from '../../src/domains/webhook/webhook.ts';
+import { newSecret } from '../../src/webhooks/webhook.ts';
 import { Sender } from '../../src/webhooks/request.ts';
 import { resolveBy, Targets } from '../../src/webhooks/targets.ts';
 

@@ -11,7 +11,7 @@ import { declaredType } from '../../schema/declared-type.ts';
 import { inputsOf } from '../../schema/record-domain.ts';
 import type { ScopesOfField } from '../../schema/scopes.ts';
 import { unchanged, write } from '../../schema/write.ts';
-import type { ApiKey } from '../../store/api-keys.ts';
+import { type ApiKey, apiKeyWritesOf } from '../../store/api-keys.ts';
 import {
   ApiKeyDeclaration,
   GRACE,
@@ -92,9 +92,9 @@ builder.mutationFields((t) => ({
     extensions: MANAGED,
     resolve: async (writer, args, context, info) => {
       const make = await newChild(args.input as NewKey, makerOf(context, info));
-      return write(async ({ apiKeyWrites }) => {
+      return write(async (transaction) => {
         const { key, apiKey } = make();
-        return viewOf(await apiKeyWrites.createChild(apiKey, MAX_CHILDREN), key);
+        return viewOf(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
       })(writer, args, context);
     },
   }),
@@ -105,11 +105,14 @@ builder.mutationFields((t) => ({
     extensions: MANAGED,
     resolve: async (writer, args, context, info) => {
       const changes = await narrowed(args.input as KeyPatch, makerOf(context, info));
-      return write(async ({ apiKeyWrites }) => {
+      return write(async (transaction) => {
         const { id, plan } = context.principal;
         const check = unchanged('ApiKey', context);
         const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-        return viewOf({ ...(await apiKeyWrites.updateChild(id, args.id, given, check)), plan });
+        return viewOf({
+          ...(await apiKeyWritesOf(transaction).updateChild(id, args.id, given, check)),
+          plan,
+        });
       })(writer, args, context);
     },
   }),
@@ -117,9 +120,9 @@ builder.mutationFields((t) => ({
     description: 'Revokes a key that this key has made, for good, and returns its id.',
     args: ID,
     extensions: MANAGED,
-    resolve: write(async ({ apiKeyWrites }, { id }, context) => {
+    resolve: write(async (transaction, { id }, context) => {
       const { principal, now } = context;
-      await apiKeyWrites.revokeChild(principal.id, id, now(), unchanged('ApiKey', context));
+      await apiKeyWritesOf(transaction).revokeChild(principal.id, id, now(), unchanged('ApiKey', context));
       return id;
     }),
   }),
@@ -135,10 +138,15 @@ builder.mutationFields((t) => ({
       }),
     },
     extensions: { scope: scopesOfRotation },
-    resolve: write(async ({ apiKeyWrites }, { id, grace }, { principal, now }) => {
+    resolve: write(async (transaction, { id, grace }, { principal, now }) => {
       const { key, secret } = newSecret();
       const until = now() + (grace ?? GRACE.default) * 1_000;
-      const rotated: ApiKey = await apiKeyWrites.rotateKey(principal.id, id ?? principal.id, secret, until);
+      const rotated: ApiKey = await apiKeyWritesOf(transaction).rotateKey(
+        principal.id,
+        id ?? principal.id,
+        secret,
+        until,
+      );
       return viewOf({ ...rotated, plan: principal.plan }, key);
     }),
   }),

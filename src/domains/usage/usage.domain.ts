@@ -9,7 +9,7 @@ import { fieldParameter } from '../../rest-routes/parameter.ts';
 import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
 import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
-import type { UsageDay, UsageOperation } from '../../store/usage-history.ts';
+import { USAGE_TRANSPORTS, type UsageDay, type UsageOperation } from '../../store/usage-history.ts';
 
 const day = date('The day in UTC', '2026-11-22');
 
@@ -53,13 +53,7 @@ const Day = {
   fields: { date: day, ...counts },
 };
 
-export const UsageTransports = choices('UsageTransport', 'How an operation was used.', {
-  rest: 'Over REST.',
-  graphql: 'Over GraphQL.',
-  stream: 'By a stream of events or a subscription.',
-  webhook: 'By deliveries to receivers.',
-  mcp: 'By an agent.',
-});
+export const UsageTransports = choices('UsageTransport', 'How an operation was used.', USAGE_TRANSPORTS);
 
 const Operation = {
   type: 'UsageOperation',

@@ -7,7 +7,7 @@ export const APPLICATION_ID = 0x50657473;
  * The SQL that makes an empty file one of ours, with all tables except those of records, which follow from their
  * declarations (`record-schema.ts`).
  *
- * `stored_objects` has everything that isn't a record, such as API keys and webhooks (`objects.ts`); `object_terms` the
+ * `stored_objects` has everything that isn't a record, such as API keys and trusted documents (`objects.ts`); `object_terms` the
  * terms by which objects are found.
  * `ids` has the last id assigned to each kind of record.
  * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last

@@ -7,6 +7,7 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { RECORDS } from '../../../src/domains/index.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import { webhooksOf } from '../../../src/webhooks/stored-webhooks.ts';
 import { Clock, type Reply, TestGateway } from '../../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
 import { endOfLog } from '../../kit/stores.ts';
@@ -243,7 +244,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     },
     async housekeeping() {
       const outcomes = await Promise.all([
-        codeOf(store.claimWebhooks('instance')),
+        codeOf(webhooksOf(store).claim('instance')),
         codeOf(store.touchDocuments([{ list: 'a', id: 'b', lastUsedAt: 1 }])),
         codeOf(store.addUsage([], { [keyId]: Date.now() })),
       ]);

@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { ROUTES } from '../../../src/domains/routes.ts';
-import { WEBHOOKS } from '../../../src/store/webhooks.ts';
+import { WEBHOOKS } from '../../../src/webhooks/stored-webhooks.ts';
 import type { Reply } from '../../kit/gateway.ts';
 import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
 import { expectRefusal, makeWorld, onAnyEngine, send, sqlite, useGateway } from '../../kit/petstore.ts';

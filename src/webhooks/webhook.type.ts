@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InputRef } from '@pothos/core';
-import { PLANS } from '../../access/plans.ts';
-import { notFound, validationFailed } from '../../foundation/errors.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
-import { OPAQUE, withRule } from '../../schema/arguments.ts';
-import { builder } from '../../schema/builder.ts';
-import type { Context } from '../../schema/context.ts';
-import { declaredType } from '../../schema/declared-type.ts';
-import { inputsOf } from '../../schema/record-domain.ts';
-import { unchanged, write } from '../../schema/write.ts';
-import { NOW } from '../../store/events.ts';
-import type { Webhook, WebhookAttempt, WebhookFailure } from '../../store/webhooks.ts';
-import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
+import { PLANS } from '../access/plans.ts';
+import { notFound, validationFailed } from '../foundation/errors.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
+import { OPAQUE, withRule } from '../schema/arguments.ts';
+import { builder } from '../schema/builder.ts';
+import type { Context } from '../schema/context.ts';
+import { declaredType } from '../schema/declared-type.ts';
+import { inputsOf } from '../schema/record-domain.ts';
+import { unchanged, write } from '../schema/write.ts';
+import { NOW } from '../store/events.ts';
+import type { Webhook, WebhookAttempt, WebhookFailure } from './stored-webhooks.ts';
+import { MAX_ATTEMPTS, webhooksOf, webhookWritesOf } from './stored-webhooks.ts';
 import {
   createdWebhook,
   GRACE,
@@ -73,7 +73,7 @@ async function checked<T extends Pick<WebhookPatch, 'url' | 'after'>>(
 
 /** The caller's webhook with this id; null if there is none. */
 async function find(id: string, { store, principal }: Context): Promise<Webhook | null> {
-  const webhook = await store.webhookById(id);
+  const webhook = await webhooksOf(store).byId(id);
   return webhook?.apiKeyId === principal.id ? webhook : null;
 }
 
@@ -103,7 +103,7 @@ builder.queryFields((t) => ({
     description: 'All webhooks of this key, oldest first.',
     extensions: { maxItems: MAX_WEBHOOKS },
     resolve: async (_root, _args, { loaders, store, principal }) => {
-      const webhooks = await loaders.list(() => store.webhooksOfKey(principal.id));
+      const webhooks = await loaders.list(() => webhooksOf(store).ofKey(principal.id));
       return webhooks.map((webhook) => viewOf(webhook));
     },
   }),
@@ -145,9 +145,9 @@ builder.mutationFields((t) => ({
     resolve: async (writer, args, context) => {
       const { principal, now } = context;
       const input = await checked(args.input as NewWebhook, context);
-      return write(async ({ webhookWrites }) => {
+      return write(async (transaction) => {
         const webhook = createdWebhook(input, { principal, after: input.after, now: now() });
-        await webhookWrites.createWebhook(webhook, PLANS[principal.plan].webhooks);
+        await webhookWritesOf(transaction).create(webhook, PLANS[principal.plan].webhooks);
         return viewOf(webhook, webhook.settings.secrets[0]);
       })(writer, args, context);
     },
@@ -158,11 +158,15 @@ builder.mutationFields((t) => ({
     args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
     resolve: async (writer, args, context) => {
       const input = await checked(args.input as WebhookPatch, context);
-      return write(async ({ webhookWrites }) => {
-        const patched = await webhookWrites.changeWebhook(context.principal.id, args.id, (webhook) => {
-          unchangedWebhook(context)?.(webhook);
-          return patchedWebhook(input)(webhook);
-        });
+      return write(async (transaction) => {
+        const patched = await webhookWritesOf(transaction).change(
+          context.principal.id,
+          args.id,
+          (webhook) => {
+            unchangedWebhook(context)?.(webhook);
+            return patchedWebhook(input)(webhook);
+          },
+        );
         return viewOf(patched);
       })(writer, args, context);
     },
@@ -170,8 +174,8 @@ builder.mutationFields((t) => ({
   deleteWebhook: t.id({
     description: 'Deletes a webhook and returns its id.',
     args: ID,
-    resolve: write(({ webhookWrites }, { id }, context) =>
-      webhookWrites.deleteWebhook(context.principal.id, id, unchangedWebhook(context)),
+    resolve: write((transaction, { id }, context) =>
+      webhookWritesOf(transaction).delete(context.principal.id, id, unchangedWebhook(context)),
     ),
   }),
   rotateWebhookSecret: t.field({
@@ -185,10 +189,10 @@ builder.mutationFields((t) => ({
         extensions: withRule(graceRule),
       }),
     },
-    resolve: write(async ({ webhookWrites }, { id, grace }, { principal, now }) => {
+    resolve: write(async (transaction, { id, grace }, { principal, now }) => {
       const secret = newSecret();
       const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
-      return viewOf(await webhookWrites.changeWebhook(principal.id, id, rotated), secret);
+      return viewOf(await webhookWritesOf(transaction).change(principal.id, id, rotated), secret);
     }),
   }),
   testWebhook: t.field({

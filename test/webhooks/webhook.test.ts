@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Order } from '../../../src/domains/order/order.ts';
-import { TestGateway } from '../../kit/gateway.ts';
-import { dataOf, expectQueryRefusal, expectRefusal, query, send } from '../../kit/petstore.ts';
-import { verify } from '../../kit/receiver.ts';
-import { type Engine, engines, enginesAtLength } from '../../kit/stores.ts';
-import { useWebhooks } from '../../kit/webhooks.ts';
+import { Order } from '../../src/domains/order/order.ts';
+import { TestGateway } from '../kit/gateway.ts';
+import { dataOf, expectQueryRefusal, expectRefusal, query, send } from '../kit/petstore.ts';
+import { verify } from '../kit/receiver.ts';
+import { type Engine, engines, enginesAtLength } from '../kit/stores.ts';
+import { webhooksOf } from '../../src/webhooks/stored-webhooks.ts';
+import { useWebhooks } from '../kit/webhooks.ts';
 
 describe.each(engines)('the database of webhooks ($name)', (engine: Engine) => {
   const kit = useWebhooks(engine);
@@ -341,7 +342,7 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     await receiver.until(20);
     // Read by the store, because reading it by the key would cost.
     const { store } = kit.gateway;
-    const stored = async () => (await store.webhookById(id))!;
+    const stored = async () => (await webhooksOf(store).byId(id))!;
     await expect.poll(async () => (await stored()).progress.after).toBe(receiver.ids[19]);
     expect(receiver.received).toHaveLength(20);
     await kit.gateway.flushUsage();
@@ -380,7 +381,7 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     kit.clock.advance(5_000);
     for (const { id } of [revoked, expired])
       await expect
-        .poll(async () => (await store.webhookById(id))!.settings)
+        .poll(async () => (await webhooksOf(store).byId(id))!.settings)
         .toMatchObject({ enabled: false, disabledReason: 'key' });
     await webhooks.write('Unseen');
     await store.table(Order).insert({ complete: true });
@@ -401,7 +402,7 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     receiver.answer = (_request, response) => response.writeHead(503, { 'retry-after': '60' }).end();
     const key = await kit.gateway.newKey('enterprise', { perMinute, perDay: 1_000 });
     const { id } = (await webhooks.create(receiver.url, { key })).json;
-    const stored = async () => (await store.webhookById(id))!;
+    const stored = async () => (await webhooksOf(store).byId(id))!;
     await webhooks.write('A');
     if (perMinute > 1) await expect.poll(async () => (await stored()).progress.failing).toBeDefined();
     // It begins within a second.
@@ -424,7 +425,7 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     await store.updateApiKey(apiKey.id, { scopes });
     kit.clock.advance(5_000);
     await expect
-      .poll(async () => (await store.webhookById(id))!.settings)
+      .poll(async () => (await webhooksOf(store).byId(id))!.settings)
       .toMatchObject({ enabled: false, disabledReason: 'key' });
     await webhooks.write('Unseen');
     expect(receiver.received).toEqual([]);

@@ -1,7 +1,8 @@
-import { notFound, tooManyWebhooks } from '../foundation/errors.ts';
-import type { Engine, EngineTransaction, Run } from './engine.ts';
-import type { EventType } from './events.ts';
-import type { ObjectKind } from './objects.ts';
+import { AppError, notFound } from '../foundation/errors.ts';
+import { counted } from '../foundation/words.ts';
+import type { EventType } from '../store/events.ts';
+import type { ObjectKind } from '../store/objects.ts';
+import type { Store, Transaction } from '../store/store.ts';
 
 export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
 /** The reason that a webhook was disabled, other than by its owner. */
@@ -128,15 +129,15 @@ const oldestFirst = (webhooks: readonly ClaimedWebhook[]): Webhook[] =>
   webhooks.map(withoutClaim).sort((a, b) => a.createdAt - b.createdAt);
 
 /** Webhooks, and the claims of the instances that deliver them. */
-export function webhooksOver({ objects, transaction, now, isExclusive }: Engine) {
+export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
   const webhooks = objects(WEBHOOKS);
   const isHeld = ({ claim }: ClaimedWebhook, instance: string) => isExclusive || claim?.instance === instance;
 
   return {
     /** The webhooks of a key, oldest first. */
-    webhooksOfKey: async (apiKeyId: string) => oldestFirst(await webhooks.find(ofKey(apiKeyId))),
+    ofKey: async (apiKeyId: string) => oldestFirst(await webhooks.find(ofKey(apiKeyId))),
 
-    async webhookById(id: string): Promise<Webhook | null> {
+    async byId(id: string): Promise<Webhook | null> {
       const [found] = await webhooks.get([id]);
       return found ? withoutClaim(found) : null;
     },
@@ -147,7 +148,7 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
      *
      * @returns all enabled webhooks that the instance holds
      */
-    async claimWebhooks(instance: string): Promise<Webhook[]> {
+    async claim(instance: string): Promise<Webhook[]> {
       let held = await webhooks.find(ENABLED);
       if (!isExclusive && held.length > 0) {
         const time = await now();
@@ -169,7 +170,7 @@ export function webhooksOver({ objects, transaction, now, isExclusive }: Engine)
     },
 
     /** Ends the claims of an instance, so that others can take over at once. */
-    async releaseWebhooks(instance: string): Promise<void> {
+    async release(instance: string): Promise<void> {
       if (isExclusive) return;
       await transaction(async (own) => {
         const webhooks = own.objects(WEBHOOKS);
@@ -217,46 +218,44 @@ const movedBy = (owner: WebhookProgress, { moves, after, attempted }: WebhookPro
   attempted,
 });
 
+const tooManyWebhooks = (max: number) =>
+  new AppError('CONFLICT', `The plan allows ${counted(max, 'webhook')}. Delete one first.`);
+
 /** Writes of webhooks, which belong to the transaction of their operation. */
-export function webhookWritesOf(run: Run) {
-  const existing = async (own: EngineTransaction, apiKeyId: string, id: string): Promise<ClaimedWebhook> => {
-    const [webhook] = await own.objects(WEBHOOKS).get([id]);
+export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
+  const webhooks = objects(WEBHOOKS);
+  const existing = async (apiKeyId: string, id: string): Promise<ClaimedWebhook> => {
+    const [webhook] = await webhooks.get([id]);
     if (webhook?.apiKeyId !== apiKeyId) throw notFound('webhook', id);
     return webhook;
   };
   return {
     /** @param max the most webhooks of the key and those that share its plan @throws CONFLICT if they have as many */
-    createWebhook: (webhook: Webhook, max: number): Promise<Webhook> =>
-      run(async (own) => {
-        const { account = webhook.apiKeyId } = webhook;
-        const [webhooks, counts] = [own.objects(WEBHOOKS), own.objects(WEBHOOK_COUNTS)];
-        const [{ created } = { created: 0 }] = await counts.get([account]);
-        if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
-        await counts.put([{ apiKeyId: account, created: created + 1 }]);
-        await webhooks.put([webhook]);
-        return webhook;
-      }),
+    async create(webhook: Webhook, max: number): Promise<Webhook> {
+      const { account = webhook.apiKeyId } = webhook;
+      const counts = objects(WEBHOOK_COUNTS);
+      const [{ created } = { created: 0 }] = await counts.get([account]);
+      if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
+      await counts.put([{ apiKeyId: account, created: created + 1 }]);
+      await webhooks.put([webhook]);
+      return webhook;
+    },
     /** Changes a webhook of this key. @throws NOT_FOUND, and what `change` throws */
-    changeWebhook: (apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> =>
-      run(async (own) => {
-        const before = await existing(own, apiKeyId, id);
-        const changed = change(before);
-        const version = before.version + (changed.settings === before.settings ? 0 : 1);
-        const after = { ...before, ...changed, version };
-        await own.objects(WEBHOOKS).put([after]);
-        return withoutClaim(after);
-      }),
+    async change(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> {
+      const before = await existing(apiKeyId, id);
+      const changed = change(before);
+      const version = before.version + (changed.settings === before.settings ? 0 : 1);
+      const after = { ...before, ...changed, version };
+      await webhooks.put([after]);
+      return withoutClaim(after);
+    },
     /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
-    deleteWebhook: (apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string> =>
-      run(async (own) => {
-        // Read even without a check: it must be this key's.
-        const webhook = await existing(own, apiKeyId, id);
-        check?.(withoutClaim(webhook));
-        await own.objects(WEBHOOKS).delete([id]);
-        return id;
-      }),
+    async delete(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string> {
+      // Read even without a check: it must be this key's.
+      const webhook = await existing(apiKeyId, id);
+      check?.(withoutClaim(webhook));
+      await webhooks.delete([id]);
+      return id;
+    },
   };
 }
-
-export type WebhookStore = ReturnType<typeof webhooksOver>;
-export type WebhookWrites = ReturnType<typeof webhookWritesOf>;

@@ -1,10 +1,10 @@
-import { restDialect } from '../../foundation/validation.ts';
-import { resourceRoutes } from '../../rest-routes/record-routes.ts';
-import type { Resource } from '../../rest-routes/route.ts';
-import { declaredShape, type Shape, selectionOf } from '../../rest-routes/shape.ts';
-import { MAX_ATTEMPTS } from '../../store/webhooks.ts';
-import { EVENT_TYPES } from '../event/event.ts';
-import { eventSchema, schemaOfEvent } from '../event/event.routes.ts';
+import { restDialect } from '../foundation/validation.ts';
+import { resourceRoutes } from '../rest-routes/record-routes.ts';
+import type { Resource } from '../rest-routes/route.ts';
+import { declaredShape, type Shape, selectionOf } from '../rest-routes/shape.ts';
+import { MAX_ATTEMPTS } from './stored-webhooks.ts';
+import { EVENT_TYPES } from '../domains/event/event.ts';
+import { eventSchema, schemaOfEvent } from '../domains/event/event.routes.ts';
 import {
   GRACE,
   grace,

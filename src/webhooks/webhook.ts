@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { Principal } from '../../access/api-keys.ts';
-import { PLANS } from '../../access/plans.ts';
+import type { Principal } from '../access/api-keys.ts';
+import { PLANS } from '../access/plans.ts';
 import {
   boolean,
   choice,
@@ -13,11 +13,11 @@ import {
   opaqueId,
   optional,
   text,
-} from '../../foundation/fields.ts';
-import { MAX_INT32 } from '../../foundation/id.ts';
-import { type Inputs, newRules } from '../../foundation/record-input.ts';
-import { type InputDialect, required } from '../../foundation/validation.ts';
-import { type EventType, NOW } from '../../store/events.ts';
+} from '../foundation/fields.ts';
+import { MAX_INT32 } from '../foundation/id.ts';
+import { type Inputs, newRules } from '../foundation/record-input.ts';
+import { type InputDialect, required } from '../foundation/validation.ts';
+import { type EventType, NOW } from '../store/events.ts';
 import type {
   AttemptError,
   DisabledReason,
@@ -25,8 +25,8 @@ import type {
   WebhookChange,
   WebhookSecret,
   WebhookSettings,
-} from '../../store/webhooks.ts';
-import { EVENT_TYPES, eventType, place, toEventTypeName } from '../event/event.ts';
+} from './stored-webhooks.ts';
+import { EVENT_TYPES, eventType, place, toEventTypeName } from '../domains/event/event.ts';
 
 /** In characters. */
 const MAX_URL_LENGTH = 2_048;
