@@ -1,4 +1,4 @@
-FROM node:24-slim AS build
+FROM node:26-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -7,7 +7,7 @@ COPY docs docs
 COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
-FROM node:24-slim
+FROM node:26-slim
 ENV NODE_ENV=production HOST=0.0.0.0 DRAIN_DELAY=5
 WORKDIR /app
 COPY --from=build /app/package.json ./

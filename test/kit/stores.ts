@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'libsql';
 import { RECORDS } from '../../src/domains/index.ts';
 import { NOW } from '../../src/store/events.ts';
+import { openDatabase } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore, type SqliteOptions } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dropDatabase, mongoUri } from './mongo.ts';
@@ -36,8 +36,8 @@ const sqlite: Engine = {
     const file = join(home, 'petstore.db');
     const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now, ...options });
     const checkpoint = () => {
-      const db = new Database(file);
-      const [{ busy }] = db.pragma('wal_checkpoint(truncate)') as [{ busy: number }];
+      const db = openDatabase(file);
+      const [busy] = db.prepare('pragma wal_checkpoint(truncate)').get([])!;
       db.close();
       if (busy !== 0) throw new Error('A reader holds on to an older state.');
     };

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'libsql';
 import { afterAll, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { openDatabase } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-counts-'));
@@ -16,8 +16,8 @@ const open = (name: string) => openSqliteStore({ records: RECORDS, file: join(ho
 
 /** What is kept, and what there is: rows of values with how many records have them. */
 function compared(file: string) {
-  const db = new Database(join(home, file));
-  const rows = (sql: string) => db.prepare(sql).raw().all();
+  const db = openDatabase(join(home, file));
+  const rows = (sql: string) => db.prepare(sql).all([]);
   const kept = [
     rows('select * from "pets counted by category_id, status"'.replace('category_id', 'categoryId')),
     rows('select * from "pets counted by status"'),
@@ -52,7 +52,7 @@ it('counts are kept by whatever writes the file, and leave nothing behind', asyn
     })
     .catch(() => {});
   expect(await store.table(Pet).count({ status: 'sold' })).toBe(0);
-  const other = new Database(join(home, 'a.db'));
+  const other = openDatabase(join(home, 'a.db'));
   other.exec(
     `insert into pets (name, name_folded, category_id, status, quantity) values ('Tom', 'tom', 1, 'sold', 1), ('Bo', 'bo', 1, 'sold', 1)`,
   );
@@ -75,7 +75,7 @@ it('counts of a file that has none are made when it is opened, and those of no d
   const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
   await store.table(Pet).insertAll(['a', 'b', 'c'].map((name) => ({ name, categoryId })));
   await store.close();
-  const db = new Database(join(home, 'b.db'));
+  const db = openDatabase(join(home, 'b.db'));
   for (const event of ['insert', 'delete', 'update'])
     db.exec(`drop trigger "pets counted by status after ${event}"`);
   db.exec('drop table "pets counted by status"; create table "pets counted by name" (name text, n integer)');

@@ -83,16 +83,16 @@ export function insertRecords(db: SqliteConnection, record: AnyRecord, records: 
   db.insert(into, records, params);
 }
 
-/** A column as a value of JSON, in which ids are exact as text alone. */
-export const jsonOf = ({ name, declaration }: Column): string =>
+/** A column as it is read: ids are exact as text alone. */
+export const readOf = ({ name, declaration }: Column): string =>
   declaration.kind === 'id' ? `cast(${name} as text)` : name;
 
-/** The form in which rows of a record's table are read: their columns, and SQL for all of them as one JSON text. */
+/** The form in which rows of a record's table are read: their columns, and these as they are read. */
 export const rowForm = memoized((record: AnyRecord) => {
   const columns = columnsOf(record);
   return {
     columns: columns.map(({ name }) => name).join(', '),
-    json: `json_array(${columns.map(jsonOf).join(', ')})`,
+    read: columns.map(readOf).join(', '),
     /** Makes a record from the columns of its row, without absent values. */
     decode(row: readonly unknown[]): Stored {
       const record: Record<string, unknown> = {};

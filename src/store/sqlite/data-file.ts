@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import Database from 'libsql';
+import { BUSY, openDatabase, resultCode } from './connection.ts';
 import { APPLICATION_ID, MIGRATIONS, NEW_FILE } from './schema.ts';
 
 /**
@@ -55,7 +55,7 @@ export function createFile(file: string, layout: number): void {
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
   writeFileSync(unfinished, '', { mode: 0o600 });
-  const db = new Database(unfinished);
+  const db = openDatabase(unfinished);
   try {
     db.exec(NEW_FILE);
     // A new file has the layout to which the latest migration brings others.
@@ -103,12 +103,12 @@ export const unknownLayout = (file: string, layout: number, latest: number): Err
 export function lockDataFile(file: string, wait: number): (() => void) | undefined {
   // Anyone who may read it could hold the lock.
   makePrivate(`${file}.lock`);
-  const lock = new Database(`${file}.lock`);
+  const lock = openDatabase(`${file}.lock`);
   try {
     lock.exec(`pragma busy_timeout = ${wait}; begin exclusive`);
   } catch (error) {
     lock.close();
-    if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined;
+    if (resultCode(error) === BUSY) return undefined;
     throw error;
   }
   return () => {

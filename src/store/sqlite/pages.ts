@@ -11,7 +11,7 @@ import type { Lists, Stored, Values } from '../engine.ts';
 import { fewValued, indexFor } from '../indexes.ts';
 import { type Range, readingOf } from '../order.ts';
 import type { Group, Page, PageRequest } from '../../foundation/table.ts';
-import { columnName, columnsOf, indexName, jsonOf, rowForm, sortColumn } from './columns.ts';
+import { columnName, columnsOf, indexName, readOf, rowForm, sortColumn } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 import { type KeptCounts, keptFor } from './kept-counts.ts';
 
@@ -187,10 +187,7 @@ export function countGroups(
   const names = columns.map(({ name }) => name).join(', ');
   const groups = `select ${names}, sum(n) as n from ${rows} group by ${names} limit ?`;
   const all = db
-    .json<unknown[][]>(
-      `select json_group_array(json_array(n, ${columns.map(jsonOf).join(', ')})) from (${groups})`,
-      [...params, most],
-    )!
+    .rows(`n, ${columns.map(readOf).join(', ')}`, `(${groups})`, [...params, most])
     .map(([count, ...values]) => ({
       count: count as number,
       values: Object.fromEntries(
@@ -216,7 +213,7 @@ export function readPages(
   request: PageRequest,
 ): Page<Stored>[] {
   const { limit, backward } = request;
-  const { columns, json, decode } = rowForm(record);
+  const { columns, read, decode } = rowForm(record);
   const conditions = conditionsOf(record, lists, request.order?.field);
   const { sort, sorted } = conditions;
   const { searches, descending } = readingOf(sort, request, conditions.within);
@@ -227,10 +224,13 @@ export function readPages(
   for (const ranges of searches) {
     if (found.every(({ length }) => length > limit)) break;
     const { sql, params } = selectionOf(conditions, ranges, selected);
-    const rows = `select json_group_array(${json}) from (${sql} order by ${order} limit ?)`;
-    const pages = valuesOf<string>(db, lists, rows, [...params, limit + 1]);
-    for (const [i, page] of pages.entries())
-      for (const row of JSON.parse(page) as unknown[][]) found[i]!.push(decode(row));
+    const rows = `(${sql} order by ${order} limit ?)`;
+    const values = [...params, limit + 1];
+    const texts = `select json_group_array(json_array(${read})) from ${rows}`;
+    const pages = lists.below
+      ? valuesOf<string>(db, lists, texts, values).map((page) => JSON.parse(page) as unknown[][])
+      : [db.rows(read, rows, values)];
+    for (const [i, page] of pages.entries()) for (const row of page) found[i]!.push(decode(row));
   }
   return found.map((items): Page<Stored> => {
     const hasMore = items.length > limit;

@@ -30,8 +30,7 @@ function bytesOf(record: Stored): number {
 }
 
 /**
- * The records of one kind in the embedded engine. Every query returns a single JSON text, which crosses the native
- * boundary several times faster than rows of columns.
+ * The records of one kind in the embedded engine.
  *
  * @param append logs a change, in the transaction that makes it
  * @param cacheBytes the bytes that records cached by id may take, and likewise those of pages
@@ -45,7 +44,7 @@ export function tableOf(
   cacheBytes: number,
 ): (gate: Gate) => Rows {
   const { plural } = record;
-  const { json, decode } = rowForm(record);
+  const { read, decode } = rowForm(record);
   const nextId = idsOf(db, writer, record);
   /** Records by id, handed out without copying and therefore frozen. */
   const cache = new LRUCache<string, Stored>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
@@ -75,16 +74,16 @@ export function tableOf(
   const find = (id: Id): Stored | null => {
     const known = cache.get(id);
     if (known) return known;
-    const row = db.json<readonly unknown[]>(`select ${json} from "${plural}" where id = ?`, [BigInt(id)]);
+    const row = db.row(`select ${read} from "${plural}" where id = ?`, [BigInt(id)]);
     return row ? keep(decode(row)) : null;
   };
 
   const findAll = (ids: readonly Id[]): (Stored | null)[] => {
     const records = new Map<Id, Stored | null>(ids.map((id) => [id, cache.get(id) ?? null]));
     const missing = [...records.keys()].filter((id) => !records.get(id));
-    const query = `select json_group_array(${json}) from "${plural}" where id in (select value from json_each(?))`;
+    const some = `"${plural}" where id in (select value from json_each(?))`;
     if (missing.length > 0)
-      for (const row of db.json<(readonly unknown[])[]>(query, [idList(missing)])!) {
+      for (const row of db.rows(read, some, [idList(missing)])) {
         const record = keep(decode(row));
         records.set(record.id, record);
       }

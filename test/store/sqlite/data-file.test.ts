@@ -52,7 +52,7 @@ describe('an existing file', { timeout: 60_000 }, () => {
     const store = folder.open({ migrations });
     expect(await store.table(Pet).count({})).toBeGreaterThan(0);
     await store.close();
-    expect(folder.outsider().prepare('select a from added').all()).toMatchObject([{ a: 7 }]);
+    expect(folder.outsider().prepare('select a from added').all([])).toEqual([[7]]);
     expect(() => folder.open()).toThrow('has layout 3, which this version cannot read');
   });
 

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'libsql';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { RECORDS } from '../../../src/domains/index.ts';
+import { openDatabase } from '../../../src/store/sqlite/connection.ts';
 import { openSqliteStore, type SqliteOptions } from '../../../src/store/sqlite/sqlite-store.ts';
 
 /** A folder for each test of a file. What it opens in there is closed after it, and the folder is removed. */
@@ -42,6 +42,6 @@ export function useFolder() {
         openSqliteStore({ records: RECORDS, file: fileOf(), role: 'server', busyTimeout: 10, ...options }),
       ),
     /** Another program that uses the file of the store. */
-    outsider: () => closing(new Database(fileOf())),
+    outsider: () => closing(openDatabase(fileOf())),
   };
 }
