@@ -8,8 +8,9 @@ import { PLANS } from './plans.ts';
 import { impliedScopes, intersection, type Permissions } from './scopes.ts';
 
 /** The caller a key belongs to, and what it may do. */
-export interface Principal
-  extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits' | 'documents'>, Permissions, Reach {
+export interface Principal extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits'>, Permissions, Reach {
+  /** The lists of documents that it is bound to, all at once; any document if absent. Read by {@link bindingOf}. */
+  documents?: readonly string[];
   /** The id of the owner's key, whose plan, windows and bans are this key's too; its own id if it isn't a child. */
   account: string;
 }
@@ -78,21 +79,27 @@ export function principalOf(
   owner?: ApiKey,
 ): Principal {
   const { plan, limits } = owner ?? own;
-  const bound = documents ?? owner?.documents;
   const permitted = intersection(
     ...[scopes, owner?.scopes].flatMap((each) => (each ? [{ scopes: impliedScopes(each) }] : [])),
   );
   const networks = [allow, owner?.allow].filter((each) => each !== undefined);
+  const lists = [documents, owner?.documents].filter((each) => each !== undefined);
   return {
     ...{ id, name, plan, limits, account: owner?.id ?? id },
-    ...(bound !== undefined && { documents: bound }),
+    ...(lists.length > 0 && { documents: [...new Set(lists)] }),
     ...permitted,
     ...(networks.length > 0 && { networks: new NetworkList(...networks) }),
   };
 }
 
-/** The list of documents that a key is bound to. */
-export function bindingOf(documents: string): { list: string; isStrict: boolean } {
+/** A list of documents that a key is bound to. Others are refused if it is strict, else reported. */
+export interface DocumentBinding {
+  list: string;
+  isStrict: boolean;
+}
+
+/** @param documents as stored with a key: `NAME` or `report:NAME` */
+export function bindingOf(documents: string): DocumentBinding {
   const isStrict = !documents.startsWith('report:');
   return { list: isStrict ? documents : documents.slice('report:'.length), isStrict };
 }

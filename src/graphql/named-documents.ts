@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { bindingOf, type Principal } from '../access/api-keys.ts';
+import { bindingOf, type DocumentBinding, type Principal } from '../access/api-keys.ts';
 import { byteCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
@@ -62,36 +62,39 @@ export class NamedDocuments {
    * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the names contradict each
    * other, UNAVAILABLE
    */
-  async textOf({ id, documents }: Pick<Principal, 'id' | 'documents'>, given: Named): Promise<unknown> {
+  async textOf({ id, documents = [] }: Pick<Principal, 'id' | 'documents'>, given: Named): Promise<unknown> {
     const { query, documentId, persistedQuery } = given;
-    const binding = documents === undefined ? undefined : bindingOf(documents);
+    const bindings = documents.map(bindingOf);
     const hash = persistedQuery == null ? undefined : persistedHash(persistedQuery);
     let text = typeof query === 'string' && query !== '' ? query : undefined;
-    if (documentId != null) {
-      const document = await this.#named(binding?.list, documentId);
+    if (text === undefined && documentId == null) {
+      if (hash === undefined) return query;
+      // Keys bound to a list may run nothing else; other clients register what they send.
+      text = bindings.some(({ isStrict }) => isStrict) ? undefined : this.#persisted.get(hash);
+    }
+    const name = documentId ?? (text === undefined ? hash : undefined);
+    if (name !== undefined) {
+      const document = await this.#named(bindings[0]?.list, name);
       if (!document) throw persistedQueryNotFound();
       if (text !== undefined && text !== document.text)
         throw new AppError('BAD_REQUEST', 'The query is not the document that documentId names.');
-      return this.#used(document);
+      this.#used(document);
+      await this.#require(id, bindings.slice(1), document.text);
+      return document.text;
     }
-    if (text === undefined) {
-      if (hash === undefined) return query;
-      // Keys bound to a list may run nothing else; other clients register what they send.
-      text = binding?.isStrict ? undefined : this.#persisted.get(hash);
-      if (text === undefined) {
-        const document = await this.#named(binding?.list, hash);
-        if (!document) throw persistedQueryNotFound();
-        return this.#used(document);
-      }
-    }
-    if (binding) {
-      const document = await this.#byText(binding.list, text);
-      if (document) this.#used(document);
-      else if (binding.isStrict) throw untrusted();
-      else this.#services.onUntrusted(id, hashOf(text));
-    }
-    if (hash !== undefined) this.#persist(hash, text);
+    await this.#require(id, bindings, text!);
+    if (hash !== undefined) this.#persist(hash, text!);
     return text;
+  }
+
+  /** Checks that a key may run a text, and reports it if that is all. @throws FORBIDDEN */
+  async #require(apiKeyId: string, bindings: readonly DocumentBinding[], text: string): Promise<void> {
+    for (const { list, isStrict } of bindings) {
+      const document = await this.#byText(list, text);
+      if (document) this.#used(document);
+      else if (isStrict) throw untrusted();
+      else this.#services.onUntrusted(apiKeyId, hashOf(text));
+    }
   }
 
   /** Keeps a document that a client sends with its hash. @throws BAD_REQUEST if it has another */
@@ -110,10 +113,9 @@ export class NamedDocuments {
    *
    * @throws FORBIDDEN
    */
-  async requireText({ documents }: Pick<Principal, 'documents'>, text: string): Promise<void> {
-    if (documents === undefined) return;
-    const { list, isStrict } = bindingOf(documents);
-    if (isStrict && (await this.#byText(list, text)) === null) throw untrusted();
+  async requireText({ documents = [] }: Pick<Principal, 'documents'>, text: string): Promise<void> {
+    for (const { list, isStrict } of documents.map(bindingOf))
+      if (isStrict && (await this.#byText(list, text)) === null) throw untrusted();
   }
 
   /** Stores when documents were used. */
@@ -170,11 +172,10 @@ export class NamedDocuments {
     return document;
   }
 
-  #used({ list, id, text }: TrustedDocument): string {
+  #used({ list, id }: TrustedDocument): void {
     if (this.#uses.size < MAX_USES)
       this.#uses.set(`${list} ${id}`, { list, id, lastUsedAt: this.#services.clock.now() });
     this.#timer ??= setInterval(() => void this.flush().catch(this.#services.report), FLUSH_INTERVAL).unref();
-    return text;
   }
 }
 

@@ -361,12 +361,19 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     expect(receiver.received.map(({ event }) => event.data.name)).toEqual(names);
   });
 
-  it('leaves out what the key may not read any more, and ends with the key even if there is nothing to do', async () => {
+  it.each([
+    ['the key', []],
+    ['the owner of its key', ['keys:write']],
+  ])('leaves out what %s may not read any more, and ends with it at once', async (_, scopes) => {
     const { store } = kit.gateway;
     const made = [];
     for (let i = 0; i < 3; i++) {
       const receiver = await webhooks.receiver();
-      const { key, apiKey } = await kit.gateway.keyRecord({ scopes: ['*:read', 'webhooks:write'] });
+      const own = ['*:read', 'webhooks:write'];
+      const { key: maker, apiKey } = await kit.gateway.keyRecord({ scopes: [...own, ...scopes] });
+      const body = { name: 'Child', scopes: own };
+      const isMaker = scopes.length > 0;
+      const key = isMaker ? (await webhooks.send('POST /keys', { key: maker, body })).json.key : maker;
       const { id } = (await webhooks.create(receiver.url, { key })).json;
       made.push({ receiver, id, apiKey });
     }

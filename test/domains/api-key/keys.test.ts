@@ -2,6 +2,10 @@ import { expect, it } from 'vitest';
 import { apiKey } from '../../../src/domains/api-key/api-key.routes.ts';
 import { ROUTES, scopesOf } from '../../../src/domains/routes.ts';
 import { permits } from '../../../src/access/scopes.ts';
+import { PLANS } from '../../../src/access/plans.ts';
+import { hashOf } from '../../../src/graphql/named-documents.ts';
+import type { ApiKeyChanges } from '../../../src/store/api-keys.ts';
+import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
   dataOf,
@@ -146,27 +150,89 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectAnswer(await call(plain, 'POST /key/rotate'), 200);
   });
 
-  it('are narrowed and ended with their owner within 5 seconds', async () => {
+  it('are narrowed and ended with their owner within 5 seconds, whatever they have of their own', async () => {
+    const { gateway, clock } = kit;
+    const [PETS, ORDERS] = ['{ pets { totalCount } }', '{ orders { totalCount } }'];
+    await gateway.store.addDocuments([
+      { list: 'a', id: 'pets', text: PETS, hash: hashOf(PETS), addedAt: 0 },
+      { list: 'a', id: 'orders', text: ORDERS, hash: hashOf(ORDERS), addedAt: 0 },
+      { list: 'b', id: 'orders', text: ORDERS, hash: hashOf(ORDERS), addedAt: 0 },
+    ]);
+    const later = (days: number) => new Date(clock.now() + days * 86_400_000).toISOString();
+    const everything = {
+      scopes: ['pets:read', 'orders:write'],
+      allow: ['127.0.0.1'],
+      documents: 'report:a',
+      expiresAt: later(2),
+    };
+    for (const own of [{}, everything]) {
+      const { key: owner, apiKey: record } = await gateway.keyRecord({ documents: 'report:a' });
+      const { key } = await create(owner, own);
+      const change = async (changes: ApiKeyChanges) => {
+        await gateway.store.updateApiKey(record.id, changes);
+        clock.advance(CACHED);
+      };
+      expectAnswer(await call(key, '/store/orders'), 200);
+      await change({ scopes: ['pets:read', 'keys:write'] });
+      expectRefusal(await call(key, '/store/orders'), 'FORBIDDEN');
+      await change({ scopes: null });
+      expectAnswer(await call(key, '/store/orders'), 200);
+      await change({ allow: ['10.0.0.0/8'] });
+      expectRefusal(await call(key, '/pets'), 'FORBIDDEN', /address/);
+      await change({ allow: null });
+      // Its own list, and by now the owner's: only what is in both.
+      const run = (body: object) => call(key, 'POST /graphql', body);
+      for (const body of [{ query: PETS }, { documentId: 'pets' }, { documentId: hashOf(PETS) }])
+        dataOf(await run(body));
+      await change({ documents: 'b' });
+      for (const body of [{ query: PETS }, { documentId: 'pets' }, { documentId: hashOf(PETS) }])
+        expectQueryRefusal(await run(body), 'FORBIDDEN', /documents of its list/);
+      for (const body of [{ query: ORDERS }, { documentId: 'orders' }]) dataOf(await run(body));
+      const tool = { name: 'graphql', arguments: { query: PETS } };
+      expect((await rpc(gateway, 'tools/call', tool, { key })).json.result.content[0].text).toMatch(
+        /FORBIDDEN/,
+      );
+      await change({ documents: null });
+      await change({ plan: 'free', limits: PLANS.free.limits! });
+      expect((await call(key, '/pets')).headers['x-ratelimit-limit']).toBe('60');
+      expect((await call(key, '/key')).json.plan).toBe('free');
+      await change({ expiresAt: clock.now() + CACHED + 1_000 });
+      expectAnswer(await call(key, '/pets'), 200);
+      clock.advance(1_000);
+      expectRefusal(await call(key, '/pets'), 'UNAUTHENTICATED', /API key of its owner expired/);
+      await change({ expiresAt: null });
+      expectAnswer(await call(key, '/pets'), 200);
+      await gateway.store.revokeApiKey(record.id, clock.now());
+      clock.advance(CACHED);
+      expectRefusal(await call(key, '/pets'), 'UNAUTHENTICATED', /API key of its owner was revoked/);
+    }
+  });
+
+  it.each<[string, ApiKeyChanges | 'revoked', string]>([
+    ['may read nothing any more', { scopes: ['keys:write'] }, 'FORBIDDEN'],
+    ['may be used elsewhere', { allow: ['10.0.0.0/8'] }, 'FORBIDDEN'],
+    ['is bound to other documents', { documents: 'none of them' }, 'FORBIDDEN'],
+    ['has expired', { expiresAt: Date.parse('2126-01-01T00:00:00Z') }, 'UNAUTHENTICATED'],
+    ['is revoked', 'revoked', 'UNAUTHENTICATED'],
+  ])('have streams that end within 5 seconds when their owner %s', async (_, changes, code) => {
     const { gateway, clock } = kit;
     const { key: owner, apiKey: record } = await gateway.keyRecord({});
-    const { key } = await create(owner);
-    expectAnswer(await call(key, '/store/orders'), 200);
-    await gateway.store.updateApiKey(record.id, { scopes: ['pets:read', 'keys:write'] });
+    const { key } = await create(owner, { scopes: ['*:read'], allow: ['127.0.0.1'] });
+    const body = JSON.stringify({ query: 'subscription { events { id } }' });
+    const headers = { 'content-type': 'application/json' };
+    const subscription = EventStreamClient.open(gateway, '/graphql', { method: 'POST', key, headers, body });
+    const streams = [await subscription];
+    // REST has no documents of others.
+    if (changes === 'revoked' || !changes.documents)
+      streams.push(await EventStreamClient.open(gateway, '/events/stream', { key }));
+    for (const { response } of streams) expect(response.statusCode).toBe(200);
+    if (changes === 'revoked') await gateway.store.revokeApiKey(record.id, clock.now());
+    else await gateway.store.updateApiKey(record.id, changes);
     clock.advance(CACHED);
-    expectRefusal(await call(key, '/store/orders'), 'FORBIDDEN');
-    await gateway.store.updateApiKey(record.id, { allow: ['10.0.0.0/8'] });
-    clock.advance(CACHED);
-    expectRefusal(await call(key, '/pets'), 'FORBIDDEN', /address/);
-    await gateway.store.updateApiKey(record.id, { allow: null, expiresAt: clock.now() + CACHED + 1_000 });
-    clock.advance(CACHED);
-    expectAnswer(await call(key, '/pets'), 200);
-    clock.advance(1_000);
-    expectRefusal(await call(key, '/pets'), 'UNAUTHENTICATED', /API key of its owner expired/);
-    await gateway.store.updateApiKey(record.id, { expiresAt: null });
-    expectAnswer(await call(key, '/pets'), 200);
-    await gateway.store.revokeApiKey(record.id, clock.now());
-    clock.advance(CACHED);
-    expectRefusal(await call(key, '/pets'), 'UNAUTHENTICATED', /API key of its owner was revoked/);
+    for (const stream of streams) {
+      await stream.ended;
+      expect(stream.text).toContain(code);
+    }
   });
 
   it('share the windows of their owner exactly, over every transport and instance', async () => {

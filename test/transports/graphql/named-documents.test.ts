@@ -229,7 +229,7 @@ describe('a bound key', () => {
     await store.addDocuments([documentOf('used', 'pets', PETS)]);
     const documents = new NamedDocuments({ store, clock: kit.clock, onUntrusted() {}, report() {} });
     const named = { documentId: 'pets', query: undefined, persistedQuery: undefined };
-    await documents.textOf({ id: 'key', documents: 'used' }, named);
+    await documents.textOf({ id: 'key', documents: ['used'] }, named);
     await expect(documents.flush()).rejects.toThrow();
     isAway = false;
     await documents.close();
