@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { printSchema } from 'graphql';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
-import { RequestLog } from './access/request-log.ts';
+import { MAX_TEXT, RequestLog } from './access/request-log.ts';
 import { OTHER, UsageHistory } from './access/usage-history.ts';
 import { type Config, publicBase } from './config.ts';
 import { ROUTES } from './domains/routes.ts';
 import { EventStreams } from './events/streams.ts';
 import { FEATURES } from './features.ts';
-import { AppError, asAppError, isUnreported } from './foundation/errors.ts';
+import { AppError, asAppError, cut, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
+import { withoutInput, wordsOf } from './foundation/masking.ts';
 import type { MaybePromise } from './foundation/maybe-promise.ts';
 import { Cors } from './http/cors.ts';
 import { clientAddress, RequestContext, requestIdOf, unmount } from './http/request-context.ts';
@@ -100,6 +102,8 @@ export class Gateway implements RequestHandler {
   readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
   #hasWarned = false;
+  /** The words of the schema, which are no secret. */
+  #publicWords: ReadonlySet<string> | undefined;
 
   constructor(options: GatewayOptions) {
     this.services = createServices(options);
@@ -250,13 +254,28 @@ export class Gateway implements RequestHandler {
 
   /** Logs a request for the holder of its key. */
   #logForKey(context: RequestContext, milliseconds: number): void {
-    const { session, requestId: id, method, path, query, status, errorCodes, errorMessage } = context;
+    const { session, requestId: id, method, path, status, errorCodes } = context;
     if (!session) return;
     const { transport, operations } = session.resolvedSubject;
     const operation = operations[0]?.name ?? OTHER;
-    const outcome = { status, code: errorCodes[0], message: errorMessage, units: session.units };
-    const request = { id, transport, operation, method, path, query, ...outcome };
-    this.services.requestLog.add(session.principal, { ...request, ms: Math.round(milliseconds) });
+    const ms = Math.round(milliseconds);
+    const outcome = {
+      status,
+      code: errorCodes[0],
+      message: this.#loggedMessage(context),
+      units: session.units,
+      ms,
+    };
+    this.services.requestLog.add(session.principal, { id, transport, operation, method, path, ...outcome });
+  }
+
+  /** The first error's message, without what it repeats of the body, the query or the headers. */
+  #loggedMessage({ errorMessage, query, body, headers }: RequestContext): string | undefined {
+    if (errorMessage === undefined) return undefined;
+    this.#publicWords ??= new Set(wordsOf(printSchema(this.services.schema)));
+    const { 'content-type': type = '', 'content-encoding': coding = '' } = headers;
+    const sent = [query, body?.toString() ?? '', type, coding];
+    return withoutInput(cut(errorMessage, MAX_TEXT.message), sent, (word) => this.#publicWords!.has(word));
   }
 
   #logStream(context: RequestContext, fields: Record<string, unknown>): void {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lruCache } from '../foundation/cache.ts';
 import { cut } from '../foundation/errors.ts';
+import { masked } from '../foundation/masking.ts';
 import {
   type LoggedRequest,
   MAX_REQUESTS,
@@ -25,13 +26,8 @@ const MAX_KEYS = 50_000;
 /** Characters of a path and of a message. */
 export const MAX_TEXT = { path: 200, message: 500 };
 
-/** A path or query may have a key in it by mistake. */
-const SECRET = /(petstore_|whsec_)[0-9A-Za-z+/=]+/g;
-const masked = (text: string): string =>
-  text.includes('petstore_') || text.includes('whsec_') ? text.replace(SECRET, '$1…') : text;
-
-/** A request as it is answered. `query`: its query, whose values an error may repeat. */
-export type AnsweredRequest = Omit<LoggedRequest, 'keyId' | 'time'> & { query: string };
+/** A request as it is answered. */
+export type AnsweredRequest = Omit<LoggedRequest, 'keyId' | 'time'>;
 
 /** Requests of a key that are not stored yet. */
 interface Waiting {
@@ -82,7 +78,7 @@ export class RequestLog {
     if (request.operation === 'requests' && request.code === undefined) return;
     let waiting = this.#waiting.get(id);
     if (!waiting) this.#waiting.set(id, (waiting = { account, requests: [] }));
-    const { transport, operation, method, path, query, status, code, message, units, ms } = request;
+    const { transport, operation, method, path, status, code, message, units, ms } = request;
     waiting.requests.push([
       masked(request.id),
       this.#now(),
@@ -94,7 +90,7 @@ export class RequestLog {
       units,
       ms,
       code,
-      message && cut(masked(withoutValues(message, query)), MAX_TEXT.message),
+      message && cut(masked(message), MAX_TEXT.message),
     ]);
     this.#timer ??= setInterval(() => this.#flushInBackground(), FLUSH_INTERVAL).unref();
     if (++this.#size === FLUSH_SIZE) this.#flushInBackground();
@@ -162,11 +158,4 @@ export class RequestLog {
     const time = this.#now().toString(36).padStart(9, '0');
     return `${time} ${this.#instance} ${(this.#chunks++).toString(36).padStart(9, '0')}`;
   }
-}
-
-/** A message without the values of the query, which it may repeat. */
-function withoutValues(message: string, query: string): string {
-  if (query === '') return message;
-  const values = [...new URLSearchParams(query).values()].filter(({ length }) => length > 2);
-  return values.reduce((text, value) => text.replaceAll(value, '…'), message);
 }

@@ -27,11 +27,11 @@ export async function readBody(context: RequestContext, types: readonly string[]
   // Most bodies arrive with the head and are complete by the next microtask.
   await undefined;
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
-    return receiveBody(request, session);
+    return (context.body = await receiveBody(request, session));
   const body: Buffer = request.read() ?? NOTHING;
   session.bodyBytes = body.length;
   if (body.length > MAX_BODY_BYTES) throw tooLarge();
-  return body;
+  return (context.body = body);
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -34,6 +34,8 @@ export class RequestContext {
   session: Session | undefined;
   /** Set by admission: the per-address window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
+  /** Set once it is read. */
+  body: Buffer | undefined;
   /** Set by the transport: the name of the called operation, from a bounded set, for the log, metrics and traces. */
   operation: string | undefined;
   /** Set by the transport: the name that the client gave the operation, if it did. */

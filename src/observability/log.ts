@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { masked } from '../foundation/masking.ts';
 
 const STDOUT = 1;
 /** The number of characters after which lines are written … */
@@ -9,20 +10,14 @@ const FLUSH_INTERVAL = 200;
 /** The most bytes that wait for a destination that doesn't accept them. Further lines are dropped. */
 const MAX_WAITING = 1_000_000;
 
-/** An API key, or enough of one to recognise it. */
-const KEY = /petstore_[0-9A-Za-z]{8,}/g;
 /** The most characters of a path that logs and traces show. */
 const MAX_PATH = 300;
-
-/** Masks the API keys in a text, since one may have got into a URL, a name or a header by mistake. */
-export const masked = (text: string): string =>
-  text.includes('petstore_') ? text.replace(KEY, 'petstore_…') : text;
 
 /** Cuts and masks a path for logs and traces. */
 export const shownPath = (path: string): string =>
   masked(path.length > MAX_PATH ? `${path.slice(0, MAX_PATH)}…` : path);
 
-/** The options of every log of the gateway: paths are cut and keys are masked, wherever in a line they are. */
+/** The options of every log of the gateway: paths are cut and secrets are masked, wherever in a line they are. */
 export const logOptions = (level: string): LoggerOptions => ({
   level,
   base: null,

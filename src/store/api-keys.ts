@@ -33,12 +33,12 @@ export interface ApiKey {
   secrets: ApiKeySecret[];
 }
 
-/** Changes to a key. Absent properties stay as they are; null clears. */
+/** Changes to a key. Absent and undefined properties stay as they are; null clears. */
 export interface ApiKeyChanges extends Partial<Pick<ApiKey, 'name' | 'plan' | 'limits'>> {
-  expiresAt?: number | null;
-  scopes?: readonly string[] | null;
-  allow?: readonly string[] | null;
-  documents?: string | null;
+  expiresAt?: number | null | undefined;
+  scopes?: readonly string[] | null | undefined;
+  allow?: readonly string[] | null | undefined;
+  documents?: string | null | undefined;
 }
 
 export interface ApiKeySecret {
@@ -70,11 +70,15 @@ export const CHILD_COUNTS: ObjectKind<{ owner: string; created: number }> = {
 const oldestFirst = (keys: readonly ApiKey[]): ApiKey[] =>
   keys.toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 
-/** Applies changes to a key; null clears. */
-const changed = (key: ApiKey, changes: ApiKeyChanges): ApiKey =>
-  Object.fromEntries(
-    Object.entries({ ...key, ...changes }).filter(([, value]) => value != null),
-  ) as unknown as ApiKey;
+/** Applies changes to a key. */
+export function changed(key: ApiKey, changes: ApiKeyChanges): ApiKey {
+  const fields = new Map<string, unknown>(Object.entries(key));
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) fields.delete(name);
+    else if (value !== undefined) fields.set(name, value);
+  }
+  return Object.fromEntries(fields) as unknown as ApiKey;
+}
 
 /** The most former secrets that still work when a key's holder rotates it, so that it can't grow without end. */
 const MAX_FORMER_SECRETS = 9;

@@ -17,7 +17,7 @@ import {
 } from '../../foundation/fields.ts';
 import { type Inputs, newRules } from '../../foundation/record-input.ts';
 import { type InputDialect, parsedText } from '../../foundation/validation.ts';
-import { type ApiKey, type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
+import { type ApiKey, type ApiKeyChanges, changed, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
 import type { Store } from '../../store/store.ts';
 
 function describePlan(plan: PlanName): string {
@@ -136,7 +136,7 @@ interface Maker {
 }
 
 /**
- * The settings of a key made by another key, which can do no more than its maker.
+ * The changes to a key made by another key, which can do no more than its maker. What is removed becomes its maker's.
  *
  * @throws FORBIDDEN for permissions that its maker lacks, VALIDATION_FAILED
  */
@@ -144,12 +144,13 @@ export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyCha
   const { principal, store, now, allScopes } = maker;
   const own = (await store.apiKeyById(principal.id))!;
   const { name, scopes, allow, documents } = input;
-  const until = input.expiresAt == null ? input.expiresAt : Date.parse(input.expiresAt);
+  const expiresAt = input.expiresAt == null ? input.expiresAt : Date.parse(input.expiresAt);
   const issues: Issue[] = [];
-  const unknown = scopes?.filter((scope) => !allScopes.includes(scope)) ?? [];
-  if (unknown.length > 0) issues.push({ path: 'scopes', message: `must be some of ${allScopes.join(', ')}` });
-  if (until != null && until <= now()) issues.push({ path: 'expiresAt', message: 'must be in the future' });
-  if (until != null && own.expiresAt !== undefined && until > own.expiresAt)
+  if (scopes?.some((scope) => !allScopes.includes(scope)))
+    issues.push({ path: 'scopes', message: `must be some of ${allScopes.join(', ')}` });
+  if (expiresAt != null && expiresAt <= now())
+    issues.push({ path: 'expiresAt', message: 'must be in the future' });
+  if (expiresAt != null && own.expiresAt !== undefined && expiresAt > own.expiresAt)
     issues.push({ path: 'expiresAt', message: 'must not be after the expiry of the key that makes it' });
   if (documents != null && !(await isListed(documents, store)))
     issues.push({
@@ -158,23 +159,20 @@ export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyCha
     });
   if (issues.length > 0) throw validationFailed(issues);
   if (scopes) requireScopes(principal, scopes);
-  const foreign = allow && own.allow && allow.filter((each) => !new NetworkList(own.allow!).covers(each));
+  const foreign = own.allow ? allow?.filter((each) => !new NetworkList(own.allow!).covers(each)) : [];
   if (foreign && foreign.length > 0)
     throw new AppError('FORBIDDEN', `The API key may not be used from ${foreign.join(', ')} itself.`);
   if (documents != null && own.documents !== undefined && !isWithin(documents, own.documents))
     throw new AppError('FORBIDDEN', `The API key is bound to ${own.documents} itself.`);
-  const narrowed = {
-    ...{ name, scopes: scopes === null ? own.scopes : scopes },
-    expiresAt: until === null ? own.expiresAt : until,
-    ...{ allow: allow === null ? own.allow : allow },
-    documents: documents === null ? own.documents : documents,
+  const inherited = <T>(value: T | null | undefined, ofMaker: T | undefined) =>
+    value === null ? (ofMaker ?? null) : value;
+  return {
+    ...(name !== undefined && { name }),
+    scopes: inherited(scopes, own.scopes),
+    expiresAt: inherited(expiresAt, own.expiresAt),
+    allow: inherited(allow, own.allow),
+    documents: inherited(documents, own.documents),
   };
-  return Object.fromEntries(
-    Object.entries(narrowed).map(([field, value]) => [
-      field,
-      value === undefined && input[field as keyof KeyPatch] === null ? null : value,
-    ]),
-  );
 }
 
 const isListed = async (documents: string, store: Store): Promise<boolean> => {
@@ -190,19 +188,16 @@ function isWithin(documents: string, own: string): boolean {
 
 /** A new key that belongs to another. @throws as `narrowed` does */
 export async function newChild(
-  input: NewKey,
+  { name, scopes = null, expiresAt = null, allow = null, documents = null }: NewKey,
   maker: Maker,
 ): Promise<() => { key: string; apiKey: ApiKey & { owner: string } }> {
-  const nothing = { scopes: null, expiresAt: null, allow: null, documents: null };
-  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value != null));
   const { principal, now } = maker;
-  if (principal.account !== principal.id)
+  const { plan, limits, id: owner } = principal;
+  if (principal.account !== owner)
     throw new AppError('FORBIDDEN', 'This key was made by another one, and makes none itself.');
-  const changes = await narrowed({ ...nothing, ...given }, maker);
-  const restrictions = Object.fromEntries(Object.entries(changes).filter(([, value]) => value != null));
+  const changes = await narrowed({ scopes, expiresAt, allow, documents }, maker);
   return () => {
-    const { plan, limits, id: owner } = principal;
-    const { key, apiKey } = newApiKey({ plan, limits, owner, now: now(), name: input.name, ...restrictions });
-    return { key, apiKey: { ...apiKey, owner } };
+    const { key, apiKey } = newApiKey({ name, plan, limits, now: now() });
+    return { key, apiKey: { ...changed(apiKey, changes), owner } };
   };
 }

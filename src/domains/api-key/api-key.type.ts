@@ -108,11 +108,8 @@ builder.mutationFields((t) => ({
       return write(async (transaction) => {
         const { id, plan } = context.principal;
         const check = unchanged('ApiKey', context);
-        const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-        return viewOf({
-          ...(await apiKeyWritesOf(transaction).updateChild(id, args.id, given, check)),
-          plan,
-        });
+        const key = await apiKeyWritesOf(transaction).updateChild(id, args.id, changes, check);
+        return viewOf({ ...key, plan });
       })(writer, args, context);
     },
   }),

@@ -1,0 +1,63 @@
+/** An API key or the secret of a webhook, or enough of one to recognise it. */
+const SECRET = /(petstore_|whsec_)[0-9A-Za-z+/=%]{8,}/g;
+
+/** Masks the secrets in a text, since one may have got into a URL, a name or a header by mistake. */
+export const masked = (text: string): string =>
+  text.includes('petstore_') || text.includes('whsec_') ? text.replace(SECRET, '$1…') : text;
+
+/** The parts of a message: what it quotes, and all else by spaces, with the punctuation that ends a sentence apart. */
+const PARTS = /"([^"]+)"|[^\s"]+?(?=[.:;,!?)]*(?:[\s"]|$))/g;
+const WORDS = /[\p{L}\p{N}_]+…?/gu;
+/** The fewest characters of a word that say anything. */
+const LEAST = 3;
+
+/** The words of a text. */
+export const wordsOf = (text: string): readonly string[] => text.match(WORDS) ?? [];
+
+/**
+ * A message without what it repeats of a request, for logs that keep no bodies.
+ *
+ * @param message may have a `…` where it was cut
+ * @param sent what the client sent, as received: JSON, GraphQL or URL-encoded
+ * @param isPublic true for words that are no secret, whoever sends them, such as names in the schema
+ */
+export function withoutInput(
+  message: string,
+  sent: readonly string[],
+  isPublic: (word: string) => boolean,
+): string {
+  const texts = sent.filter((text) => text !== '').flatMap(readingsOf);
+  if (texts.length === 0) return message;
+  const words = new Set(texts.flatMap(wordsOf));
+  const isSentWord = (word: string): boolean => {
+    if (word.length < LEAST || isPublic(word)) return false;
+    const start = word.endsWith('…') ? word.slice(0, -1) : undefined;
+    return start === undefined ? words.has(word) : [...words].some((each) => each.startsWith(start));
+  };
+  const withoutWords = (part: string) => part.replace(WORDS, (word) => (isSentWord(word) ? '…' : word));
+  return message.replace(PARTS, (part, quoted: string = part) => {
+    const inner = quoted.replace(/…$/, '');
+    const isSent =
+      inner.length >= LEAST &&
+      wordsOf(inner).some((word) => !isPublic(word)) &&
+      texts.some((text) => text.includes(inner));
+    // What is one word must be one word of the request.
+    if (isSent && wordsOf(inner)[0] !== inner) return part.replace(quoted, () => '…');
+    return withoutWords(part);
+  });
+}
+
+/** A text as received, and as it is understood where it is URL-encoded, JSON or a document in JSON. */
+function readingsOf(text: string): string[] {
+  const decoded = text
+    .replaceAll('+', ' ')
+    .replace(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString());
+  const once = unescaped(decoded);
+  return [...new Set([text, decoded, once, unescaped(once)])];
+}
+
+const unescaped = (text: string): string =>
+  text.replace(/\\(?:u([\da-f]{4})|(.))/gi, (_, code: string | undefined, character: string) => {
+    if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+    return 'bfnrt'.includes(character) ? ' ' : character;
+  });
