@@ -98,7 +98,7 @@ export class GraphQLTransport implements Transport {
         `A batch and an answer of more than 10 units are sent as ${RESPONSE_TYPES.join(' or ')} only.`,
       );
     const result = await run(context, session, first, 0);
-    const encoded = await encodeEvents(first, { ...result, stringify: first.stringify });
+    const encoded = await encodeEvents({ ...result, stringify: first.stringify });
     return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
   }
 

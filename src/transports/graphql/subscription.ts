@@ -33,20 +33,16 @@ export async function subscribe(
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
-  return { pieces: piecesOf(operation, stream!, results), ending: stream!.ending };
+  return { pieces: piecesOf(stream!, results), ending: stream!.ending };
 }
 
 async function* eventsOf(stream: EventStream): AsyncGenerator<StoredEvent> {
   for await (const events of stream.events) for (const { event } of events) yield event;
 }
 
-async function* piecesOf(
-  operation: PreparedOperation,
-  stream: EventStream,
-  results: AsyncGenerator<PublicResult>,
-): StreamedBody['pieces'] {
+async function* piecesOf(stream: EventStream, results: AsyncGenerator<PublicResult>): StreamedBody['pieces'] {
   try {
-    const { body } = await encodeEvents(operation, publicResults(stream, results));
+    const { body } = await encodeEvents(publicResults(stream, results));
     const { signal } = stream.ending;
     let isEnding = false;
     for await (const piece of body) {

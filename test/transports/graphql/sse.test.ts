@@ -1,6 +1,5 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Order } from '../../../src/domains/order/order.ts';
-import { TestGateway } from '../../kit/gateway.ts';
 import {
   expectQueryRefusal,
   fill,
@@ -56,16 +55,5 @@ describe('an operation that is no subscription, over SSE', () => {
     const body = { query: 'subscription { events { id } }' };
     const sent = await send(kit.gateway, 'POST /graphql', { body, headers: { ...SSE, accept } });
     expectQueryRefusal(sent, 'NOT_ACCEPTABLE', /graphql-sse's client and links/);
-  });
-
-  it('leaves nothing to the log of Yoga, which would have variables where DEBUG is set', async () => {
-    vi.stubEnv('DEBUG', '1');
-    const debug = vi.spyOn(console, 'debug').mockReturnValue();
-    const gateway = await TestGateway.start(kit.gateway.store, {}, kit.clock);
-    await send(gateway, 'POST /graphql', { body: { query: '{ __typename }' }, headers: SSE });
-    await gateway.close();
-    expect(debug).not.toHaveBeenCalled();
-    vi.unstubAllEnvs();
-    debug.mockRestore();
   });
 });
