@@ -49,10 +49,11 @@ export interface RunningFeature {
 
 /** A metric whose values are read when it is scraped. */
 export interface Metric {
-  type: 'counter' | 'gauge' | 'histogram';
+  type: 'counter' | 'gauge';
   name: string;
   help: string;
-  values(): readonly { metricName?: string; labels: object; value: number }[];
+  labelNames?: readonly string[];
+  values(): readonly { labels?: Record<string, string>; value: number }[];
 }
 
 /** The command `petstore keys NAME ID`. */

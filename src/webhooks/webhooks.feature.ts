@@ -53,19 +53,21 @@ const metricsOf = (deliveries: Deliveries): readonly Metric[] => [
     type: 'counter',
     name: 'petstore_webhook_attempts_total',
     help: 'Requests to receivers of webhooks by the class of the status, or the error',
+    labelNames: ['outcome'],
     values: () => labelled('outcome', deliveries.attempts),
   },
   {
     type: 'counter',
     name: 'petstore_webhooks_disabled_total',
     help: 'Webhooks that were disabled, by reason',
+    labelNames: ['reason'],
     values: () => labelled('reason', deliveries.disabled),
   },
   {
     type: 'gauge',
     name: 'petstore_webhook_lag_seconds',
     help: 'Age of the oldest event that this process is delivering to a webhook',
-    values: () => [{ labels: {}, value: deliveries.lag / 1_000 }],
+    values: () => [{ value: deliveries.lag / 1_000 }],
   },
 ];
 
