@@ -11,13 +11,12 @@ import {
   type RequestQuery,
   type StoredRequest,
 } from '../store/request-log.ts';
+import { WriteBehind } from '../foundation/write-behind.ts';
 import type { Principal } from './api-keys.ts';
 
 /** The interval at which requests are added to the store, in milliseconds. */
-const FLUSH_INTERVAL = 1_000;
-/** The number of waiting requests that triggers an early flush, so that it delays others by a few milliseconds only. */
-const FLUSH_SIZE = 2_000;
-/** Requests that wait while the store is unreachable; later ones are dropped. */
+const INTERVAL = 1_000;
+/** Requests that wait at most, for the next interval or for a store that is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
 /** Requests that are stored together. */
 const CHUNK_SIZE = 100;
@@ -35,16 +34,12 @@ interface Waiting {
   requests: StoredRequest[];
 }
 
-/**
- * The latest requests of each key, for its holder. They wait in memory and are added to the store every {@link
- * FLUSH_INTERVAL}, all keys together, so that a kill loses at most that much of them.
- */
-export class RequestLog {
+/** The latest requests of each key, for its holder. They wait in memory and are added to the store every second. */
+export class RequestLog extends WriteBehind {
   readonly #store: RequestLogStore;
   readonly #now: () => number;
-  readonly #report: (error: unknown) => void;
   readonly #isKept: boolean;
-  #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, Waiting>();
   #size = 0;
   /**
    * The number of a key's requests stored from a position on: once it reaches the number shown, older ones are
@@ -53,22 +48,17 @@ export class RequestLog {
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
   #chunks = 0;
-  #flushing: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param options.report receives errors of adding in the background, which is tried again
-   * @param options.isKept whether requests are kept at all
-   */
+  /** @param options.isKept whether requests are kept at all */
   constructor(options: {
     store: RequestLogStore;
     now: () => number;
     report: (error: unknown) => void;
     isKept: boolean;
   }) {
+    super(INTERVAL, options.report);
     this.#store = options.store;
     this.#now = options.now;
-    this.#report = options.report;
     this.#isKept = options.isKept;
   }
 
@@ -92,65 +82,63 @@ export class RequestLog {
       code,
       message && cut(masked(message), MAX_TEXT.message),
     ]);
-    this.#timer ??= setInterval(() => this.#flushInBackground(), FLUSH_INTERVAL).unref();
-    if (++this.#size === FLUSH_SIZE) this.#flushInBackground();
+    this.#size++;
+    this.writeLater();
   }
 
   /** A page of a key's latest requests, including those still in memory. @throws UNAVAILABLE */
   async page(query: RequestQuery): Promise<RequestPage> {
     if (!this.#isKept) return { requests: [] };
-    await this.flush();
+    const { keyId, account } = query;
+    // All others' would become as many chunks for each reader.
+    await this.inTurn(() => this.#write((id, waiting) => id === keyId || waiting.account === account));
     return await this.#store.requestPage(query);
   }
 
-  /** Adds the waiting requests to the store. @throws UNAVAILABLE, after which it is tried again */
-  flush(): Promise<void> {
-    this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flush());
-    return this.#flushing;
+  protected write(): Promise<void> {
+    return this.#write(() => true);
   }
 
-  /** Adds everything one last time. */
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.flush();
+  /** Adds the waiting requests of some keys to the store, of as many keys at once as it takes. */
+  async #write(isMeant: (keyId: string, waiting: Waiting) => boolean): Promise<void> {
+    const meant = [...this.#waiting].filter(([keyId, waiting]) => isMeant(keyId, waiting));
+    const { requestKeysAtOnce } = this.#store;
+    for (let n = 0; n < meant.length; n += requestKeysAtOnce) {
+      const some = meant.slice(n, n + requestKeysAtOnce);
+      for (const [keyId, { requests }] of some) {
+        this.#waiting.delete(keyId);
+        this.#size -= requests.length;
+      }
+      try {
+        await this.#add(some);
+      } catch (error) {
+        for (const [keyId, { account, requests }] of some) {
+          const later = this.#waiting.get(keyId)?.requests ?? [];
+          this.#waiting.set(keyId, { account, requests: [...requests, ...later] });
+          this.#size += requests.length;
+        }
+        throw error;
+      }
+    }
   }
 
-  #flushInBackground(): void {
-    void this.flush().catch(this.#report);
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#size === 0) return;
-    const waiting = this.#waiting;
-    this.#waiting = new Map();
-    this.#size = 0;
+  async #add(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
     const chunks: RequestChunk[] = [];
     const outdated = new Map<string, string>();
     for (const [keyId, { account, requests }] of waiting) {
       const shown = requests.slice(-MAX_REQUESTS);
+      const stored = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
       for (let n = 0; n < shown.length; n += CHUNK_SIZE) {
-        const position = this.#nextPosition();
-        chunks.push({ position, account, keyId, requests: shown.slice(n, n + CHUNK_SIZE) });
-        const stored = this.#stored.get(keyId) ?? { since: position, count: 0 };
-        stored.count += chunks.at(-1)!.requests.length;
-        this.#stored.set(keyId, stored);
+        const chunk = shown.slice(n, n + CHUNK_SIZE);
+        chunks.push({ position: this.#nextPosition(), account, keyId, requests: chunk });
       }
-      const stored = this.#stored.get(keyId)!;
+      stored.count += shown.length;
+      this.#stored.set(keyId, stored);
       if (stored.count < MAX_REQUESTS) continue;
       outdated.set(keyId, stored.since);
       this.#stored.delete(keyId);
     }
-    try {
-      await this.#store.addRequests(chunks, outdated);
-    } catch (error) {
-      for (const [keyId, { account, requests }] of waiting) {
-        const later = this.#waiting.get(keyId)?.requests ?? [];
-        this.#waiting.set(keyId, { account, requests: [...requests, ...later] });
-        this.#size += requests.length;
-      }
-      throw error;
-    }
+    await this.#store.addRequests(chunks, outdated);
   }
 
   /** Positions of one instance ascend; those of different instances are ordered by their clocks. */

@@ -1,4 +1,5 @@
 import { formatDate } from '../foundation/instant.ts';
+import { WriteBehind } from '../foundation/write-behind.ts';
 import { DAY, HISTORY_KEPT } from '../store/usage.ts';
 import type {
   UsageDay,
@@ -9,7 +10,7 @@ import type {
 } from '../store/usage-history.ts';
 
 /** The interval at which counts are added to the store, in milliseconds. */
-const FLUSH_INTERVAL = 10_000;
+const INTERVAL = 10_000;
 /** Operations shown per day. */
 export const MAX_OPERATIONS = 100;
 /** Requests that fail before their operation is known, and operations beyond {@link MAX_OPERATIONS}. */
@@ -20,30 +21,23 @@ type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 /** The first date that is still kept. */
 export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
 
-/**
- * The usage of keys, by day and operation. Counted in memory and added to the store every {@link FLUSH_INTERVAL}, so
- * that a kill loses at most that much of it.
- */
-export class UsageHistory {
+/** The usage of keys, by day and operation. Counted in memory and added to the store every 10 seconds. */
+export class UsageHistory extends WriteBehind {
   readonly #store: UsageHistoryStore;
-  readonly #report: (error: unknown) => void;
   /** By key, day, transport and operation. */
   readonly #rows = new Map<string, UsageRow>();
   /** The time of each key's last use. */
   readonly #uses = new Map<string, number>();
-  #flushing: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
 
-  /** @param report receives errors of adding in the background, which is tried again */
   constructor(store: UsageHistoryStore, report: (error: unknown) => void) {
+    super(INTERVAL, report);
     this.#store = store;
-    this.#report = report;
   }
 
   /** Records that a key was used, for `lastUsedAt`. */
   touch(apiKeyId: string, now: number): void {
     if (now > (this.#uses.get(apiKeyId) ?? 0)) this.#uses.set(apiKeyId, now);
-    this.#timer ??= setInterval(() => void this.flush().catch(this.#report), FLUSH_INTERVAL).unref();
+    this.writeLater();
   }
 
   /** Counts part of a request. */
@@ -73,20 +67,7 @@ export class UsageHistory {
     return (await this.#store.usageDays(apiKeyId, from, to)).map(summarised);
   }
 
-  /** Adds the counts to the store. @throws UNAVAILABLE, after which it is tried again */
-  flush(): Promise<void> {
-    this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flush());
-    return this.#flushing;
-  }
-
-  /** Adds everything one last time. */
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.flush();
-  }
-
-  async #flush(): Promise<void> {
+  protected async write(): Promise<void> {
     if (this.#uses.size === 0) return;
     const rows = [...this.#rows.values()];
     const uses = Object.fromEntries(this.#uses);

@@ -3,6 +3,7 @@ import { bindingOf, type DocumentBinding, type Principal } from '../access/api-k
 import { byteCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import type { Clock } from '../foundation/instant.ts';
+import { WriteBehind } from '../foundation/write-behind.ts';
 import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.ts';
 
 /** The time for which a lookup is cached, in milliseconds. Changes must take effect within 5 seconds. */
@@ -12,7 +13,7 @@ const MAX_USES = 10_000;
 /** The memory taken by an entry apart from its texts, in bytes. */
 const ENTRY_BYTES = 500;
 /** The interval at which uses are stored, in milliseconds. */
-const FLUSH_INTERVAL = 10_000;
+const INTERVAL = 10_000;
 
 /** An id of a manifest, as visible ASCII. */
 const ID = /^[\x21-\x7e]{1,135}$/;
@@ -40,7 +41,7 @@ interface Named {
  * client sends the SHA-256 of its document, and the document only if the hash is unknown. All keys share these, since
  * a key could send the document itself.
  */
-export class NamedDocuments {
+export class NamedDocuments extends WriteBehind {
   readonly #services: Services;
   readonly #cache = byteCache<{ document: TrustedDocument | null; until: number }>(
     'trusted',
@@ -49,9 +50,9 @@ export class NamedDocuments {
   /** By their SHA-256 in lower-case hex. */
   readonly #persisted = byteCache<string>('persisted', (text) => ENTRY_BYTES + 2 * text.length);
   #uses = new Map<string, { list: string; id: string; lastUsedAt: number }>();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(services: Services) {
+    super(INTERVAL, services.report);
     this.#services = services;
   }
 
@@ -118,8 +119,7 @@ export class NamedDocuments {
       if (isStrict && (await this.#byText(list, text)) === null) throw untrusted();
   }
 
-  /** Stores when documents were used. */
-  async flush(): Promise<void> {
+  protected async write(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = this.#uses;
     this.#uses = new Map();
@@ -130,12 +130,6 @@ export class NamedDocuments {
       this.#uses = new Map([...uses, ...this.#uses]);
       throw error;
     }
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.flush();
   }
 
   /** The document with this id in a list, or with this SHA-256 in the list or, without one, in any. */
@@ -175,7 +169,7 @@ export class NamedDocuments {
   #used({ list, id }: TrustedDocument): void {
     if (this.#uses.size < MAX_USES)
       this.#uses.set(`${list} ${id}`, { list, id, lastUsedAt: this.#services.clock.now() });
-    this.#timer ??= setInterval(() => void this.flush().catch(this.#services.report), FLUSH_INTERVAL).unref();
+    this.writeLater();
   }
 }
 

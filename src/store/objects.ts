@@ -31,8 +31,8 @@ export interface Objects<T> extends ObjectReads<T> {
   /** Adds objects, each replacing the one with the same key if there is one. */
   put(objects: readonly T[]): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
-  /** Deletes the objects with a term whose keys are less than this one. */
-  deleteBefore(term: string, key: string): Promise<void>;
+  /** Deletes the objects with any of these terms whose keys are less than the one for the term. */
+  deleteBefore(keys: ReadonlyMap<string, string>): Promise<void>;
 }
 
 /** Moves `lastUsedAt` of objects forwards. @param times in milliseconds since 1970, by key */

@@ -105,7 +105,7 @@ export interface RequestPage {
 const MAX_CHUNKS = 50;
 
 /** The latest requests of keys, to which every instance adds. */
-export function requestLogOver({ objects, transaction }: Engine) {
+export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
   /** The requests of a list, newest first, with their places. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
@@ -132,6 +132,9 @@ export function requestLogOver({ objects, transaction }: Engine) {
   }
 
   return {
+    /** The keys whose requests are added at once: one command for all, or as many as delay others by a few milliseconds. */
+    requestKeysAtOnce: isExclusive ? 250 : Number.POSITIVE_INFINITY,
+
     /**
      * Adds requests, and removes those too old to be shown.
      *
@@ -139,8 +142,8 @@ export function requestLogOver({ objects, transaction }: Engine) {
      */
     async addRequests(chunks: readonly RequestChunk[], outdated: ReadonlyMap<string, string>): Promise<void> {
       await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
-      for (const [keyId, position] of outdated)
-        await transaction((own) => own.objects(REQUESTS).deleteBefore(keyId, position), 'single');
+      if (outdated.size > 0)
+        await transaction((own) => own.objects(REQUESTS).deleteBefore(outdated), 'single');
     },
 
     /** A page of the last requests of a key, or of all keys of its account, newest first. */

@@ -36,7 +36,7 @@ export function singleWrite({ rows, objects }: EngineTransaction): EngineTransac
         ...own,
         put: (put) => write(() => own.put(put)),
         delete: (keys) => write(() => own.delete(keys)),
-        deleteBefore: (term, key) => write(() => own.deleteBefore(term, key)),
+        deleteBefore: (keys) => write(() => own.deleteBefore(keys)),
       };
     },
   };

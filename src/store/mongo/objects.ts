@@ -58,9 +58,10 @@ export function objectsOf<T>(
       await access.send((options) => documents.deleteMany({ _id: { $in: keys } }, options));
     },
 
-    async deleteBefore(term, key) {
+    async deleteBefore(keys) {
       if (!separate) await access.begin();
-      await access.send((options) => documents.deleteMany({ terms: term, _id: { $lt: key } }, options));
+      const filter = { $or: [...keys].map(([term, key]) => ({ terms: term, _id: { $lt: key } })) };
+      await access.send((options) => documents.deleteMany(filter, options));
     },
   };
 }

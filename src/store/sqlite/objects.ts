@@ -52,13 +52,13 @@ export function objectsOf<T>(
 
     async put(objects) {
       await gate();
-      const rows = objects.map((object) => [keyOf(object), object, expiresAt?.(object)]);
-      db.run(
-        `insert into stored_objects (kind, key, value, expires_at)
-         select ?, value ->> 0, value -> 1, value ->> 2 from json_each(?) where true
-         on conflict do update set value = excluded.value, expires_at = excluded.expires_at`,
-        [name, JSON.stringify(rows)],
-      );
+      // As one JSON text, all of it would be parsed and written anew.
+      for (const object of objects)
+        db.run(
+          `insert into stored_objects (kind, key, value, expires_at) values (?, ?, ?, ?)
+           on conflict do update set value = excluded.value, expires_at = excluded.expires_at`,
+          [name, keyOf(object), JSON.stringify(object), expiresAt?.(object) ?? null],
+        );
       if (termsOf) {
         const terms = objects.flatMap((object) => termsOf(object).map((term) => [term, keyOf(object)]));
         if (!separate) removeTerms(objects.map(keyOf));
@@ -83,13 +83,14 @@ export function objectsOf<T>(
       if (termsOf) removeTerms(keys);
     },
 
-    async deleteBefore(term, key) {
+    async deleteBefore(keys) {
       await gate();
-      const keys = db.json<string[]>(
-        'select json_group_array(key) from object_terms where kind = ? and term = ? and key < ?',
-        [name, term, key],
+      const before = db.json<string[]>(
+        `select json_group_array(t.key) from json_each(?) b
+         join object_terms t on t.kind = ? and t.term = b.key and t.key < b.value`,
+        [JSON.stringify(Object.fromEntries(keys)), name],
       )!;
-      await this.delete(keys);
+      await this.delete(before);
     },
   };
 }
