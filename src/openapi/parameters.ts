@@ -22,14 +22,26 @@ export function describeParameters(route: Route, components: Components) {
   }
   for (const parameter of query) {
     const path = ['query', ...(parameter.shared ? [] : [schemaNameOf(route.shape!)]), parameter.name];
-    parameters.push(components.add('parameters', path.join('.'), describeQuery(parameter)));
+    parameters.push(components.add('parameters', path.join('.'), withExample(describeQuery(parameter))));
   }
   const ofMethod = list === 'stream' ? [LAST_EVENT_ID] : REQUEST_HEADERS[method];
   const isConditional = route.errors?.includes('PRECONDITION_FAILED') === true;
   for (const header of isConditional ? new Set([IF_MATCH, ...ofMethod]) : ofMethod)
-    parameters.push(components.add('parameters', header.name, header));
+    parameters.push(components.add('parameters', header.name, withExample(header)));
   return parameters;
 }
+
+/**
+ * Importers such as Bruno's send what has an `example`, or whose first one of `examples` has a value: that of an optional
+ * parameter is to leave it out.
+ */
+const withExample = ({ example, ...parameter }: JsonSchema): JsonSchema => ({
+  ...parameter,
+  ...(example !== undefined &&
+    (parameter.required
+      ? { example }
+      : { examples: { none: { summary: 'Not sent' }, sent: { value: example } } })),
+});
 
 const describeQuery = ({
   name,

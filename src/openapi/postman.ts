@@ -4,6 +4,7 @@ interface Parameter {
   in: 'path' | 'query' | 'header';
   description: string;
   example?: unknown;
+  examples?: { sent: { value: unknown } };
   required?: boolean;
 }
 
@@ -133,7 +134,7 @@ function item(request: Request, variables: readonly string[]) {
   const given = (place: Parameter['in']) =>
     parameters
       .filter((parameter) => parameter.in === place)
-      .map(({ name, description, required, example = '' }) => ({
+      .map(({ name, description, required, examples, example = examples?.sent.value ?? '' }) => ({
         key: name,
         value: name === 'Idempotency-Key' ? '{{$guid}}' : String(example),
         description,

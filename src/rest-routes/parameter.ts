@@ -13,14 +13,7 @@ import { type AnyRecord, boundNames, type Fields, groupedFields } from '../found
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
-import {
-  DEFAULT_SORT,
-  findersOf,
-  type GivenFilter,
-  rangesOf,
-  readList,
-  sortsOf,
-} from '../schema/list-arguments.ts';
+import { findersOf, type GivenFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -35,6 +28,7 @@ export interface QueryParameter {
   required?: true;
   /** Whether it may be given several times, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
+  /** Defaults are said in the description: generators and importers would send them, also where they depend on a filter. */
   schema: JsonSchema;
   /** An example, if the schema doesn't suggest a value that works. */
   example?: string;
@@ -105,14 +99,11 @@ export const filterParameter = (
   description = `Only ${record.plural} whose \`${name}\` is this.`,
 ): QueryParameter => fieldParameter(name, description, (record.fields as Fields)[name]!);
 
-const pageSize = integerParameter(1, MAX_PAGE_SIZE);
-
 export const limit: QueryParameter = {
-  ...pageSize,
+  ...integerParameter(1, MAX_PAGE_SIZE),
   name: 'limit',
   shared: true,
-  description: 'Maximum number of items.',
-  schema: { ...pageSize.schema, default: DEFAULT_PAGE_SIZE },
+  description: `Maximum number of items, by default ${DEFAULT_PAGE_SIZE}.`,
 };
 
 /** The filter that the variables of a list's parameters make. */
@@ -163,8 +154,8 @@ export function listParameters(
     name: 'sort',
     type: `${view === undefined ? record.type : capitalised(view)}Sort`,
     description:
-      'The order of the list; `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
-    schema: { type: 'string', enum: sorts, default: DEFAULT_SORT.name },
+      'The order of the list: by default `id`, or the field whose start or range is a filter. `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
+    schema: { type: 'string', enum: sorts },
     rule: `must be one of ${sorts.join(', ')}`,
     read: (text) => (sorts.includes(text) ? text : undefined),
     check({ limit: _, ...variables }, given) {

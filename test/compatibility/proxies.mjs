@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NotInstalled } from './tools.mjs';
 
 /** The shortest configuration of each proxy that compresses JSON, and how it is started. */
 const PROXIES = {
@@ -103,37 +104,34 @@ async function check(url, key) {
   return `tag ${etag.replace(/[\w-]{30,}(?=["-])/, '…').replace(/[\w-]{43}/, '…')}, 304, If-Match, events over REST and GraphQL at once`;
 }
 
-/** Tries each proxy that is installed. Yields a name with what held, or what is missing. */
-export async function* proxies(gateway, key, home) {
-  let port = 18_200;
-  for (const [name, of] of Object.entries(PROXIES)) {
-    const folder = join(home, name);
-    mkdirSync(folder, { recursive: true });
-    port++;
-    const [configuration, command] = of(new URL(gateway).port, port, folder);
-    const file = join(folder, 'configuration');
-    writeFileSync(file, configuration);
-    const [program, ...args] = command(file);
-    const child = spawn(program, args, { stdio: 'ignore', env: { ...process.env, HOME: folder } });
-    let failure;
-    child.on('error', ({ code }) => (failure = code));
-    const url = `http://127.0.0.1:${port}`;
-    for (let n = 0; n < 50 && !failure; n++) {
-      if (
-        await fetch(`${url}/health/live`).then(
-          ({ ok }) => ok,
-          () => false,
-        )
-      )
-        break;
-      await sleep(200);
-    }
-    if (failure) yield [name, `not installed (${failure})`, true];
-    else
-      yield await check(url, key).then(
-        (held) => [name, held, true],
-        (error) => [name, `FAILED: ${error.message}`, false],
-      );
+/** Each proxy, with a function that tries it and returns what held. */
+export const proxies = (gateway, key, home) =>
+  Object.entries(PROXIES).map(([name, of], n) => [
+    name,
+    () => attempt(name, of, gateway, 18_201 + n, key, home),
+  ]);
+
+async function attempt(name, of, gateway, port, key, home) {
+  const folder = join(home, name);
+  mkdirSync(folder, { recursive: true });
+  const [configuration, command] = of(new URL(gateway).port, port, folder);
+  const file = join(folder, 'configuration');
+  writeFileSync(file, configuration);
+  const [program, ...args] = command(file);
+  const child = spawn(program, args, { stdio: 'ignore', env: { ...process.env, HOME: folder } });
+  let failure;
+  child.on('error', ({ code }) => (failure = code));
+  const url = `http://127.0.0.1:${port}`;
+  const isLive = () =>
+    fetch(`${url}/health/live`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  try {
+    for (let n = 0; n < 50 && !failure && !(await isLive()); n++) await sleep(200);
+    if (failure) throw new NotInstalled(failure);
+    return await check(url, key);
+  } finally {
     child.kill();
   }
 }

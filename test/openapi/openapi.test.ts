@@ -186,6 +186,26 @@ describe('the Idempotency-Key parameter', () => {
   });
 });
 
+describe('the parameters', () => {
+  const { parameters } = description.document.components;
+
+  it.each(Object.keys(parameters))('%s is sent by importers only if it is required', (name) => {
+    const { required, example, examples, schema } = parameters[name];
+    // Bruno's importer sends what has an example or a default, and generators of Go send defaults.
+    expect({ ...schema, ...schema.items }).not.toHaveProperty('default');
+    if (!required) expect(example).toBeUndefined();
+    if (examples)
+      expect(examples).toEqual({ none: { summary: 'Not sent' }, sent: { value: expect.anything() } });
+  });
+
+  it.each(Object.keys(parameters))('%s has an example if its schema suggests no value', (name) => {
+    const { required, example, examples, schema } = parameters[name];
+    const value = required ? example : examples?.sent.value;
+    if (required || schema.pattern) expect(value).toBeDefined();
+    if (value !== undefined) expect(description.violations(schema, value)).toEqual([]);
+  });
+});
+
 /** A request that provokes a status of an operation. */
 interface Attempt extends Call {
   /** The gateway: `ended` is past the sunset date, and the store of `faulty` throws `fault`. */

@@ -53,7 +53,8 @@ export function schemaOfEvent(
 
 const Event: Shape = {
   ...declared,
-  schema: eventSchema(EVENT_TYPES, declared.description),
+  // For Go: ogen appends Type for what tells events apart, and EventType is taken.
+  schema: { ...eventSchema(EVENT_TYPES, declared.description), 'x-ogen-name': 'AnyEvent' },
   fields: {
     ...declared.fields,
     data: {
@@ -86,8 +87,8 @@ const type: QueryParameter = {
 
 const sort: QueryParameter = {
   name: 'sort',
-  description: 'Whether the oldest or, by `-id`, the newest events come first.',
-  schema: { type: 'string', enum: ['id', '-id'], default: 'id' },
+  description: 'Whether the oldest, the default, or by `-id` the newest events come first.',
+  schema: { type: 'string', enum: ['id', '-id'] },
   rule: 'must be id or -id',
   read: (text) => (text === 'id' || text === '-id' ? text : undefined),
   check: (variables, given) =>

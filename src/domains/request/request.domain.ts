@@ -214,6 +214,7 @@ const status: QueryParameter = {
     'Only requests with this status, such as `404`, or of this class, such as `4xx`. May be repeated.',
   repeatable: true,
   schema: { type: 'string', pattern: '^[1-5]([0-9][0-9]|xx)$' },
+  example: '4xx',
   rule: STATUS_RULE,
   read: (text) => (isStatus(text) ? text : undefined),
 };
@@ -222,6 +223,7 @@ const after: QueryParameter = {
   name: 'after',
   description: 'The value from the `Link` to the page.',
   schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
+  example: encode({ position: '0mwzhdy7m aCxJ4kUY 000000005', index: 5, counts: new Map() }),
   rule: CURSOR_RULE,
   read: (text) => (decode(text) ? text : undefined),
 };
@@ -247,7 +249,7 @@ export const requests: Resource = {
       shape,
       query: [
         status,
-        fieldParameter('operation', 'Only requests of this operation.', operation),
+        { ...fieldParameter('operation', 'Only requests of this operation.', operation), example: 'pets' },
         fieldParameter('transport', 'Only requests sent like this.', Declaration.fields.transport),
         limit,
         after,

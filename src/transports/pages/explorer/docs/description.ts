@@ -17,8 +17,7 @@ export function referenceOf(text: string, linkTo: (operationId: string) => strin
   const content = JSON.parse(text, limitInWords) as Description;
   const operations = Object.values(content.paths).flatMap((methods) => Object.values(methods));
   // It would be sent: with the same Idempotency-Key, a second call is a replay.
-  for (const parameter of Object.values(content.components.parameters))
-    if (parameter.required !== true) delete parameter.example;
+  for (const parameter of Object.values(content.components.parameters)) delete parameter.examples;
   const untried: string[] = [];
   for (const operation of operations) {
     const operationId = String(operation.operationId);
