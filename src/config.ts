@@ -113,10 +113,10 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const names = VARIABLE_NAMES.filter((name) => environment[name]);
-  const given = Object.fromEntries(names.map((name) => [name, environment[name]]));
-  const parsed = VARIABLES.safeParse(given);
+  const values = Object.fromEntries(names.map((name) => [name, environment[name]]));
+  const parsed = VARIABLES.safeParse(values);
   const errors = new Map(parsed.error?.issues.map(({ path, message }) => [String(path[0]), message]));
-  if (given.MONGODB_URI !== undefined && given.DATA_FILE !== undefined)
+  if (values.MONGODB_URI !== undefined && values.DATA_FILE !== undefined)
     errors.set('DATA_FILE', 'must not be set beside MONGODB_URI: it is the file of the embedded store');
   if (parsed.success && errors.size === 0) return parsed.data;
   const lines = [...errors].map(([name, message]) => `  ${name} ${message}`);

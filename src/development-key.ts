@@ -37,11 +37,11 @@ function keep(file: string): string {
 export async function developmentKey(store: Store, file: string, now: number): Promise<string> {
   const kept = keptKey(file);
   const hash = hashOf(kept);
-  const known = await store.apiKeyBySecretHash(hash);
-  const { kind, secrets = [], revokedAt, expiresAt = Infinity }: Partial<ApiKey> = known ?? {};
+  const stored = await store.apiKeyBySecretHash(hash);
+  const { kind, secrets = [], revokedAt, expiresAt = Infinity }: Partial<ApiKey> = stored ?? {};
   const isCurrent = secrets.some((secret) => secret.hash === hash && secret.expiresAt === undefined);
   if (kind === 'development' && isCurrent && revokedAt === undefined && now < expiresAt) return kept;
-  const key = known ? keep(file) : kept;
+  const key = stored ? keep(file) : kept;
   const name = `development on ${hostname()}`;
   const { apiKey } = newApiKey({ name, plan: 'business', kind: 'development', now }, key);
   // Replaces the key whose file was lost, so that there is only one.

@@ -208,10 +208,10 @@ export class Gateway implements RequestHandler {
   ): Promise<HttpResponse> {
     const { session, requestId } = context;
     const latest = isAdmitted && session ? await session.fail(error) : error;
-    const known = asAppError(latest);
+    const refusal = asAppError(latest);
     if (isUnreported(latest)) this.services.report(latest, requestId);
-    context.addError(known.code, known.message);
-    return transport.errorResponse(known, context);
+    context.addError(refusal.code, refusal.message);
+    return transport.errorResponse(refusal, context);
   }
 
   /** Logs the rejection of malformed HTTP from this address. @returns the headers that every response has */

@@ -136,8 +136,8 @@ export class Access {
   principalOf(key: string, store: ApiKeyStore): MaybePromise<Principal | null> {
     // A slow read says nothing about the time since it began.
     const readAt = this.#clock.monotonic();
-    const known = this.#byKey.get(key);
-    if (known && readAt < known.until && this.#clock.now() < known.expiresAt) return known.principal;
+    const cached = this.#byKey.get(key);
+    if (cached && readAt < cached.until && this.#clock.now() < cached.expiresAt) return cached.principal;
     // Saves a read.
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);

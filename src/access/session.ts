@@ -139,9 +139,9 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   begin(expected: ExpectedPrice): MaybePromise<void> {
-    const known = this.#counters.limiter.cachedDecision(this.principal, this.now());
-    if (known?.outcome === 'banned') throw this.#refusalOf(0, known);
-    if (!known || expected === 'free') return;
+    const cached = this.#counters.limiter.cachedDecision(this.principal, this.now());
+    if (cached?.outcome === 'banned') throw this.#refusalOf(0, cached);
+    if (!cached || expected === 'free') return;
     if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_COST);
   }
 

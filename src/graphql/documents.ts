@@ -60,8 +60,8 @@ export class Documents {
 
   /** @throws OperationRefused if no operation of the document can run */
   get(text: string): ValidDocument {
-    const known = this.#cache.get(text);
-    if (known) return known;
+    const cached = this.#cache.get(text);
+    if (cached) return cached;
     const document = this.#read(text);
     this.#cache.set(text, document);
     return document;

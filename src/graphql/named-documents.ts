@@ -63,8 +63,8 @@ export class NamedDocuments extends WriteBehind {
    * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the names contradict each
    * other, UNAVAILABLE
    */
-  async textOf({ id, documents = [] }: Pick<Principal, 'id' | 'documents'>, given: Named): Promise<unknown> {
-    const { query, documentId, persistedQuery } = given;
+  async textOf({ id, documents = [] }: Pick<Principal, 'id' | 'documents'>, named: Named): Promise<unknown> {
+    const { query, documentId, persistedQuery } = named;
     const bindings = documents.map(bindingOf);
     const hash = persistedQuery == null ? undefined : persistedHash(persistedQuery);
     let text = typeof query === 'string' && query !== '' ? query : undefined;
@@ -100,13 +100,13 @@ export class NamedDocuments extends WriteBehind {
 
   /** Keeps a document that a client sends with its hash. @throws BAD_REQUEST if it has another */
   #persist(hash: string, text: string): void {
-    const known = this.#persisted.get(hash);
-    if (known === undefined ? hashOf(text) !== hash : known !== text)
+    const persisted = this.#persisted.get(hash);
+    if (persisted === undefined ? hashOf(text) !== hash : persisted !== text)
       throw new AppError(
         'BAD_REQUEST',
         'extensions.persistedQuery.sha256Hash is not the SHA-256 of the query.',
       );
-    if (known === undefined) this.#persisted.set(hash, text);
+    if (persisted === undefined) this.#persisted.set(hash, text);
   }
 
   /**
@@ -159,8 +159,8 @@ export class NamedDocuments extends WriteBehind {
 
   async #lookUp(key: string, read: () => Promise<TrustedDocument | null>): Promise<TrustedDocument | null> {
     const now = this.#services.clock.monotonic();
-    const known = this.#cache.get(key);
-    if (known && now < known.until) return known.document;
+    const cached = this.#cache.get(key);
+    if (cached && now < cached.until) return cached.document;
     const document = await read();
     this.#cache.set(key, { document, until: now + CACHE_TTL });
     return document;

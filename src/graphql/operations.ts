@@ -182,9 +182,9 @@ export class Operations {
 
   /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
-    const known = internalPlans(this.#schema);
-    const plan = known.get(query) ?? this.#plans.planOf(this.#operation({ query }), {});
-    known.set(query, plan);
+    const plans = internalPlans(this.#schema);
+    const plan = plans.get(query) ?? this.#plans.planOf(this.#operation({ query }), {});
+    plans.set(query, plan);
     const code = this.#plans.codeOf(plan).parts;
     if (!code) throw new Error(`Cannot compile ${query}`);
     return Object.assign(

@@ -88,8 +88,8 @@ export class Plans {
     const { node, number, booleans } = operation;
     let key = String(number);
     for (const name of booleans) key += variables[name] == null ? '?' : variables[name] === true ? '+' : '-';
-    const known = this.#plans.get(key);
-    if (known) return known;
+    const cached = this.#plans.get(key);
+    if (cached) return cached;
     const selected = select(this.#schema, operation, variables);
     const { selection } = selected;
     const isMutation = node.operation === 'mutation';

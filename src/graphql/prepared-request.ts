@@ -60,15 +60,15 @@ export async function prepareRequest(
   mayMutate: boolean,
 ): Promise<PreparedRequest> {
   const batch = Array.isArray(parameters);
-  const given: unknown[] = batch ? parameters : [parameters];
-  if (given.length > MAX_BATCH_SIZE) {
-    const message = `A batch may have ${MAX_BATCH_SIZE} operations, not ${given.length}.`;
+  const requests: unknown[] = batch ? parameters : [parameters];
+  if (requests.length > MAX_BATCH_SIZE) {
+    const message = `A batch may have ${MAX_BATCH_SIZE} operations, not ${requests.length}.`;
     throw new AppError('PAYLOAD_TOO_LARGE', message);
   }
-  if (given.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
+  if (requests.length === 0) throw new AppError('BAD_REQUEST', 'The batch is empty.');
   const { principal } = session;
   const prepared: PreparedEntry[] = [];
-  for (const each of given) {
+  for (const each of requests) {
     if (prepared.length > 0) await ownTurn();
     try {
       const operation = operations.prepare(await operationRequest(principal, documents, each));
@@ -138,10 +138,10 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
 async function operationRequest(
   principal: Principal,
   documents: NamedDocuments,
-  given: unknown,
+  parameters: unknown,
 ): Promise<OperationRequest> {
-  if (!isObject(given)) throw malformed('must be a JSON object');
-  const { query, documentId, operationName, variables, extensions } = given;
+  if (!isObject(parameters)) throw malformed('must be a JSON object');
+  const { query, documentId, operationName, variables, extensions } = parameters;
   if (operationName != null && typeof operationName !== 'string')
     throw malformed('has an operationName that is not a string');
   if (operationName != null && operationName.length > MAX_NAME_LENGTH)

@@ -54,14 +54,14 @@ interface Amount {
 }
 
 type Field = GraphQLField<unknown, unknown>;
-type Given = Readonly<Record<string, unknown>>;
+type ArgumentValues = Readonly<Record<string, unknown>>;
 
 /** The measures that a selected field adds to an operation. */
 interface Measure {
   /** The weight of each value. */
   weight: number;
   /** The most entries of a list, by its arguments. */
-  size: ((given: Given) => number) | undefined;
+  size: ((values: ArgumentValues) => number) | undefined;
 }
 
 /** The measures of all fields of a schema. */
@@ -143,7 +143,7 @@ class Walk {
   readonly #measures: Measures;
   readonly #variables: Variables;
   /** The arguments of each node, which more than one type may share. */
-  readonly #arguments = new Map<FieldNode, Given>();
+  readonly #arguments = new Map<FieldNode, ArgumentValues>();
 
   constructor(measures: Measures, variables: Variables) {
     this.#measures = measures;
@@ -157,11 +157,12 @@ class Walk {
    * @param page entries in the lists of the enclosing connection
    */
   amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
-    const given = nodes[0].arguments!.length > 0 ? this.#argumentsOf(definition, nodes[0]) : NO_ARGUMENTS;
+    const argumentValues =
+      nodes[0].arguments!.length > 0 ? this.#argumentsOf(definition, nodes[0]) : NO_ARGUMENTS;
     if (typeof definition.extensions.maxItems === 'function') this.dependsOnTime = true;
     const { weight: own = 1, size: sizeBy } = this.#measures.get(definition) ?? {};
-    const size = sizeBy?.(given) ?? page;
-    const more = rows * weightOfArguments(definition, given);
+    const size = sizeBy?.(argumentValues) ?? page;
+    const more = rows * weightOfArguments(definition, argumentValues);
     if (!isList(definition)) {
       const { entries, weight } = this.#maximum(subselections, rows, size);
       // The page is read even if neither nodes nor edges are selected.
@@ -179,11 +180,11 @@ class Walk {
   /** Advice on what to request instead of root fields that cost too many units. */
   adviceFor({ definition, nodes }: SelectedField, units: number): string {
     if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
-    const given = this.#argumentsOf(definition, nodes[0]);
-    const page = isPaged(definition) ? pageSize(given) : 0;
+    const values = this.#argumentsOf(definition, nodes[0]);
+    const page = isPaged(definition) ? pageSize(values) : 0;
     const fitting = Math.floor((page * MAX_COST) / units);
     return fitting > 0
-      ? `${typeof given.last === 'number' ? 'last' : 'first'}: ${fitting} fits`
+      ? `${typeof values.last === 'number' ? 'last' : 'first'}: ${fitting} fits`
       : 'ask for less in the lists below it (first, last)';
   }
 
@@ -205,21 +206,21 @@ class Walk {
   }
 
   /** The arguments of a field, checked the first time. */
-  #argumentsOf(definition: Field, node: FieldNode): Given {
-    let given = this.#arguments.get(node);
-    if (given) return given;
+  #argumentsOf(definition: Field, node: FieldNode): ArgumentValues {
+    let values = this.#arguments.get(node);
+    if (values) return values;
     const issues: Issue[] = [];
     try {
-      given = getArgumentValues(definition, node, this.#variables);
-      for (const argument of definition.args) issues.push(...issuesOf(argument, given));
+      values = getArgumentValues(definition, node, this.#variables);
+      for (const argument of definition.args) issues.push(...issuesOf(argument, values));
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error;
       // Validation permits variables that may be null but have a default.
       const path = node.arguments!.find(({ value }) => error.nodes?.includes(value))?.name.value ?? '';
       issues.push({ path, message: 'must not be null' });
-      given = NO_ARGUMENTS;
+      values = NO_ARGUMENTS;
     }
-    this.#arguments.set(node, given);
+    this.#arguments.set(node, values);
     // An argument of a list is checked by the list's rule and as an id.
     const faults = [...new Map(issues.map((issue) => [issue.path, issue])).values()];
     if (faults.length > 0 && this.errors.length < MAX_LISTED_ISSUES) {
@@ -227,31 +228,31 @@ class Walk {
       const error = new GraphQLError(fault.message, { nodes: node, originalError: fault });
       this.errors.push(publicError(error));
     }
-    return given;
+    return values;
   }
 }
 
-const NO_ARGUMENTS: Given = Object.freeze({});
+const NO_ARGUMENTS: ArgumentValues = Object.freeze({});
 
 /** The faults of an argument that don't depend on data. */
-function issuesOf(argument: GraphQLArgument, given: Given): readonly Issue[] {
-  const issues = ruleOf(argument)?.(given as never) ?? [];
-  const value = given[argument.name];
+function issuesOf(argument: GraphQLArgument, values: ArgumentValues): readonly Issue[] {
+  const issues = ruleOf(argument)?.(values as never) ?? [];
+  const value = values[argument.name];
   if (value == null) return issues;
   const rules = inputRulesOf(argument.type);
   if (!rules)
     return isOpaque(argument) ? issues : [...issues, ...textIssues(argument.type, value, argument.name)];
   if (isParsed(value as object)) return issues;
-  const found: Issue[] = [...issues];
-  parseInput(rules, value, found, argument.name);
-  return found;
+  const all: Issue[] = [...issues];
+  parseInput(rules, value, all, argument.name);
+  return all;
 }
 
 /** Resolvers may look at every value of an argument for every row. */
-function weightOfArguments({ args }: Field, given: Given): number {
-  if (given === NO_ARGUMENTS) return 0;
+function weightOfArguments({ args }: Field, values: ArgumentValues): number {
+  if (values === NO_ARGUMENTS) return 0;
   let count = 0;
-  for (const { name, type } of args) if (!isLeafType(getNullableType(type))) count += valuesIn(given[name]);
+  for (const { name, type } of args) if (!isLeafType(getNullableType(type))) count += valuesIn(values[name]);
   return Math.max(0, count - FREE_LITERALS);
 }
 
@@ -268,7 +269,7 @@ const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === '
 const isList = ({ type }: Field): boolean => isListType(getNullableType(type));
 
 /** The entries of a page, which at most one of these arguments asks for. */
-const pageSize = ({ first, last }: Given): number => Number(first ?? last ?? DEFAULT_PAGE_SIZE);
+const pageSize = ({ first, last }: ArgumentValues): number => Number(first ?? last ?? DEFAULT_PAGE_SIZE);
 
 /** The function that gives the most entries of a list; undefined if the field isn't a list or declares no bound. */
 function sizeOf(field: Field): Measure['size'] {
@@ -279,7 +280,7 @@ function sizeOf(field: Field): Measure['size'] {
   if (typeof maxItems === 'function') return maxItems as Measure['size'];
   // An argument that names the entries one by one.
   const named = field.args.find(({ type }) => isListType(getNullableType(type)));
-  return named && ((given) => (Array.isArray(given[named.name]) ? (given[named.name] as []).length : 1));
+  return named && ((values) => (Array.isArray(values[named.name]) ? (values[named.name] as []).length : 1));
 }
 
 const hasList = (subselections: SelectedField['subselections']): boolean =>

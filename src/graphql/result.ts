@@ -66,8 +66,8 @@ export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `Th
 export function namingValues(schema: GraphQLSchema, message: string): string {
   const type = schema.getType(/ in "(\w+)" enum\.$/.exec(message)?.[1] ?? '');
   if (!isEnumType(type)) return message;
-  const known = type.getValues().map(({ name }) => name);
-  return message.replace(/\.$/, ` (known: ${known.join(', ')}).`);
+  const names = type.getValues().map(({ name }) => name);
+  return message.replace(/\.$/, ` (known: ${names.join(', ')}).`);
 }
 
 /** Formats one entry of `errors`, with code and status from the error table. */
@@ -76,8 +76,8 @@ export function publicError(
   fallback: ErrorCode = 'INTERNAL',
 ): GraphQLFormattedError {
   // In compiled code, errors have extensions only if the thrown error did.
-  const given = error.extensions?.code as ErrorCode | undefined;
-  const code = given !== undefined && Object.hasOwn(ERRORS, given) ? given : fallback;
+  const ownCode = error.extensions?.code as ErrorCode | undefined;
+  const code = ownCode !== undefined && Object.hasOwn(ERRORS, ownCode) ? ownCode : fallback;
   const formatted: { -readonly [K in keyof GraphQLFormattedError]: GraphQLFormattedError[K] } = {
     message: error instanceof GraphQLError && !error.originalError ? clipped(error.message) : error.message,
   };

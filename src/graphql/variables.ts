@@ -38,18 +38,18 @@ export function coerceVariables(
     const name = variable.name.value;
     const type = typeFromAST(schema, typeNode as never) as unknown as GraphQLInputType;
     const rules = inputRulesOf(type);
-    const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-    if (given === undefined) {
+    const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+    if (value === undefined) {
       if (defaultValue) coerced[name] = valueFromAST(defaultValue, type);
       else if (isNonNullType(type))
         issues.push({ path: name, message: `is required: a variable of type ${type}` });
-    } else if (given === null && isNonNullType(type)) {
+    } else if (value === null && isNonNullType(type)) {
       issues.push({ path: name, message: 'must not be null' });
     } else {
       coerced[name] =
-        rules && given !== null
-          ? parseInput(rules, given, issues, name)
-          : coerceValue(type, given, name, issues, suggest ? schema : undefined);
+        rules && value !== null
+          ? parseInput(rules, value, issues, name)
+          : coerceValue(type, value, name, issues, suggest ? schema : undefined);
     }
   }
   if (issues.length > 0) throw validationFailed(issues);
@@ -61,7 +61,7 @@ const ENOUGH = Symbol('enough issues are named');
 
 function coerceValue(
   type: GraphQLInputType,
-  given: unknown,
+  value: unknown,
   name: string,
   issues: Issue[],
   schema: GraphQLSchema | undefined,
@@ -72,7 +72,7 @@ function coerceValue(
     if (issues.length >= MAX_LISTED_ISSUES) throw ENOUGH;
   };
   try {
-    return coerceInputValue(given, type, onError, !schema);
+    return coerceInputValue(value, type, onError, !schema);
   } catch (error) {
     if (error !== ENOUGH) throw error;
     return undefined;

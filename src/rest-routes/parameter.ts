@@ -37,11 +37,11 @@ export interface QueryParameter {
   /** Parses the value; undefined if it breaks the rule. */
   read: (text: string) => unknown;
   /** The rules for parameters that depend on each other; those that break their own rule are left out. */
-  check?: (variables: Readonly<Record<string, unknown>>, given: GivenTexts) => readonly Issue[];
+  check?: (variables: Readonly<Record<string, unknown>>, texts: ParameterTexts) => readonly Issue[];
 }
 
 /** Query parameters as received, by name. */
-export type GivenTexts = ReadonlyMap<string, readonly string[]>;
+export type ParameterTexts = ReadonlyMap<string, readonly string[]>;
 
 /** An integer within these bounds, in canonical digits. */
 export const integerParameter = (minimum: number, maximum: number) => ({
@@ -112,12 +112,12 @@ function filterOf(
   variables: Readonly<Record<string, unknown>>,
   view?: string,
 ): GivenFilter {
-  const given = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
+  const own = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
   const ranges = rangesOf(record, view).map(([name]) => {
     const [min, max] = boundNames(name).map((end) => variables[end]);
     return [name, { min, max }] as const;
   });
-  return Object.fromEntries([...given, ...ranges]);
+  return Object.fromEntries([...own, ...ranges]);
 }
 
 /** What records are counted by. */
@@ -158,9 +158,9 @@ export function listParameters(
     schema: { type: 'string', enum: sorts },
     rule: `must be one of ${sorts.join(', ')}`,
     read: (text) => (sorts.includes(text) ? text : undefined),
-    check({ limit: _, ...variables }, given) {
+    check({ limit: _, ...variables }, texts) {
       const all = Object.entries(variables);
-      if (all.length === 0 || (given.has('sort') && variables.sort === undefined)) return [];
+      if (all.length === 0 || (texts.has('sort') && variables.sort === undefined)) return [];
       return readList(record, variables, filterOf(record, variables, view), below).issues;
     },
   };
@@ -208,43 +208,43 @@ const formOf = ({ name, repeatable }: QueryParameter): string =>
  * @param what the word for them in the message about an unknown one
  */
 export function readTexts(
-  given: GivenTexts,
+  received: ParameterTexts,
   parameters: readonly QueryParameter[],
   issues: Issue[],
   what = 'query parameter',
 ): Record<string, unknown> {
   const variables: Record<string, unknown> = {};
-  const known = parameters.map(({ name }) => name);
-  const unknown = [...given.keys()].filter((name) => !known.includes(name));
-  const found = unknownNames(unknown, what, known).map((issue) => {
+  const allowed = parameters.map(({ name }) => name);
+  const unknown = [...received.keys()].filter((name) => !allowed.includes(name));
+  const faults = unknownNames(unknown, what, allowed).map((issue) => {
     // As PHP, axios and qs write lists.
     const name = /^([^[]+)\[\w*\]$/.exec(issue.path)?.[1];
     const meant = parameters.find((parameter) => parameter.name === name);
     return meant ? { ...issue, message: `must be written ${formOf(meant)}` } : issue;
   });
-  for (const [name, texts] of given) {
-    const parameter = parameters.find((known) => known.name === name);
+  for (const [name, texts] of received) {
+    const parameter = parameters.find((candidate) => candidate.name === name);
     if (!parameter) continue;
     if (texts.length > 1 && !parameter.repeatable) {
-      found.push({ path: name, message: 'must not be repeated' });
+      faults.push({ path: name, message: 'must not be repeated' });
       continue;
     }
     if (parameter.repeatable === 'distinct' && new Set(texts).size < texts.length) {
-      found.push({ path: name, message: 'must not have a value twice' });
+      faults.push({ path: name, message: 'must not have a value twice' });
       continue;
     }
     const values = texts.map(parameter.read);
     if (values.includes(undefined)) {
       const isJoined = parameter.repeatable && texts.some((text) => text.includes(','));
       const form = what === 'argument' ? 'a list' : formOf(parameter);
-      found.push({ path: name, message: `${parameter.rule}${isJoined ? `; send several as ${form}` : ''}` });
+      faults.push({ path: name, message: `${parameter.rule}${isJoined ? `; send several as ${form}` : ''}` });
     } else variables[name] = parameter.repeatable ? values : values[0];
   }
   for (const { name, required } of parameters)
-    if (required && !given.has(name)) found.push({ path: name, message: 'is required' });
-  for (const { check } of parameters) found.push(...(check?.(variables, given) ?? []));
-  if (found.length === 0) return variables;
-  const names = [...given.keys()];
-  issues.push(...found.toSorted((a, b) => names.indexOf(a.path) - names.indexOf(b.path)));
+    if (required && !received.has(name)) faults.push({ path: name, message: 'is required' });
+  for (const { check } of parameters) faults.push(...(check?.(variables, received) ?? []));
+  if (faults.length === 0) return variables;
+  const names = [...received.keys()];
+  issues.push(...faults.toSorted((a, b) => names.indexOf(a.path) - names.indexOf(b.path)));
   return variables;
 }

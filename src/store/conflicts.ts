@@ -5,10 +5,10 @@ import { type AnyRecord, type Fields, holdersName, type Referrer } from '../foun
 import { capitalised, indefinite, listed } from '../foundation/words.ts';
 
 /** The error of a deletion that another record blocks. */
-export const stillReferred = ({ kind }: AnyRecord, id: Id, holder: Referrer) =>
+export const stillReferred = ({ kind }: AnyRecord, id: Id, referrer: Referrer) =>
   new AppError(
     'CONFLICT',
-    `${capitalised(kind)} ${id} cannot be deleted because it still has ${holdersName(holder)}.`,
+    `${capitalised(kind)} ${id} cannot be deleted because it still has ${holdersName(referrer)}.`,
   );
 
 /** The error of a deletion while other records are about to refer to the one it deletes. */

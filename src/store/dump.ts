@@ -59,6 +59,6 @@ export async function refuseUnlessEmpty(store: Store, records: readonly AnyRecor
   ];
   for (const record of records)
     held.unshift([record.plural, (await store.table(record).page({}, { limit: 1 })).items]);
-  const [found] = held.filter(([, rows]) => rows.length > 0);
-  if (found) throw new Error(`The store is not empty: it has ${found[0]}. Import into an empty store.`);
+  const [occupied] = held.filter(([, rows]) => rows.length > 0);
+  if (occupied) throw new Error(`The store is not empty: it has ${occupied[0]}. Import into an empty store.`);
 }

@@ -24,34 +24,34 @@ export function indexFor(
  * @param merged fields whose values the engine merges a list for, each: all indexes but those by id include them
  */
 export function indexesOf(record: AnyRecord, merged: readonly string[] = []): readonly (readonly string[])[] {
-  const found = new Map<string, readonly string[]>();
+  const sets = new Map<string, readonly string[]>();
   for (const sort of [undefined, ...record.sorts])
     for (const filters of record.combinations) {
       const fields = indexFor(record, filters, sort);
       if (sort === undefined || merged.every((field) => fields.includes(field)))
-        found.set(String(fields), fields);
+        sets.set(String(fields), fields);
     }
-  found.delete('');
-  return [...found.values()];
+  sets.delete('');
+  return [...sets.values()];
 }
 
 /**
  * The required fields with few possible values, each with these values. In orders other than by id, an engine that merges a
  * list per value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
  */
-export const fewValued = memoized((record: AnyRecord): Readonly<Record<string, readonly unknown[]>> => {
-  const found: Record<string, readonly unknown[]> = {};
+export const choiceFields = memoized((record: AnyRecord): Readonly<Record<string, readonly unknown[]>> => {
+  const enumerated: Record<string, readonly unknown[]> = {};
   // Only if each can be added to every combination.
-  if (record.combinations.length < 2 ** filteredFields(record).length) return found;
+  if (record.combinations.length < 2 ** filteredFields(record).length) return enumerated;
   let merged = 1;
   for (const field of record.filters as readonly string[]) {
     const { kind, choices, presence } = (record.fields as Fields)[field]!;
     const values = kind === 'boolean' ? [false, true] : choices?.values;
     if (!values || presence === 'optional' || merged * values.length > MAX_MERGED) continue;
     merged *= values.length;
-    found[field] = values;
+    enumerated[field] = values;
   }
-  return found;
+  return enumerated;
 });
 
 /**
@@ -59,7 +59,7 @@ export const fewValued = memoized((record: AnyRecord): Readonly<Record<string, r
  * a count is summed, and last, so that what a list has conditions on comes first.
  */
 export function countedSet(record: AnyRecord, fields: readonly string[]): readonly string[] {
-  const few = Object.keys(fewValued(record));
+  const few = Object.keys(choiceFields(record));
   return [...indexFor(record, fields, undefined).filter((field) => !few.includes(field)), ...few];
 }
 

@@ -64,7 +64,7 @@ export interface Range {
  * @param field the field that the list is ordered by; undefined for its id
  * @param condition on the field
  */
-export function readingOf(
+export function rangeSearches(
   field: Field | undefined,
   { after, before, backward = false, inclusive = false, order }: PageRequest,
   condition?: OrderCondition,
@@ -95,8 +95,11 @@ export function readingOf(
     if (last !== undefined) ranges.push({ value: last, ...between(undefined, end) });
     else if (first !== null && field.presence === 'optional') ranges.push({ value: null });
   }
-  const found = condition ? ranges.flatMap((range) => meeting(endsOf(field, condition), range)) : ranges;
-  const searches = [found.filter(({ value }) => value !== null), found.filter(({ value }) => value === null)];
+  const accepted = condition ? ranges.flatMap((range) => meeting(endsOf(field, condition), range)) : ranges;
+  const searches = [
+    accepted.filter(({ value }) => value !== null),
+    accepted.filter(({ value }) => value === null),
+  ];
   if (backward) searches.reverse();
   return { searches: searches.filter(({ length }) => length > 0), descending };
 }

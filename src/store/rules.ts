@@ -89,16 +89,18 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
 }
 
 /** A record as callers get it. */
-type Found = RecordOf<AnyRecord>;
+type StoredRecord = RecordOf<AnyRecord>;
 
 function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRecord> {
   const pages = (lists: Lists, page: PageRequest) =>
-    (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<Page<Found>[]>;
+    (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<
+      Page<StoredRecord>[]
+    >;
   const counts = (lists: Lists, meter: Meter | undefined) =>
     canMatch(lists) ? reads.counts(lists, meter) : onePerList(lists, 0);
   return {
-    cached: (id) => reads.cached(id) as Found | undefined,
-    byIds: (ids) => reads.byIds(ids) as Promise<(Found | null)[]>,
+    cached: (id) => reads.cached(id) as StoredRecord | undefined,
+    byIds: (ids) => reads.byIds(ids) as Promise<(StoredRecord | null)[]>,
     page: (filter, page) => pages({ filter }, page).then(first),
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),
     count: (filter, meter) => counts({ filter }, meter).then(first),
@@ -191,10 +193,10 @@ function writesOf(
   const { hooks } = record;
 
   /** @throws NOT_FOUND, and whatever `check` throws */
-  async function existing(id: Id, check: Check<Found> | undefined): Promise<Stored> {
+  async function existing(id: Id, check: Check<StoredRecord> | undefined): Promise<Stored> {
     const [current] = await own.byIds([id]);
     if (!current) throw notFound(record.kind, id);
-    check?.(current as Found);
+    check?.(current as StoredRecord);
     return current;
   }
 
@@ -217,10 +219,10 @@ function writesOf(
         (isHeld ? held : others).add(id);
       }
       const there = held.size > 0 ? await rows(parent).lock([...held]) : held;
-      const found = others.size > 0 ? await rows(parent).byIds([...others]) : [];
+      const referenced = others.size > 0 ? await rows(parent).byIds([...others]) : [];
       const missing = [
         ...[...held].filter((id) => !there.has(id)),
-        ...[...others].filter((_, n) => !found[n]),
+        ...[...others].filter((_, n) => !referenced[n]),
       ];
       unknown.push(...missing.map((id) => `${field}: there is no ${parent.kind} ${id}`));
     }
@@ -305,28 +307,28 @@ function writesOf(
     return [added!];
   }
 
-  const replace = async (current: Stored, next: Stored, check = async () => {}): Promise<Found> => {
+  const replace = async (current: Stored, next: Stored, check = async () => {}): Promise<StoredRecord> => {
     const write = async () => {
       await own.replace(current, next);
       return next;
     };
-    return (await makeChange(current, next, check, write)) as Found;
+    return (await makeChange(current, next, check, write)) as StoredRecord;
   };
 
   return {
     async insertAll(inputs: readonly Values[]) {
-      if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as Found[];
+      if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as StoredRecord[];
       const added: Stored[] = [];
       // Each sees the writes of the hooks of those before it.
       for (const input of inputs) added.push(...(await insertSome([input])));
-      return added as Found[];
+      return added as StoredRecord[];
     },
 
     async update(id, patch, check) {
       const current = await existing(id, check);
       const values = canonical(record, patch, current);
       const next: Stored = { id, ...values };
-      if (changedFields(record, current, next).length === 0) return current as Found;
+      if (changedFields(record, current, next).length === 0) return current as StoredRecord;
       checkRules(record, values);
       const checkNext = async () => {
         await checkReferences([values], current);
@@ -339,9 +341,9 @@ function writesOf(
     async adjust(id, field, amount, check) {
       const isFree = !check && !hooks && record.rules === NO_RULES;
       const added = isFree && amount !== 0 ? await own.add(id, field, amount) : null;
-      if (added) return added as Found;
+      if (added) return added as StoredRecord;
       const current = await existing(id, check);
-      if (amount === 0) return current as Found;
+      if (amount === 0) return current as StoredRecord;
       const value = (current[field] as number) + amount;
       const [smallest, largest] = (record.fields as Fields)[field]!.range!;
       if (value < smallest || value > largest) throw outOfRange(record, current, field, amount);
@@ -352,13 +354,13 @@ function writesOf(
 
     async remove(id, check) {
       const current = await existing(id, check);
-      const holders = holdersOf(record).filter(({ child }) => records.includes(child));
+      const referrers = holdersOf(record).filter(({ child }) => records.includes(child));
       const checkChildren = async () => {
         // Locked before children are looked for, so that none is added afterwards.
-        if (holders.length > 0) await own.lock([id], 'alone');
-        for (const holder of holders)
-          if (await rows(holder.child).exists({ ...holder.where, [holder.field]: id }))
-            throw stillReferred(record, id, holder);
+        if (referrers.length > 0) await own.lock([id], 'alone');
+        for (const referrer of referrers)
+          if (await rows(referrer.child).exists({ ...referrer.where, [referrer.field]: id }))
+            throw stillReferred(record, id, referrer);
       };
       // A `before` hook may delete the children that block it.
       if (!hooks?.before) await checkChildren();
@@ -375,8 +377,8 @@ function writesOf(
 export function canonical({ fields }: AnyRecord, change: Values, current: Values): Values {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields as Fields)) {
-    const given = change[name];
-    const value = given === undefined ? (current[name] ?? defaultOf(field)) : given;
+    const changed = change[name];
+    const value = changed === undefined ? (current[name] ?? defaultOf(field)) : changed;
     if (value != null) values[name] = canonicalValue(field, value);
   }
   return values;

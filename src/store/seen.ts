@@ -13,15 +13,15 @@ export async function openSeen(): Promise<Seen> {
   db.exec('pragma temp_store = file; create table seen (text text primary key) strict, without rowid; begin');
   return {
     addAll(texts) {
-      const known = new Set(
+      const stored = new Set(
         db.json<string[]>(
           'select json_group_array(text) from seen where text in (select value from json_each(?))',
           [JSON.stringify(texts)],
         ),
       );
       const before = texts.map((text) => {
-        const wasThere = known.has(text);
-        known.add(text);
+        const wasThere = stored.has(text);
+        stored.add(text);
         return wasThere;
       });
       db.run('insert or ignore into seen select value from json_each(?)', [JSON.stringify(texts)]);

@@ -33,8 +33,8 @@ export function documentsOver({ objects, transaction }: Engine) {
   return {
     /** The document with this hash. @param list the list to look in; any if undefined */
     async documentByHash(list: string | undefined, hash: string): Promise<TrustedDocument | null> {
-      const found = await documents.find(`hash ${hash}`);
-      return found.find((document) => list === undefined || document.list === list) ?? null;
+      const candidates = await documents.find(`hash ${hash}`);
+      return candidates.find((document) => list === undefined || document.list === list) ?? null;
     },
 
     documentById: async (list: string, id: string): Promise<TrustedDocument | null> =>
@@ -42,16 +42,16 @@ export function documentsOver({ objects, transaction }: Engine) {
 
     /** All documents by list and id, or those of one list. */
     async documents(list?: string): Promise<TrustedDocument[]> {
-      const found = await (list === undefined ? documents.all() : documents.find(`list ${list}`));
-      return found.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+      const listed = await (list === undefined ? documents.all() : documents.find(`list ${list}`));
+      return listed.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     },
 
     /** Adds documents, all or none. Existing ones stay as they are. */
     addDocuments: (added: readonly TrustedDocument[]): Promise<void> =>
       transaction(async (own) => {
         const documents = own.objects(DOCUMENTS);
-        const known = new Set((await documents.get(added.map(keyOf))).map(keyOf));
-        await documents.put(added.filter((document) => !known.has(keyOf(document))));
+        const stored = new Set((await documents.get(added.map(keyOf))).map(keyOf));
+        await documents.put(added.filter((document) => !stored.has(keyOf(document))));
       }),
 
     removeDocuments: (list: string, ids: readonly string[]): Promise<void> =>

@@ -5,7 +5,7 @@ import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.
 import { asObject, parseJson } from '../http/json.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../schema/input-rules.ts';
-import { type GivenTexts, readTexts } from '../rest-routes/parameter.ts';
+import { type ParameterTexts, readTexts } from '../rest-routes/parameter.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
@@ -63,20 +63,20 @@ export function readPathParameter(
 }
 
 /** The parameters in a query string, by name. @throws BAD_REQUEST if the percent-encoding is broken */
-export function textsIn(query: string): GivenTexts {
+export function textsIn(query: string): ParameterTexts {
   try {
     // URLSearchParams would accept broken percent-encoding as it is.
     decodeURIComponent(query);
   } catch {
     throw new AppError('BAD_REQUEST', 'The query string is not valid percent-encoded UTF-8.');
   }
-  const given = new Map<string, string[]>();
+  const texts = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(`?${query}`)) {
-    const values = given.get(name);
+    const values = texts.get(name);
     if (values) values.push(value);
-    else given.set(name, [value]);
+    else texts.set(name, [value]);
   }
-  return given;
+  return texts;
 }
 
 /** Reads a body into variables, which have the path parameter. @param repeatable the fields that it may repeat */
@@ -87,9 +87,9 @@ export function readFields(
   variables: Variables,
   issues: Issue[],
 ): void {
-  const given = repeatable.filter((name) => Object.hasOwn(body, name));
-  const content = given.length > 0 ? { ...body } : body;
-  for (const name of given) {
+  const present = repeatable.filter((name) => Object.hasOwn(body, name));
+  const content = present.length > 0 ? { ...body } : body;
+  for (const name of present) {
     delete (content as Record<string, unknown>)[name];
     const { [name]: repeated } = body;
     if (name !== idFieldOf(route.shape!)) {

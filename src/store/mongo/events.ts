@@ -177,10 +177,10 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       events.push(...(end < 0 ? batch.events : batch.events.slice(0, end)));
       events.splice(0, events.length - most);
       if (before === undefined ? !batch.atEnd : end < 0) continue;
-      const found = types ? events.filter(({ type }) => types.includes(type)) : events;
-      const kept = found.slice(-limit);
+      const matching = types ? events.filter(({ type }) => types.includes(type)) : events;
+      const kept = matching.slice(-limit);
       const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
-      const atEnd = found.length <= limit && events.length < most;
+      const atEnd = matching.length <= limit && events.length < most;
       return { events: kept, next, atEnd, examined: events.length };
     }
     return undefined;

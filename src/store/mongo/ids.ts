@@ -64,8 +64,8 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
 
   async function usedOf(name: string, block: readonly Key[]): Promise<Set<Key>> {
     const range = { _id: { $gte: block[0]!, $lte: block.at(-1)! } };
-    const found = db.collection<{ _id: Key }>(name).find(range, { ...options, projection: { _id: 1 } });
-    return new Set((await found.toArray()).map(({ _id }) => _id));
+    const taken = db.collection<{ _id: Key }>(name).find(range, { ...options, projection: { _id: 1 } });
+    return new Set((await taken.toArray()).map(({ _id }) => _id));
   }
 
   return async ({ plural: name, choosesId }, count) => {

@@ -25,8 +25,8 @@ export function objectsOf<T>(
   const documents = database.db.collection<ObjectDocument>(name);
   const find = async (filter: Filter<ObjectDocument>, order: FindOptions = {}): Promise<T[]> => {
     await access.begin();
-    const found = await access.send((options) => documents.find(filter, { ...options, ...order }).toArray());
-    return found.map(({ value }) => JSON.parse(value) as T);
+    const stored = await access.send((options) => documents.find(filter, { ...options, ...order }).toArray());
+    return stored.map(({ value }) => JSON.parse(value) as T);
   };
 
   return {

@@ -33,8 +33,8 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
     const documents = await access.send((options) =>
       collection.find({ _id }, { ...options, projection, batchSize: keys.length + 1 }).toArray(),
     );
-    const found = new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
-    return ids.map((id) => found.get(id) ?? null);
+    const byId = new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
+    return ids.map((id) => byId.get(id) ?? null);
   });
 
   /** Makes a page. @param documents the results of all searches */
@@ -61,10 +61,10 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
       const documents: Document[] = [];
       for (const search of searches) {
         if (documents.length > request.limit) break;
-        const found = await access.send((options) =>
+        const matching = await access.send((options) =>
           collection.aggregate(search, { ...options, hint, batchSize: request.limit + 2 }).toArray(),
         );
-        documents.push(...found);
+        documents.push(...matching);
       }
       return [pageOf(documents, request)];
     }
@@ -82,8 +82,8 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
     const rows = await access.send((options) =>
       parents.aggregate(pipeline, { ...options, batchSize: wanted.length + 1 }).toArray(),
     );
-    const found = new Map(rows.map((row) => [toId(row._id), searches.flatMap((_, n) => row[n])]));
-    return below.parents.map((id) => pageOf(found.get(id) ?? [], request));
+    const byParent = new Map(rows.map((row) => [toId(row._id), searches.flatMap((_, n) => row[n])]));
+    return below.parents.map((id) => pageOf(byParent.get(id) ?? [], request));
   }
 
   const pages = batch((all: readonly (readonly [Lists, PageRequest])[]) =>

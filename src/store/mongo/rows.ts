@@ -56,10 +56,10 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
 
     async exists(values) {
       const filter = stored(values) as Filter<RecordDocument>;
-      const found = await access.send((options) =>
+      const match = await access.send((options) =>
         collection.findOne(filter, { ...options, projection: { _id: 1 } }),
       );
-      return found !== null;
+      return match !== null;
     },
 
     /** With `alone`, the caller deletes the record next, which conflicts with all others from the beginning. */

@@ -8,7 +8,7 @@ import {
 } from '../../foundation/record.ts';
 import type { Lists } from '../engine.ts';
 import { indexFor } from '../indexes.ts';
-import { type Range, readingOf, type SortKey } from '../order.ts';
+import { type Range, rangeSearches, type SortKey } from '../order.ts';
 import type { PageRequest } from '../../foundation/table.ts';
 import { codecOf, indexKey, sortProperty } from './codec.ts';
 
@@ -40,10 +40,10 @@ export function searchesOf(
   let sort = request.order?.field;
   let condition: OrderCondition | undefined;
   for (const [name, value] of Object.entries(codecOf(record).stored(filter))) {
-    const given = filter[name];
-    if (isOrderCondition(given)) {
+    const wanted = filter[name];
+    if (isOrderCondition(wanted)) {
       sort ??= name;
-      condition = given;
+      condition = wanted;
     } else {
       filtered.push(name);
       where[name] = !Array.isArray(value) ? value : value.length === 1 ? value[0] : { $in: value };
@@ -51,7 +51,7 @@ export function searchesOf(
   }
   const field = sort === undefined ? undefined : (record.fields as Fields)[sort];
   const property = field && sortProperty(record, sort!);
-  const { searches, descending } = readingOf(field, request, condition);
+  const { searches, descending } = rangeSearches(field, request, condition);
   const direction = descending ? -1 : 1;
   return {
     matches: searches.map((ranges) => {

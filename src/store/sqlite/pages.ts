@@ -8,8 +8,8 @@ import {
   type OrderCondition,
 } from '../../foundation/record.ts';
 import type { Lists, Stored, Values } from '../engine.ts';
-import { fewValued, indexFor } from '../indexes.ts';
-import { type Range, readingOf } from '../order.ts';
+import { choiceFields, indexFor } from '../indexes.ts';
+import { type Range, rangeSearches } from '../order.ts';
 import type { Group, Page, PageRequest } from '../../foundation/table.ts';
 import { columnName, columnsOf, indexName, readOf, rowForm, sortColumn } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';
@@ -37,9 +37,9 @@ interface Conditions {
  * @param order the field that the lists are ordered by; by default that of an order condition
  */
 export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
-  const [field, given] = Object.entries(filter).find(([, value]) => isOrderCondition(value)) ?? [];
+  const [field, range] = Object.entries(filter).find(([, value]) => isOrderCondition(value)) ?? [];
   const sort = order ?? field;
-  const few = sort === undefined ? {} : { ...fewValued(record), [sort]: undefined };
+  const few = sort === undefined ? {} : { ...choiceFields(record), [sort]: undefined };
   const where: string[] = [];
   const fields: string[] = [];
   let values: Value[][] = [[]];
@@ -60,7 +60,7 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
     from: `"${record.plural}"${indexed.length > 0 ? ` indexed by ${indexName(record, indexed)}` : ''}`,
     where,
     values,
-    within: given as OrderCondition | undefined,
+    within: range as OrderCondition | undefined,
     sort: sort === undefined ? undefined : (record.fields as Fields)[sort],
     sorted: sort === undefined ? undefined : sortColumn(record, sort),
   };
@@ -114,9 +114,9 @@ function keptOf(
   { filter, below }: Lists,
   by: readonly string[] = [],
 ): KeptCounts | undefined {
-  const given = Object.keys(filter).filter((field) => filter[field] !== undefined);
-  if (given.some((field) => isOrderCondition(filter[field]))) return undefined;
-  return keptFor(record, [...given, ...by, ...(below ? [below.field] : [])]);
+  const filtered = Object.keys(filter).filter((field) => filter[field] !== undefined);
+  if (filtered.some((field) => isOrderCondition(filter[field]))) return undefined;
+  return keptFor(record, [...filtered, ...by, ...(below ? [below.field] : [])]);
 }
 
 /** The conditions of lists on the rows of kept counts, with their parameters. */
@@ -152,7 +152,7 @@ export function countMatching(
     return valuesOf<number>(db, lists, `select coalesce(sum(n), 0) from ${rows}`, params);
   }
   const conditions = conditionsOf(record, lists);
-  const { searches } = readingOf(conditions.sort, { limit: 0 }, conditions.within);
+  const { searches } = rangeSearches(conditions.sort, { limit: 0 }, conditions.within);
   const { sql, params } = selectionOf(conditions, searches[0]!, '1');
   if (meter) params.push(meter.left('counted') + 1);
   const counts = valuesOf<number>(
@@ -216,13 +216,13 @@ export function readPages(
   const { columns, read, decode } = rowForm(record);
   const conditions = conditionsOf(record, lists, request.order?.field);
   const { sort, sorted } = conditions;
-  const { searches, descending } = readingOf(sort, request, conditions.within);
+  const { searches, descending } = rangeSearches(sort, request, conditions.within);
   const selected = sorted === undefined ? columns : `${columns}, ${sorted}`;
   const direction = descending ? 'desc' : 'asc';
   const order = `${sorted === undefined ? '' : `${sorted} ${direction}, `}id ${direction}`;
-  const found = (lists.below?.parents ?? ['']).map((): Stored[] => []);
+  const pagesOfParents = (lists.below?.parents ?? ['']).map((): Stored[] => []);
   for (const ranges of searches) {
-    if (found.every(({ length }) => length > limit)) break;
+    if (pagesOfParents.every(({ length }) => length > limit)) break;
     const { sql, params } = selectionOf(conditions, ranges, selected);
     const rows = `(${sql} order by ${order} limit ?)`;
     const values = [...params, limit + 1];
@@ -230,9 +230,9 @@ export function readPages(
     const pages = lists.below
       ? valuesOf<string>(db, lists, texts, values).map((page) => JSON.parse(page) as unknown[][])
       : [db.rows(read, rows, values)];
-    for (const [i, page] of pages.entries()) for (const row of page) found[i]!.push(decode(row));
+    for (const [i, page] of pages.entries()) for (const row of page) pagesOfParents[i]!.push(decode(row));
   }
-  return found.map((items): Page<Stored> => {
+  return pagesOfParents.map((items): Page<Stored> => {
     const hasMore = items.length > limit;
     if (hasMore) items.length = limit;
     if (backward) items.reverse();

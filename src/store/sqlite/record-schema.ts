@@ -1,5 +1,5 @@
 import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
-import { fewValued, indexesOf } from '../indexes.ts';
+import { choiceFields, indexesOf } from '../indexes.ts';
 import { allColumnsOf, type Column, columnName, foldedName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { dropCounts, missingCounts } from './kept-counts.ts';
@@ -21,7 +21,7 @@ function tableOf(record: AnyRecord): string {
 /** The statements that create the indexes of a record, by index name. */
 const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
   new Map([
-    ...indexesOf(record, Object.keys(fewValued(record))).map((fields): [name: string, sql: string] => {
+    ...indexesOf(record, Object.keys(choiceFields(record))).map((fields): [name: string, sql: string] => {
       const name = indexName(record, fields);
       const columns = fields.map((field) => sortColumn(record, field)).join(', ');
       return [name, `create index ${name} on "${record.plural}" (${columns})`];
@@ -68,27 +68,27 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds
 function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generator<() => void> {
   for (const record of records) {
     const { plural } = record;
-    const known = db.json<Record<string, string>>(
+    const storedTypes = db.json<Record<string, string>>(
       `select json_group_object('"' || name || '"', lower(type)) from pragma_table_info(?)`,
       [plural],
     )!;
-    if (Object.keys(known).length === 0) yield () => db.exec(tableOf(record));
+    if (Object.keys(storedTypes).length === 0) yield () => db.exec(tableOf(record));
     else
       for (const column of allColumnsOf(record)) {
         const { field, name, type, declaration } = column;
         const former =
           declaration.formerly &&
           (column.folds ? foldedName(declaration.formerly) : columnName(declaration.formerly));
-        if (former && former in known && !(name in known)) {
+        if (former && former in storedTypes && !(name in storedTypes)) {
           yield () => db.exec(`alter table "${plural}" rename column ${former} to ${name}`);
-          known[name] = known[former]!;
+          storedTypes[name] = storedTypes[former]!;
         }
-        if (!(name in known)) yield () => db.exec(additionOf(record, column));
-        else if (known[name] !== type)
+        if (!(name in storedTypes)) yield () => db.exec(additionOf(record, column));
+        else if (storedTypes[name] !== type)
           throw new Error(
-            `${plural}.${field} is stored as ${known[name]}, which its kind is not any more; call the new field something else, or add a migration.`,
+            `${plural}.${field} is stored as ${storedTypes[name]}, which its kind is not any more; call the new field something else, or add a migration.`,
           );
-        if (!(name in known) && column.folds) yield () => fold(db, record, column);
+        if (!(name in storedTypes) && column.folds) yield () => fold(db, record, column);
       }
     const wanted = indexStatements(record);
     const there = db.json<string[]>(

@@ -72,8 +72,8 @@ export function tableOf(
   };
 
   const find = (id: Id): Stored | null => {
-    const known = cache.get(id);
-    if (known) return known;
+    const cached = cache.get(id);
+    if (cached) return cached;
     const row = db.row(`select ${read} from "${plural}" where id = ?`, [BigInt(id)]);
     return row ? keep(decode(row)) : null;
   };
@@ -109,11 +109,11 @@ export function tableOf(
       await gate();
       const query = JSON.stringify([lists.filter, lists.below, request]);
       const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
-      const known = key && pages.get(key);
-      if (known && known.length > 0) return known;
-      const found = readPages(db, record, lists, request);
-      if (key) pages.set(key, known ? found : []);
-      return found;
+      const kept = key && pages.get(key);
+      if (kept && kept.length > 0) return kept;
+      const records = readPages(db, record, lists, request);
+      if (key) pages.set(key, kept ? records : []);
+      return records;
     },
 
     async counts(lists, meter) {
@@ -136,8 +136,8 @@ export function tableOf(
     /** Needs no locks: nobody else writes before the transaction has ended. */
     async lock(ids) {
       await gate();
-      const found = ids.length === 1 ? [find(ids[0]!)] : findAll(ids);
-      return new Set(ids.filter((_, n) => found[n]));
+      const records = ids.length === 1 ? [find(ids[0]!)] : findAll(ids);
+      return new Set(ids.filter((_, n) => records[n]));
     },
 
     async nextIds(count) {

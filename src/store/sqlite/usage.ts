@@ -28,7 +28,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
   const unsaved = new Map<string, number>();
   let saving: Promise<void> | undefined;
 
-  const known = (apiKeyId: string): UsageState | undefined =>
+  const stateOf = (apiKeyId: string): UsageState | undefined =>
     states.get(apiKeyId) ?? db.json('select state from usage where api_key_id = ?', [apiKeyId]);
 
   const save = async (): Promise<void> => {
@@ -63,7 +63,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
   return {
     async charge(charge: Charge): Promise<ChargeResult> {
       const { apiKeyId } = charge;
-      const before = known(apiKeyId) ?? initialUsage();
+      const before = stateOf(apiKeyId) ?? initialUsage();
       const result = chargeUsage(before, charge);
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);
@@ -75,7 +75,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       }
       return result;
     },
-    usage: async (apiKeyIds: readonly string[]) => apiKeyIds.map((id) => known(id) ?? null),
+    usage: async (apiKeyIds: readonly string[]) => apiKeyIds.map((id) => stateOf(id) ?? null),
     flush,
   };
 }

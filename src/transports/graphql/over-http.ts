@@ -65,8 +65,8 @@ export async function readParameters(context: RequestContext): Promise<unknown> 
  * @throws BAD_REQUEST if the percent-encoding is broken, or variables or extensions are not JSON
  */
 export function readQueryString(query: string): Record<string, unknown> {
-  const given = textsIn(query);
-  const text = (name: string) => given.get(name)?.[0];
+  const texts = textsIn(query);
+  const text = (name: string) => texts.get(name)?.[0];
   const json = (name: string) => {
     const value = text(name);
     return value ? parseJson(Buffer.from(value), `The parameter ${name}`) : undefined;

@@ -13,7 +13,7 @@ import { refusalsOf } from '../../openapi/operation.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import { prepareRequest } from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
-import { type GivenTexts, readTexts } from '../../rest-routes/parameter.ts';
+import { type ParameterTexts, readTexts } from '../../rest-routes/parameter.ts';
 import { recordWriter, withIntegerIds } from '../../rest-routes/representation.ts';
 import type { Route } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
@@ -155,7 +155,7 @@ function readRemovals(removable: readonly string[], fields: Record<string, unkno
 }
 
 /** Arguments for query parameters, as texts. */
-function textsOf(given: Arguments, query: NonNullable<Route['query']>): GivenTexts {
+function textsOf(given: Arguments, query: NonNullable<Route['query']>): ParameterTexts {
   const texts = new Map<string, readonly string[]>();
   for (const [name, value] of Object.entries(given)) {
     const parameter = query.find((known) => known.name === name);

@@ -259,9 +259,9 @@ function graphiqlLink(route: Route): string {
     Object.assign(variables, hasOwnVariables(route) ? example : { input: example });
   }
   const isEmpty = Object.keys(variables).length === 0;
-  const given = {
+  const parameters = {
     query: `${print(parse(document))}\n`,
     ...(!isEmpty && { variables: `${JSON.stringify(variables, null, 2)}\n` }),
   };
-  return `/graphql?${new URLSearchParams(given)}`;
+  return `/graphql?${new URLSearchParams(parameters)}`;
 }

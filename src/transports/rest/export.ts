@@ -87,8 +87,8 @@ export async function openExport(
       return { rows, end: 'complete' };
     } catch (error) {
       if (isFault(error)) report(error, requestId);
-      const known = error === SERVER_STOPPING ? stopping() : asAppError(error);
-      if (error !== CLIENT_DISCONNECTED) yield `${JSON.stringify({ ...known.toPublic(), after })}\n`;
+      const failure = error === SERVER_STOPPING ? stopping() : asAppError(error);
+      if (error !== CLIENT_DISCONNECTED) yield `${JSON.stringify({ ...failure.toPublic(), after })}\n`;
       return { rows, end: endReason(error) };
     } finally {
       close();

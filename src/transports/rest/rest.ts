@@ -132,12 +132,12 @@ class Router {
   /** Paths that may be meant by one where nothing is, as OpenAPI writes them: at most two, the nearest first. */
   near(path: string): readonly string[] {
     if (path.length > MAX_GUESSED_LENGTH) return [];
-    const given = segmentsOf(path);
+    const segments = segmentsOf(path);
     const ranked = [...this.#templates]
       .map((template) => {
-        const known = segmentsOf(template);
-        const shared = given.filter((segment) => known.some((other) => isNear(segment, other))).length;
-        return { template, nearness: shared / Math.max(given.length, known.length) };
+        const expected = segmentsOf(template);
+        const shared = segments.filter((segment) => expected.some((other) => isNear(segment, other))).length;
+        return { template, nearness: shared / Math.max(segments.length, expected.length) };
       })
       .sort((a, b) => b.nearness - a.nearness);
     const least = Math.max(0.3, ranked[0]!.nearness * 0.7);
@@ -157,7 +157,7 @@ const MAX_GUESSED_LENGTH = 100;
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
 
 /** True if a segment is probably meant to be one of a template. */
-const isNear = (given: string, known: string): boolean =>
-  known.startsWith('{')
-    ? /^\d+$/.test(given)
-    : distance(given.toLowerCase(), known) <= Math.max(1, Math.floor(known.length / 3));
+const isNear = (segment: string, expected: string): boolean =>
+  expected.startsWith('{')
+    ? /^\d+$/.test(segment)
+    : distance(segment.toLowerCase(), expected) <= Math.max(1, Math.floor(expected.length / 3));

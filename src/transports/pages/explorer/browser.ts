@@ -45,7 +45,7 @@ export function fixWhenAdded(fixes: Record<string, (element: HTMLElement) => voi
   const fix = () => {
     isDue = false;
     for (const [selector, change] of Object.entries(fixes))
-      for (const found of document.querySelectorAll<HTMLElement>(selector)) change(found);
+      for (const match of document.querySelectorAll<HTMLElement>(selector)) change(match);
   };
   new MutationObserver(() => {
     if (!isDue) requestAnimationFrame(fix);

@@ -58,8 +58,8 @@ class ApiKey extends Observable<KeyState> {
   }
 }
 
-/** The server's verdict on a key. @param known the state until now */
-async function stateOf(key: string, known: KeyState): Promise<KeyState> {
+/** The server's verdict on a key. @param former the state until now */
+async function stateOf(key: string, former: KeyState): Promise<KeyState> {
   if (key === '') return { kind: 'missing' };
   if (!/^[!-~]+$/.test(key))
     return { kind: 'refused', message: 'This is not an API key: keys are ASCII without spaces.' };
@@ -75,7 +75,7 @@ async function stateOf(key: string, known: KeyState): Promise<KeyState> {
   if (response.status === 403 && seconds !== null)
     return { kind: 'refused', message, bannedUntil: Date.now() + Number(seconds) * 1000 };
   // A key bound to documents that don't include this one, or that asked too often, is valid too.
-  const plan = response.ok ? JSON.parse(text).plan : known.kind === 'accepted' && known.budget.plan;
+  const plan = response.ok ? JSON.parse(text).plan : former.kind === 'accepted' && former.budget.plan;
   const budget = budgetIn(response.headers, plan || undefined);
   return budget
     ? { kind: 'accepted', budget }

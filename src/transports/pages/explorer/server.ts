@@ -25,9 +25,9 @@ export interface Budget {
 export function budgetIn(headers: Headers, plan?: string): Budget | undefined {
   const text = `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`;
   const windowOf = (name: 'minute' | 'day'): Window | undefined => {
-    const found = new RegExp(`"${name}";q=(\\d+).*"${name}";r=(\\d+);t=(\\d+)`).exec(text);
-    if (!found) return undefined;
-    const [limit, remaining, seconds] = found.slice(1).map(Number) as [number, number, number];
+    const match = new RegExp(`"${name}";q=(\\d+).*"${name}";r=(\\d+);t=(\\d+)`).exec(text);
+    if (!match) return undefined;
+    const [limit, remaining, seconds] = match.slice(1).map(Number) as [number, number, number];
     return { limit, remaining, resetAt: Date.now() + seconds * 1_000 };
   };
   const [minute, day] = [windowOf('minute'), windowOf('day')];
@@ -47,8 +47,8 @@ export const UNREACHABLE =
 export function messageOf(text: string, { status, statusText }: Response): string {
   try {
     const body = JSON.parse(text);
-    const said = body.message ?? body.errors?.[0]?.message;
-    if (typeof said === 'string' && said !== '') return said;
+    const message = body.message ?? body.errors?.[0]?.message;
+    if (typeof message === 'string' && message !== '') return message;
   } catch {
     // A proxy's error page; fall back to the status line.
   }

@@ -36,11 +36,11 @@ const wordsOf = (text: unknown): string[] =>
 
 /** The fields of a form as a body. Fields left empty take their defaults, or are removed from an existing key. */
 function bodyOf(form: HTMLFormElement, empty?: null): Record<string, unknown> {
-  const given = new FormData(form);
-  const [scopes, allow] = [wordsOf(given.get('scopes')), wordsOf(given.get('allow'))];
-  const expires = String(given.get('expires'));
+  const fields = new FormData(form);
+  const [scopes, allow] = [wordsOf(fields.get('scopes')), wordsOf(fields.get('allow'))];
+  const expires = String(fields.get('expires'));
   return {
-    name: given.get('name'),
+    name: fields.get('name'),
     scopes: scopes.length > 0 ? scopes : empty,
     allow: allow.length > 0 ? allow : empty,
     expiresAt: expires === '' ? empty : new Date(expires).toISOString(),
@@ -80,7 +80,7 @@ const Secret = ({ secret }: { secret: string }) => (
 /** The keys that this one has made, with all actions on them. */
 export function Keys() {
   const { value, failure, reload } = useLoaded<KeyFacts[]>('/keys');
-  const [said, act] = useAction(reload);
+  const [status, act] = useAction(reload);
   const [created, setCreated] = useState<KeyFacts>();
   const create = (event: SubmitEvent) => {
     event.preventDefault();
@@ -97,7 +97,7 @@ export function Keys() {
       <form class="controls" onSubmit={create}>
         <Fields />
         <button type="submit">Create</button>
-        <span role="status">{said}</span>
+        <span role="status">{status}</span>
       </form>
       {value?.length === 0 && <Note>This key has made no keys.</Note>}
       {value?.map((each) => (
@@ -114,7 +114,7 @@ export function Keys() {
 /** @param facts with the secret if it was just created */
 function KeyView({ facts, reload }: { facts: KeyFacts; reload: () => Promise<void> }) {
   const path = `/keys/${encodeURIComponent(facts.id)}`;
-  const [said, act] = useAction(reload);
+  const [status, act] = useAction(reload);
   const [secret, setSecret] = useState(facts.key);
   const [isNarrowing, setNarrowing] = useState(false);
   const [isRevoking, setRevoking] = useState(false);
@@ -149,7 +149,7 @@ function KeyView({ facts, reload }: { facts: KeyFacts; reload: () => Promise<voi
           {isRevoking ? 'Revoke it for good' : 'Revoke'}
         </Button>
       </p>
-      <p role="status">{said}</p>
+      <p role="status">{status}</p>
     </article>
   );
 }

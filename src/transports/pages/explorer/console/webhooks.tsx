@@ -37,17 +37,17 @@ const outcome = ({ status, error }: WebhookAttempt): string =>
 /** The key's webhooks with their state, last attempts and all actions on them. */
 export function Webhooks() {
   const { value, failure, reload } = useLoaded<Webhook[]>('/webhooks');
-  const [said, act] = useAction(reload);
+  const [status, act] = useAction(reload);
   const [created, setCreated] = useState<Webhook>();
 
   const create = (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    const given = new FormData(form);
-    const types = String(given.get('types'))
+    const fields = new FormData(form);
+    const types = String(fields.get('types'))
       .split(/[\s,]+/)
       .filter(Boolean);
-    const body = { url: String(given.get('url')).trim(), ...(types.length > 0 && { types }) };
+    const body = { url: String(fields.get('url')).trim(), ...(types.length > 0 && { types }) };
     void act(async () => {
       setCreated(await call<Webhook>('POST', '/webhooks', body));
       form.reset();
@@ -64,7 +64,7 @@ export function Webhooks() {
           <input name="types" {...types} />
           <button type="submit">Create</button>
           <Button onClick={reload}>Refresh</Button>
-          <span role="status">{said}</span>
+          <span role="status">{status}</span>
         </form>
       )}
       {value?.length === 0 && <Note>This key has no webhooks.</Note>}
@@ -83,7 +83,7 @@ export function Webhooks() {
 function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
   const { url, enabled, failing, disabledReason, after, types, createdAt } = webhook;
   const path = `/webhooks/${encodeURIComponent(webhook.id)}`;
-  const [said, act] = useAction(reload);
+  const [status, act] = useAction(reload);
   const [secret, setSecret] = useState(webhook.secret);
   const [attempts, setAttempts] = useState<WebhookAttempt[]>();
   const [isDeleting, setDeleting] = useState(false);
@@ -131,7 +131,7 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
           Replay
         </Button>
       </p>
-      <p role="status">{said}</p>
+      <p role="status">{status}</p>
       {attempts?.length === 0 && <Note>There have been no attempts.</Note>}
       <ul aria-label={`Last attempts to ${url}`}>
         {attempts?.map((attempt) => (

@@ -31,17 +31,17 @@ export function useLoaded<T>(path: string, when?: unknown) {
  * readers of the outcome see, and may edit, the current state.
  */
 export function useAction(reload: () => Promise<void>) {
-  const [said, setSaid] = useState('');
+  const [status, setStatus] = useState('');
   const act = async (action: () => Promise<unknown>, text?: string) => {
     try {
       const returned = await action();
       await reload();
-      setSaid(text ?? String(returned));
+      setStatus(text ?? String(returned));
     } catch (error) {
-      setSaid((error as Error).message);
+      setStatus((error as Error).message);
     }
   };
-  return [said, act] as const;
+  return [status, act] as const;
 }
 
 type Parent<Props = object> = Props & { children: ComponentChildren };

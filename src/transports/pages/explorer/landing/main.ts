@@ -69,13 +69,13 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')
 }
 
 element('run').addEventListener('click', async () => {
-  const said = element('ran');
+  const status = element('ran');
   if (apiKey.value === '') {
-    said.textContent = 'This is the sample data. Enter an API key above to run it.';
+    status.textContent = 'This is the sample data. Enter an API key above to run it.';
     void play(element('answer').textContent!.trim());
     return;
   }
-  said.textContent = 'Running …';
+  status.textContent = 'Running …';
   const began = performance.now();
   try {
     const response = await apiKey.fetch(`${MOUNT}/graphql`, {
@@ -89,10 +89,10 @@ element('run').addEventListener('click', async () => {
     const { state } = apiKey;
     const left =
       state.kind === 'accepted' && `: ${number(state.budget.minute.remaining)} units left this minute`;
-    said.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
+    status.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
     void play(indented(JSON.parse(text), { maxLength }));
   } catch (error) {
-    said.textContent = (error as Error).message;
+    status.textContent = (error as Error).message;
   }
 });
 
