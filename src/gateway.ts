@@ -50,7 +50,10 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
   const history = new UsageHistory(store, report);
   const requestLog = new RequestLog({ store, now: clock.now, report, isKept: config.REQUEST_LOG });
   const access = new Access({
-    ...{ clock, history, requestLog, isProduction: config.NODE_ENV === 'production' },
+    clock,
+    history,
+    requestLog,
+    isProduction: config.NODE_ENV === 'production',
     storeOf: (caller: RequestContext) => tracing?.traced(caller, store) ?? store,
   });
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
@@ -60,7 +63,9 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
     (feature) => feature.start?.({ config, store, clock, log, report, feed: streams.feed, sessionOf }) ?? [],
   );
   const documents = new NamedDocuments({
-    ...{ store, clock, report },
+    store,
+    clock,
+    report,
     onUntrusted: (apiKey, document) => {
       metrics?.untrustedDocument(apiKey);
       log.warn({ apiKey, document }, 'untrusted document');
@@ -70,8 +75,18 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
   for (const metric of features.flatMap(({ metrics = [] }) => metrics)) metrics?.show(metric);
   return {
     ...options,
-    ...{ clock, routes, report, store, schema, access, history, requestLog, openStreams },
-    ...{ streams, features, documents },
+    clock,
+    routes,
+    report,
+    store,
+    schema,
+    access,
+    history,
+    requestLog,
+    openStreams,
+    streams,
+    features,
+    documents,
     operations: new Operations(schema, report, {
       introspection: config.INTROSPECTION,
       context: Object.assign({}, ...features.map(({ context }) => context)),

@@ -26,8 +26,11 @@ export async function isUnused(store: Store): Promise<boolean> {
  */
 export async function addSampleData(store: Store): Promise<void> {
   const call = {
-    ...{ apiKeyId: 'sample', idempotencyKey: 'sample', fingerprint: 'sample' },
-    ...{ now: Date.now(), keepFor: DAY },
+    apiKeyId: 'sample',
+    idempotencyKey: 'sample',
+    fingerprint: 'sample',
+    now: Date.now(),
+    keepFor: DAY,
   };
   await store.once(call, async (tables) => {
     const ids: Record<string, unknown[]> = {};

@@ -163,7 +163,8 @@ describe('the added domain', () => {
   };
   const newPet = async (): Promise<number> =>
     (await call('POST', '/pets', { name: 'Rex', categoryId: 1 })).json.id;
-  const [AT, LATER] = ['2026-12-01T09:30:00Z', '2026-12-02T09:30:00Z'];
+  const AT = '2026-12-01T09:30:00Z';
+  const LATER = '2026-12-02T09:30:00Z';
   const book = (petId: number, vet = 'Dr. Moreau', time = AT) =>
     call('POST', '/appointments', { petId, vet, time });
 

@@ -389,10 +389,12 @@ describe('startup', () => {
     const { stdout } = await startCommand('serve', {}, '--help');
     expect(stdout).toContain('--port <port>');
     expect(await startCommand('serve', {}, '--prot', '1')).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('Did you mean --port?') },
+      code: 2,
+      stderr: expect.stringContaining('Did you mean --port?'),
     });
     expect(await startCommand('serve', {}, '--port', 'x')).toMatchObject({
-      ...{ code: 1, stderr: 'Invalid configuration:\n  PORT must be an integer from 0 to 65535\n' },
+      code: 1,
+      stderr: 'Invalid configuration:\n  PORT must be an integer from 0 to 65535\n',
     });
   });
 });

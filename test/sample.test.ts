@@ -29,11 +29,9 @@ const fill = async (store: Store): Promise<void> => {
 };
 
 const contentOf = async (store: Store) => {
-  const [categories, pets, orders] = [
-    (await store.table(Category).page({}, { limit: 100 })).items,
-    (await store.table(Pet).page({}, { limit: 100 })).items,
-    (await store.table(Order).page({}, { limit: 100 })).items,
-  ];
+  const categories = (await store.table(Category).page({}, { limit: 100 })).items;
+  const pets = (await store.table(Pet).page({}, { limit: 100 })).items;
+  const orders = (await store.table(Order).page({}, { limit: 100 })).items;
   const stock = ({ name, status, quantity }: Pet) => `${name} ${status} ${quantity}`;
   return [
     ...categories.map(({ id, name, description }) => {

@@ -85,7 +85,11 @@ export function principalOf(
   const networks = [allow, owner?.allow].filter((each) => each !== undefined);
   const lists = [documents, owner?.documents].filter((each) => each !== undefined);
   return {
-    ...{ id, name, plan, limits, account: owner?.id ?? id },
+    id,
+    name,
+    plan,
+    limits,
+    account: owner?.id ?? id,
     ...(lists.length > 0 && { documents: [...new Set(lists)] }),
     ...permitted,
     ...(networks.length > 0 && { networks: new NetworkList(...networks) }),

@@ -21,7 +21,8 @@ import { namingValues, OperationRefused, publicError, tooComplex } from './resul
 /** More tokens than any legitimate operation needs, but few enough to parse and validate within milliseconds. */
 const MAX_TOKENS = 2_000;
 /** The memory taken by a token with its nodes, and by a document with its operations, in bytes. */
-const [TOKEN_BYTES, DOCUMENT_BYTES] = [500, 5_000];
+const TOKEN_BYTES = 500;
+const DOCUMENT_BYTES = 5_000;
 
 /** An operation of a valid document. */
 export interface Operation {

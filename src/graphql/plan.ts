@@ -24,7 +24,8 @@ import { type SelectedField, type Selection, select } from './selection.ts';
 import { coercedDefinitions, type Variables } from './variables.ts';
 
 /** The memory taken by a compiled plan apart from its document, in bytes: for each field, and each node of a field. */
-const [FIELD_BYTES, NODE_BYTES] = [4_000, 300];
+const FIELD_BYTES = 4_000;
+const NODE_BYTES = 300;
 /** Compiling pays off from the second use on, so one-off operations are never compiled. */
 const MIN_USES_TO_COMPILE = 2;
 /** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */

@@ -44,7 +44,14 @@ function countsRoute(record: AnyRecord, { tag, path }: Route, query: readonly Qu
   const shape = countShape(record, groups);
   const all = [byParameter(record), ...query.filter(({ name }) => !PAGING.includes(name))];
   return {
-    ...{ tag, kind, shape, method: 'GET', status: 200, list: 'whole', stability: 'beta', query: all },
+    tag,
+    kind,
+    shape,
+    method: 'GET',
+    status: 200,
+    list: 'whole',
+    stability: 'beta',
+    query: all,
     operationId: `count${capitalised(plural)}`,
     path: `${path}/counts`,
     summary: `Count ${plural} by their values`,

@@ -81,7 +81,8 @@ export function rangeSearches(
 
   const keyOf = (at: Bound | undefined, value: SortValue | undefined) =>
     at && value !== undefined ? sortKeyOf(field, value) : undefined;
-  const [first, last] = [keyOf(start, order?.afterValue), keyOf(end, order?.beforeValue)];
+  const first = keyOf(start, order?.afterValue);
+  const last = keyOf(end, order?.beforeValue);
   const ranges: Range[] = [];
   // Records with the bound's own value, which may be all of them, are a range apart from the others.
   if (first !== undefined && first === last) ranges.push({ value: first, ...between(start, end) });

@@ -210,7 +210,8 @@ function writesOf(
     const unknown: string[] = [];
     for (const reference of referencesOf(record)) {
       const { field, parent } = reference;
-      const [held, others] = [new Set<Id>(), new Set<Id>()];
+      const held = new Set<Id>();
+      const others = new Set<Id>();
       for (const values of all) {
         const id = values[field] as Id | undefined;
         if (id === undefined) continue;
@@ -300,7 +301,8 @@ function writesOf(
     };
     await check();
     if (!hooks) return await write();
-    const [id, values] = [chosen[0], all[0]!];
+    const id = chosen[0];
+    const values = all[0]!;
     const added = await makeChange(undefined, id === undefined ? values : { id, ...values }, check, () =>
       write().then(first),
     );

@@ -68,7 +68,10 @@ const NO_STRIKES: Strikes = { refusedUntil: 0, strikes: [], bannedUntil: 0, bans
 
 /** The state of a key that has never been used. */
 export const initialUsage = (): UsageState => ({
-  ...{ minuteStart: 0, minuteUsed: 0, dayStart: 0, dayUsed: 0 },
+  minuteStart: 0,
+  minuteUsed: 0,
+  dayStart: 0,
+  dayUsed: 0,
   ...NO_STRIKES,
 });
 

@@ -48,7 +48,9 @@ onAnyEngine('authentication', (kit) => {
       await gateway.store.createApiKey(made.apiKey);
       return { key: made.key, id: made.apiKey.id };
     };
-    const [revoked, expired, replaced] = [await make(), await make({ expiresAt: now - 1_000 }), await make()];
+    const revoked = await make();
+    const expired = await make({ expiresAt: now - 1_000 });
+    const replaced = await make();
     await gateway.store.revokeApiKey(revoked.id, now);
     await gateway.store.rotateApiKey(replaced.id, newSecret().secret, now - 2_000);
     const { key } = gateway;

@@ -10,7 +10,10 @@ describe('limiter decisions', () => {
   const LIMITS = { perMinute: 10, perDay: 100 };
   const used = (minuteUsed: number, dayUsed: number) => ({
     ...initialUsage(),
-    ...{ minuteStart: NOW - 10 * SECOND, minuteUsed, dayStart: NOW - HOUR, dayUsed },
+    minuteStart: NOW - 10 * SECOND,
+    minuteUsed,
+    dayStart: NOW - HOUR,
+    dayUsed,
   });
   const minuteEnd = NOW + 50 * SECOND;
   const dayEnd = NOW - HOUR + DAY;
@@ -18,7 +21,9 @@ describe('limiter decisions', () => {
   it('shows no negative remainder, and no reset beyond the length of the window', () => {
     const ahead = { ...used(15, 15), minuteStart: NOW + SECOND };
     expect(toDecision({ outcome: 'passed', usage: ahead }, LIMITS, 0, NOW).minute).toEqual({
-      ...{ limit: 10, remaining: 0, resetAt: NOW + MINUTE },
+      limit: 10,
+      remaining: 0,
+      resetAt: NOW + MINUTE,
     });
   });
 

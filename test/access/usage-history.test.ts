@@ -27,8 +27,13 @@ afterEach(() => vi.useRealTimers());
 
 const count = (now: number) => history.add('key', now, 'rest', 'pets', COUNTS);
 const counted = (date: string, requests: number) => ({
-  ...{ apiKeyId: 'key', date, operation: 'pets', transport: 'rest' },
-  ...{ requests, units: 2 * requests, refused: 0 },
+  apiKeyId: 'key',
+  date,
+  operation: 'pets',
+  transport: 'rest',
+  requests,
+  units: 2 * requests,
+  refused: 0,
 });
 
 it('is added every 10 seconds as the sum of each key and day, and nothing while nothing is used', async () => {
@@ -63,7 +68,11 @@ it('is added by an orderly stop, which rejects if that fails', async () => {
 
 describe('a day', () => {
   const did = (operation: string, units: number, transport: 'rest' | 'graphql' = 'rest', requests = 1) => ({
-    ...{ operation, transport, requests, units, refused: 2 },
+    operation,
+    transport,
+    requests,
+    units,
+    refused: 2,
   });
   const date = '2026-11-22';
   const names = ({ operations }: ReturnType<typeof summarised>) =>

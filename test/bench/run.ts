@@ -66,7 +66,8 @@ const key = await seed(join(home, 'seed.db'), pets);
 async function load(url: string, { path, body }: Workload, duration: number): Promise<number> {
   const json = body !== undefined && { method: 'POST' as const, body };
   const headers = {
-    ...{ 'x-api-key': key, accept: 'application/json' },
+    'x-api-key': key,
+    accept: 'application/json',
     ...(json && { 'content-type': 'application/json' }),
   };
   const result = await autocannon({ url: url + path, connections, duration, headers, ...json });

@@ -111,7 +111,10 @@ async function fill(config: Config, pets = 30): Promise<string> {
   await store.transaction((own) =>
     webhookWritesOf(own).create(
       {
-        ...{ id: 'whk_1', apiKeyId: apiKey.id, createdAt: 1, version: 3 },
+        id: 'whk_1',
+        apiKeyId: apiKey.id,
+        createdAt: 1,
+        version: 3,
         settings: { url: 'https://a.test/', enabled: false, secrets: [{ secret: 'whsec_A' }] },
         progress: { after, moves: 2, attempted: 9, attempts: [] },
       },
@@ -145,7 +148,8 @@ async function seen(config: Config, key: string) {
   }
   const { headers } = await gateway.call('/pets/1', { key });
   const documents = await store.documents();
-  const [events, usage] = [await gateway.call('/events', { key }), await gateway.call('/usage', { key })];
+  const events = await gateway.call('/events', { key });
+  const usage = await gateway.call('/usage', { key });
   const ids = [
     (await store.table(Category).insert({ name: 'Next' })).id,
     (await store.table(Pet).insert({ name: 'Next', categoryId: '1' })).id,
@@ -169,7 +173,8 @@ async function seen(config: Config, key: string) {
 
 describe.each(pairs)('moving from %s to %s', (from, to) => {
   it('keeps all that clients see and the ids that may come next, but no events: the log begins anew', async () => {
-    const [source, target] = [engines[from as 'sqlite'](), engines[to as 'sqlite']()];
+    const source = engines[from as 'sqlite']();
+    const target = engines[to as 'sqlite']();
     const key = await fill(source);
     const directory = await exportTo(source);
     await importFrom(directory, target);
@@ -218,8 +223,14 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     expect(ids).toEqual(['3', '1011', '2']);
     const { parts } = await readManifest(await exportTo(target));
     expect(Object.fromEntries(parts.map((part) => [part.name, part.rows]))).toMatchObject({
-      ...{ categories: 2, pets: 1_011, orders: 4 },
-      ...{ usage: 1, usageHistory: expect.any(Number), documents: 2, webhooks: 1, keys: 2 },
+      categories: 2,
+      pets: 1_011,
+      orders: 4,
+      usage: 1,
+      usageHistory: expect.any(Number),
+      documents: 2,
+      webhooks: 1,
+      keys: 2,
     });
   });
 
@@ -238,7 +249,8 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
   });
 
   it('takes what an earlier build has exported, whose rows have checksums', async () => {
-    const [copy, target] = [path(), newStore()];
+    const copy = path();
+    const target = newStore();
     cpSync(join(import.meta.dirname, 'earlier-export'), copy, { recursive: true });
     const history = join(copy, 'usageHistory.jsonl');
     const today = formatDate(Date.now());
@@ -376,7 +388,8 @@ describe('the data command', () => {
     const [, categories, pets] = /(\S+) categories, (\S+) pets/.exec(exported.stdout.replace('\n', ' '))!;
     expect(Number(pets!.replace(',', '')) - 1_200).toBe(Number(categories) - 1);
     expect(await data(source, 'import', directory)).toMatchObject({
-      ...{ code: 1, stderr: expect.stringContaining('is in use by another server') },
+      code: 1,
+      stderr: expect.stringContaining('is in use by another server'),
     });
     await server.close();
     const target = embedded();

@@ -48,7 +48,10 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
     await vi.waitFor(
       async () =>
         expect(await listed()).toMatchObject({
-          ...{ name: 'test', plan: 'free', perMinute: 60, perDay: 1000 },
+          name: 'test',
+          plan: 'free',
+          perMinute: 60,
+          perDay: 1000,
           usedToday: 2,
         }),
       5_000,
@@ -84,7 +87,9 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
         JSON.parse((await keys('list', '--json')).stdout).find((each: { id: string }) => each.id === id);
       const created = await row();
       expect(created).toMatchObject({
-        ...{ name: 'test', plan: 'pro', scopes: ['orders:write', 'categories:read'] },
+        name: 'test',
+        plan: 'pro',
+        scopes: ['orders:write', 'categories:read'],
         allow: ['127.0.0.0/8', '::1'],
       });
       expect(Math.abs(Date.parse(created.expiresAt) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
@@ -169,7 +174,8 @@ describe('the keys command', () => {
     }
     for (const call of ['update key_none --name x', 'rotate key_none', 'revoke key_none', 'usage key_none'])
       expect(await runKeys(stores[0]![1], ...call.split(' ')), call).toEqual({
-        ...{ code: 1, stdout: '' },
+        code: 1,
+        stdout: '',
         stderr: expect.stringMatching(/^There is no active key key_none\.\n$/),
       });
   });
@@ -178,7 +184,8 @@ describe('the keys command', () => {
     const file = join(home, 'misspelt', 'petstore.db');
     for (const args of [['list'], ['revoke', 'key_none'], ['update', 'key_none', '--name', 'x']]) {
       expect(await runKeys({ DATA_FILE: file }, ...args)).toEqual({
-        ...{ code: 1, stdout: '' },
+        code: 1,
+        stdout: '',
         stderr: `The data file ${file} does not exist. Is DATA_FILE set as for the server?\n`,
       });
     }

@@ -34,7 +34,8 @@ describe.each(engines)('loading a file to $name', (engine) => {
 
   const loadFrom = (kind: string, content: string | Buffer, options: Partial<LoadOptions> = {}) =>
     load(store, {
-      ...{ record: RECORDS.find(({ plural }) => plural === kind)!, file: fileOf(content) },
+      record: RECORDS.find(({ plural }) => plural === kind)!,
+      file: fileOf(content),
       onProgress: () => {},
       ...options,
     });
@@ -113,7 +114,9 @@ ${hint}`,
     expect(await loadFrom('pets', 'name,name\nRex,Rex').catch(fault)).toMatch(/\nname: is there twice$/);
     const map = new Map([['Category Name', 'category.name']]);
     await loadFrom('pets', 'Category Name,colour,name\nDogs,red,Tom\n', {
-      ...{ map, ignoreUnknown: true, createParents: true },
+      map,
+      ignoreUnknown: true,
+      createParents: true,
     });
     expect(await pets()).toEqual(['Tom 1 available 0']);
     expect(await loadFrom('pets', 'name\nTom', { map }).catch(fault)).toContain(
@@ -376,7 +379,8 @@ describe.each(stores)('loads of the built program into %s', (name) => {
   it.each(isEmbedded ? [2_000, 25_000] : [1_200])(
     'that are killed go on where they were: %i rows',
     async (count) => {
-      const [at, file] = [place(), fileOf(rows('Killed', count))];
+      const at = place();
+      const file = fileOf(rows('Killed', count));
       let from: string | undefined;
       const log: string[] = [];
       for (let kills = 0; ; kills++) {

@@ -32,7 +32,8 @@ describe('the Postman collection', () => {
   });
 
   it('runs from top to bottom with its key alone, also again', async () => {
-    const [collection, report] = [join(folder, 'collection.json'), join(folder, 'report.json')];
+    const collection = join(folder, 'collection.json');
+    const report = join(folder, 'report.json');
     writeFileSync(collection, await (await fetch(`${server.url}/postman.json`)).text());
     for (let n = 0; n < 2; n++) {
       const args = ['run', collection, '--env-var', `key=${printedKey(server)}`, '--reporters', 'json'];

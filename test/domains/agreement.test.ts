@@ -206,7 +206,8 @@ function outcomeOf({ text, headers }: Sent): Outcome | Values {
 function expectSame(step: Step, rest: Sent, graphql: Sent): void {
   const about = `${step.operation}${rest.about}${graphql.about}`;
   expect(rest.status, about).toBeLessThan(500);
-  const [expected, actual] = [outcomeOf(rest), outcomeOf(graphql)];
+  const expected = outcomeOf(rest);
+  const actual = outcomeOf(graphql);
   // A GraphQL query returns null for a missing record, without a message.
   if (actual.code === 'NOT_FOUND' && actual.message === undefined) delete expected.message;
   expect(actual, about).toEqual(expected);

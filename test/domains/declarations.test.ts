@@ -169,7 +169,8 @@ class Model {
     return [...this.records[n]!]
       .filter(([, values]) => matches(values))
       .toSorted(([idA, a], [idB, b]) => {
-        const [x, y] = [keyOf(a), keyOf(b)];
+        const x = keyOf(a);
+        const y = keyOf(b);
         if (x === undefined || y === undefined) if (x !== y) return x === undefined ? 1 : -1;
         return direction * (compare(x, y) || compare(BigInt(idA), BigInt(idB)));
       })
@@ -532,7 +533,8 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
   };
   const list = async (n: number) => {
     const { filter, sort } = drawList(n);
-    const [by, limit] = [door(), pick([1, 2, 5])];
+    const by = door();
+    const limit = pick([1, 2, 5]);
     const ids = model.list(n, filter, sort);
     await agree((program) => program.list(by, n, filter, sort, limit), ids, [by, n, filter, sort, limit]);
     const parent = pick(model.specs[n]!.references.length > 0 ? model.specs[n]!.references : [undefined]);
@@ -603,7 +605,8 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
       ...(number ? [{ [number]: is === 'range' ? { min: 11 } : 11 }] : []),
     ];
     if (wrong.length === 0) return;
-    const [by, filter] = [door(), pick(wrong)];
+    const by = door();
+    const filter = pick(wrong);
     // That of the one that comes last, which would be right for it alone.
     const sort = finders[1] && finders[1] in filter ? finders[1] : 'id';
     const ask = (program: Program) => program.page(by, n, filter, sort, 2).then(String, String);

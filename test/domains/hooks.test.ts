@@ -107,7 +107,8 @@ onEachEngine('hooks of a record', (kit) => {
   });
 
   it('belong to the transaction: nothing is left of an operation that is refused later', async () => {
-    const [complete, open] = [`{petId: ${pet}, complete: true}`, `{petId: ${pet}}`];
+    const complete = `{petId: ${pet}, complete: true}`;
+    const open = `{petId: ${pet}}`;
     for (const second of [`createPurchase(input: ${open}) { id }`, 'deletePet(id: 4711)']) {
       const text = `mutation { a: createPurchase(input: ${complete}) { pet { status } } b: ${second} }`;
       for (const headers of [{}, { 'idempotency-key': randomUUID() }]) {
@@ -134,7 +135,8 @@ onEachEngine('hooks of a record', (kit) => {
 
   it('are described where they refuse, and not part of a single write', async () => {
     const { paths } = (await send(kit.gateway, '/openapi.json')).json;
-    const [all, one] = [paths['/purchases'], paths['/purchases/{purchaseId}']];
+    const all = paths['/purchases'];
+    const one = paths['/purchases/{purchaseId}'];
     for (const operation of [all.post, one.put, one.patch]) {
       expect(operation.description).toContain('Refused while its pet is sold.');
       expect(operation.responses).toHaveProperty('409');

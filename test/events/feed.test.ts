@@ -307,7 +307,8 @@ it('reads from the store what the feed dropped while the last page was being rea
 
 it('gives a reader more than 1,000 events behind every event once, from the log', async () => {
   const count = 1_003;
-  const [reading, behind] = [await open({}), await open({})];
+  const reading = await open({});
+  const behind = await open({});
   // By the second one they keep up.
   for (const name of ['First', 'Second']) {
     await write(name);
@@ -379,7 +380,9 @@ it('waits for the database when it is away while a reader reads a page', async (
 it('ends a reader at once that is told to, though the log is silent, and no other', async () => {
   const { promise, resolve } = deferred();
   held = promise;
-  const [waiting, idle, other] = [await open({}), await open({}), await open({})];
+  const waiting = await open({});
+  const idle = await open({});
+  const other = await open({});
   const taken = expect(waiting.take()).rejects.toThrow('Over');
   await turn();
   for (const reader of [waiting, idle]) reader.ending.abort(new Error('Over'));

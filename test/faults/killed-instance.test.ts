@@ -140,10 +140,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
       };
       const create = async (url: string) => {
         const began = performance.now();
-        const [categoryId, headers] = [
-          contested(),
-          Math.random() < 0.3 ? { 'idempotency-key': randomUUID() } : {},
-        ];
+        const categoryId = contested();
+        const headers = Math.random() < 0.3 ? { 'idempotency-key': randomUUID() } : {};
         const response = await fetch(`${url}/pets`, {
           method: 'POST',
           headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
@@ -199,7 +197,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
   }
 
   async function expectReferencesIntact(): Promise<void> {
-    const [categories, pets] = [await idsOf(Category), await idsOf(Pet)];
+    const categories = await idsOf(Category);
+    const pets = await idsOf(Pet);
     for (const { categoryId } of (await allOf(Pet)) as Pet[]) expect(categories).toContain(categoryId);
     for (const { petId, complete } of (await allOf(Order)) as Order[])
       if (petId !== undefined && !complete) expect(pets).toContain(petId);

@@ -64,7 +64,8 @@ const sent = (name: string, value: string): Options => ({ call: { headers: { [na
 const DIFFERENT = { differentMessages: true } as const;
 const large = 'x'.repeat(100_001);
 
-const [PET, ORDER] = ['{ pet(id: 1) { id } }', 'POST /store/orders {}'];
+const PET = '{ pet(id: 1) { id } }';
+const ORDER = 'POST /store/orders {}';
 const otherScope = async (gateway: TestGateway) => ({
   key: await gateway.restrictedKey({ scopes: ['orders:write'] }),
 });
@@ -151,7 +152,8 @@ describe('error codes', () => {
     async (code, _name, rest, graphql, { call: options, prepare, store, differentMessages } = {}) => {
       const gateway = store ? await TestGateway.start(store(kit.gateway.store), {}, kit.clock) : kit.gateway;
       const call = { ...options, ...(await prepare?.(gateway)) };
-      const [first, second] = [await sendLine(gateway, rest, call), await sendLine(gateway, graphql, call)];
+      const first = await sendLine(gateway, rest, call);
+      const second = await sendLine(gateway, graphql, call);
       if (store) await gateway.close();
       const { status } = ERRORS[code];
       expect(first.json, first.about).toEqual({ code, message: expect.any(String), status });

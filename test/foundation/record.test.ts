@@ -24,8 +24,12 @@ const petId = reference(Pet, 'A pet');
 /** A declaration that works, but for these parts. */
 const declare = (parts: object): AnyRecord =>
   declareRecord({
-    ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
-    ...{ fields: { label }, ...(parts as object) },
+    kind: 'thing',
+    plural: 'things',
+    type: 'Thing',
+    description: 'A thing.',
+    fields: { label },
+    ...(parts as object),
   }) as AnyRecord;
 
 const REFUSED: [parts: object, message: string][] = [
@@ -123,7 +127,10 @@ it.each(REFUSED.map(([parts, message]) => [message, parts] as const))('says %s',
 
 it('checks what is computed by its declaration, of a record of its type', () => {
   const twice = declareRecord({
-    ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
+    kind: 'thing',
+    plural: 'things',
+    type: 'Thing',
+    description: 'A thing.',
     fields: { count },
     computed: { twice: computed(count, (record: { count: number }) => record.count * 2) },
   });
@@ -137,7 +144,10 @@ it('checks what is computed by its declaration, of a record of its type', () => 
     );
   const misspelt = () =>
     declareRecord({
-      ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
+      kind: 'thing',
+      plural: 'things',
+      type: 'Thing',
+      description: 'A thing.',
       fields: { count },
       // @ts-expect-error -- no such field
       computed: { twice: computed(count, ({ cuont }) => cuont * 2) },

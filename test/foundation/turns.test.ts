@@ -61,7 +61,8 @@ it('passes nothing on when the request has ended', async () => {
   const turns = new Turns(() => {
     if (isEnded) throw new Error('ended');
   });
-  const [first, second] = [turns.pass(1), turns.pass(2).catch(String)];
+  const first = turns.pass(1);
+  const second = turns.pass(2).catch(String);
   void first.then(() => {
     isEnded = true;
   });

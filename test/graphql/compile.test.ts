@@ -56,7 +56,8 @@ describe('compilation', () => {
 
   it('compiles each combination of conditions from its second use on', () => {
     const text = 'query ($s: Boolean!) { pet(id: 1) { id name @skip(if: $s) } }';
-    const [yes, no] = [[text, { s: true }] as const, [text, { s: false }] as const];
+    const yes = [text, { s: true }] as const;
+    const no = [text, { s: false }] as const;
     expect(uses(yes, yes, no, no, yes, no)).toEqual([false, true, false, true, true, true]);
   });
 

@@ -138,7 +138,8 @@ async function startMemoryServer(mongod: string | null): Promise<MongoServer | n
     const options = await DryMongoBinary.generateOptions(mongod ? { systemBinary: mongod } : {});
     if (!(await DryMongoBinary.locateBinary(options)) && !(await canDownload())) return null;
     const server = await MongoMemoryReplSet.create({
-      ...{ binary: options, replSet: { count: 1, storageEngine: 'wiredTiger' } },
+      binary: options,
+      replSet: { count: 1, storageEngine: 'wiredTiger' },
     });
     const stop = () => server.stop().then(() => {});
     return { what: mongod ?? 'mongodb-memory-server', uri: server.getUri(), stop };

@@ -29,23 +29,42 @@ describe('the log', () => {
     const rest = { method: 'GET', path: '/pets', transport: 'rest' };
     const expected = [
       {
-        ...{ ...rest, requestId: 'mine-1', path: `/pets/${P}`, operation: 'getPet', status: 400 },
-        ...{ codes: ['VALIDATION_FAILED'], units: 1, apiKey },
+        ...rest,
+        requestId: 'mine-1',
+        path: `/pets/${P}`,
+        operation: 'getPet',
+        status: 400,
+        codes: ['VALIDATION_FAILED'],
+        units: 1,
+        apiKey,
       },
       { ...rest, operation: 'listPets', status: 200, units: 1, apiKey },
       {
-        ...{ method: 'POST', path: '/graphql', transport: 'graphql', operation: 'Names' },
-        ...{ status: 200, units: 3, apiKey },
+        method: 'POST',
+        path: '/graphql',
+        transport: 'graphql',
+        operation: 'Names',
+        status: 200,
+        units: 3,
+        apiKey,
       },
       { ...rest, status: 401, codes: ['UNAUTHENTICATED'], units: 0 },
       {
-        ...{ method: 'GET', path: '/health/live', transport: 'page', operation: '/health/live' },
-        ...{ status: 200, units: 0 },
+        method: 'GET',
+        path: '/health/live',
+        transport: 'page',
+        operation: '/health/live',
+        status: 200,
+        units: 0,
       },
     ];
     const common = {
-      ...{ level: 30, time: expect.any(Number), msg: 'request', ms: expect.any(Number) },
-      ...{ client: expect.stringContaining('127.0.0.1'), requestId: expect.any(String) },
+      level: 30,
+      time: expect.any(Number),
+      msg: 'request',
+      ms: expect.any(Number),
+      client: expect.stringContaining('127.0.0.1'),
+      requestId: expect.any(String),
     };
     expect(lines()).toEqual(expected.map((line) => ({ ...common, ...line })));
   });

@@ -252,7 +252,8 @@ describe.each(engines)('$name', (engine) => {
   it('keeps what was delivered while the settings of a webhook change', async () => {
     const instance = randomUUID();
     for (let round = 0; round < 10; round += 1) {
-      const [id, apiKeyId] = [randomUUID(), randomUUID()];
+      const id = randomUUID();
+      const apiKeyId = randomUUID();
       const settings = { url: 'https://example.com/', enabled: true, secrets: [] };
       const progress = { after: '', moves: 0, attempted: 0, attempts: [] };
       const changed = { ...settings, types: ['pet.created' as const] };

@@ -44,7 +44,8 @@ describe.each(engines)('the event log ($name)', (engine) => {
   afterAll(() => opened.close());
 
   it('returns pages without gaps or overlaps from any position, also after a restart', async () => {
-    const [start, before] = [await endOfLog(store), Date.now()];
+    const start = await endOfLog(store);
+    const before = Date.now();
     for (let i = 0; i < 7; i++) await store.table(Category).insert({ name: `Page ${i}` });
     const all = await readAll(store, start);
     expect(all).toHaveLength(7);

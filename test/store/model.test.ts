@@ -165,7 +165,9 @@ const records = [
     record: Pet,
     input: fc.record({ name: text, categoryId: id, status: optional(status) }),
     patch: fc.record({
-      ...{ name: optional(text), categoryId: optional(id), status: optional(status) },
+      name: optional(text),
+      categoryId: optional(id),
+      status: optional(status),
       quantity: optional(fc.constantFrom(0, -0, 7)),
     }),
     filter: fc.record({ status: optional(fc.subarray([...PetStatus.values])), categoryId: optional(id) }),
@@ -176,12 +178,17 @@ const records = [
   {
     record: Order,
     input: fc.record({
-      ...{ id: optional(orderId), petId: optional(id), quantity: optional(quantity) },
-      ...{ shipDate: optional(shipDate), complete: fc.boolean() },
+      id: optional(orderId),
+      petId: optional(id),
+      quantity: optional(quantity),
+      shipDate: optional(shipDate),
+      complete: fc.boolean(),
     }),
     patch: fc.record({
-      ...{ petId: patched(id), quantity: patched(quantity) },
-      ...{ shipDate: patched(shipDate), complete: optional(fc.boolean()) },
+      petId: patched(id),
+      quantity: patched(quantity),
+      shipDate: patched(shipDate),
+      complete: optional(fc.boolean()),
     }),
     filter: fc.record({ petId: optional(id), complete: optional(fc.boolean()) }),
     sorts: { shipDate: fc.option(shipDate) },
@@ -206,7 +213,9 @@ const bounds = fc.record({
   limit: fc.constantFrom(0, 1, 2, 100),
   after: optional(fc.oneof(fc.constant('0'), orderId)),
   before: optional(orderId),
-  ...{ backward: fc.boolean(), inclusive: fc.boolean(), descending: fc.boolean() },
+  backward: fc.boolean(),
+  inclusive: fc.boolean(),
+  descending: fc.boolean(),
 });
 
 /** A page in any order, between any places. */
@@ -234,11 +243,9 @@ const write = fc.oneof(
 
 const onceOnly = fc
   .record({
-    ...{
-      step: write,
-      idempotencyKey: fc.constantFrom('k', 'l'),
-      fingerprint: fc.constantFrom('f', 'f', 'g'),
-    },
+    step: write,
+    idempotencyKey: fc.constantFrom('k', 'l'),
+    fingerprint: fc.constantFrom('f', 'f', 'g'),
     apiKeyId: fc.constantFrom('a', 'a', 'b'),
   })
   .map(({ step, ...options }) => onceWith(options, step));
@@ -375,7 +382,8 @@ describe.each(engines)('lists ($name)', ({ name, open }) => {
   );
   it.each(rows)('are those of the model: $record.plural by $sort, descending: $descending', async (row) => {
     const { record, sort: field, descending, filters } = row;
-    const [table, expected] = [opened.store.table(record), model.table(record)];
+    const table = opened.store.table(record);
+    const expected = model.table(record);
     const prefixed = field === 'name' ? PREFIXES.slice(0, prefixes) : [];
     const found = prefixed.map((prefix, n) => ({ ...filters[n % filters.length], name: { prefix } }));
     const ranges = (RANGES[field ?? ''] ?? []).flatMap((range) =>

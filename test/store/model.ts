@@ -65,7 +65,8 @@ class ModelTable {
         return choices ? choices.values.indexOf(values[field] as string) : Number(values[field]);
       });
     return [...groups.values()].sort((a, b) => {
-      const [x, y] = [rank(a.values), rank(b.values)];
+      const x = rank(a.values);
+      const y = rank(b.values);
       return x.map((value, n) => value - y[n]!).find((distance) => distance !== 0) ?? 0;
     });
   };

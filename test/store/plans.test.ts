@@ -21,7 +21,8 @@ const conditionsIn = (record: AnyRecord, sort: string | undefined): object[] => 
   if (sort === undefined) return [{}];
   const field = (record.fields as Fields)[sort]!;
   if (isFolded(field)) return [{}, { [sort]: { prefix: 're' } }];
-  const [min, max] = [field.example, field.example];
+  const min = field.example;
+  const max = field.example;
   return [{}, { [sort]: { min } }, { [sort]: { max } }, { [sort]: { min, max } }];
 };
 

@@ -25,7 +25,10 @@ async function program(version: 'earlier' | 'later') {
   const [field, declared] =
     version === 'earlier' ? ['description', described] : ['about', fields.formerly('description', described)];
   const Thing = declareRecord({
-    ...{ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.' },
+    kind: 'thing',
+    plural: 'things',
+    type: 'Thing',
+    description: 'A thing.',
     fields: { label: fields.name('A name', 'Rex'), [field as string]: declared as typeof described },
     sorts: [field as string],
     unique: [[field as string]],
@@ -53,7 +56,8 @@ async function program(version: 'earlier' | 'later') {
 }
 
 describe.each(engines)('a field with another name ($name)', ({ name: engine }) => {
-  const [place, imported] = [`renamed-${randomUUID().slice(0, 8)}`, `imported-${randomUUID().slice(0, 8)}`];
+  const place = `renamed-${randomUUID().slice(0, 8)}`;
+  const imported = `imported-${randomUUID().slice(0, 8)}`;
   afterAll(async () => {
     if (engine === 'mongodb') for (const database of [place, imported]) await dropDatabase(database);
   });

@@ -73,7 +73,10 @@ describe('a ban', () => {
   const banned = (usage: UsageState, now: number) =>
     charge(
       {
-        ...{ ...usage, minuteStart: now, minuteUsed: 1, refusedUntil: now + SECOND },
+        ...usage,
+        minuteStart: now,
+        minuteUsed: 1,
+        refusedUntil: now + SECOND,
         strikes: Array.from({ length: 19 }, () => now),
       },
       now,

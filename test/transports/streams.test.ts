@@ -172,7 +172,8 @@ describe.each([
     await new Promise((resolve) => socket.once('readable', resolve));
     const reading = await open();
     // More than the operating system buffers, and than is kept for readers who keep up.
-    const [count, category] = [1_500, { name: 'Long', description: '🐕'.repeat(2_000) }];
+    const count = 1_500;
+    const category = { name: 'Long', description: '🐕'.repeat(2_000) };
     for (let written = 0; written < count; written += 100) {
       await opened.store.transaction(async ({ table }) => {
         for (let n = 0; n < 100; n++) await table(Category).insert(category);
@@ -386,7 +387,7 @@ describe('the rules for what is open', () => {
   const places = { ...doors, 'GET /events?wait': () => AT_ONCE, 'listEvents of MCP': () => BY_MCP };
   it.each(Object.entries(places))('%s takes one of the places of its plan', async (_name, doorOf) => {
     const key = await kit.gateway.newKey('free');
-    const [first] = [await open({ path: '/events/stream', call: {} }, key)];
+    const first = await open({ path: '/events/stream', call: {} }, key);
     const second = EventStreamClient.open(kit.gateway, doorOf().path, { ...doorOf().call, key });
     const opened = second.then((client) => client.response.pause());
     // Long polls answer once there is something.

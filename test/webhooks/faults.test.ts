@@ -26,11 +26,9 @@ describe.each(enginesAtLength)('webhooks with failing receivers ($name)', (engin
   const { webhooks } = kit;
 
   it('reaches receivers that fail one time in ten, answer slowly or without end, in order', async () => {
-    const [failing, endless, slow] = [
-      await webhooks.receiver(),
-      await webhooks.receiver(),
-      await webhooks.receiver(),
-    ];
+    const failing = await webhooks.receiver();
+    const endless = await webhooks.receiver();
+    const slow = await webhooks.receiver();
     failing.answer = (_request, response) =>
       response.writeHead(failing.received.length % 10 === 5 ? 500 : 200).end();
     endless.answer = (_request, response) => {
@@ -58,7 +56,8 @@ describe.each(enginesAtLength)('webhooks with failing receivers ($name)', (engin
   });
 
   it('continues when the clock is set back, even while waiting to retry', async () => {
-    const [healthy, failing] = [await webhooks.receiver(), await webhooks.receiver()];
+    const healthy = await webhooks.receiver();
+    const failing = await webhooks.receiver();
     for (const { url } of [healthy, failing]) await webhooks.create(url);
     failing.answer = (_request, response) =>
       response.writeHead(failing.received.length === 1 ? 500 : 200).end();
@@ -215,7 +214,8 @@ it('disables a webhook whose place is no longer kept, as often as it is enabled 
 
 describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => {
   const database = `webhooks-${randomUUID().slice(0, 8)}`;
-  const [here, there] = [new Clock(), new Clock()];
+  const here = new Clock();
+  const there = new Clock();
   let proxy: Awaited<ReturnType<typeof openProxy>>;
   /** It reaches the database through the proxy. */
   let first: TestGateway;

@@ -115,7 +115,8 @@ it.each([
 });
 
 it('reuses connections', async () => {
-  let [connections, requests] = [0, 0];
+  let connections = 0;
+  let requests = 0;
   const port = await listen((socket) => {
     requests++;
     socket.write('HTTP/1.1 204 No Content\r\n\r\n');

@@ -201,10 +201,8 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
   it('repeats the secret in replays of creating and rotating, and signs with both during the grace', async () => {
     const receiver = await webhooks.receiver();
     const call = { headers: { 'idempotency-key': 'once' }, body: { url: receiver.url } };
-    const [first, replay] = [
-      await webhooks.send('POST /webhooks', call),
-      await webhooks.send('POST /webhooks', call),
-    ];
+    const first = await webhooks.send('POST /webhooks', call);
+    const replay = await webhooks.send('POST /webhooks', call);
     expect(replay.headers['idempotency-replayed']).toBe('true');
     expect(replay.json).toEqual(first.json);
     const { id, secret } = first.json;
@@ -268,7 +266,8 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
   });
 
   it('retries later after a failure, holds back later events, and retries at once after a patch', async () => {
-    const [failing, healthy] = [await webhooks.receiver(), await webhooks.receiver()];
+    const failing = await webhooks.receiver();
+    const healthy = await webhooks.receiver();
     failing.answer = (_request, response) => response.writeHead(503, { 'retry-after': '7200' }).end();
     const { id } = (await webhooks.create(failing.url)).json;
     await webhooks.create(healthy.url);
@@ -303,7 +302,8 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
   });
 
   it('is disabled at once by 410, and after 72 hours of failures', async () => {
-    const [gone, failing] = [await webhooks.receiver(), await webhooks.receiver()];
+    const gone = await webhooks.receiver();
+    const failing = await webhooks.receiver();
     gone.answer = (_request, response) => response.writeHead(410).end();
     failing.answer = (_request, response) => response.writeHead(500).end();
     const ids = [(await webhooks.create(gone.url)).json.id, (await webhooks.create(failing.url)).json.id];

@@ -89,7 +89,9 @@ export const codecOf = memoized((record: AnyRecord) => {
       kind: FieldKind;
       formerly: string | undefined;
     } => ({
-      ...{ name, kind, formerly },
+      name,
+      kind,
+      formerly,
       ...CODECS[kind],
     }),
   );

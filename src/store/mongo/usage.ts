@@ -40,7 +40,8 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     const cost = charges.reduce((sum, charge) => sum + charge.cost, 0);
     if (cost === 0) return null;
     const times = charges.map(({ now }) => now);
-    const [first, last] = [Math.min(...times), Math.max(...times)];
+    const first = Math.min(...times);
+    const last = Math.max(...times);
     const perMinute = Math.min(...charges.map(({ limits }) => limits.perMinute));
     const perDay = Math.min(...charges.map(({ limits }) => limits.perDay));
     const children = new Set(charges.flatMap(({ child }) => child ?? []));

@@ -67,7 +67,9 @@ export function createFile(file: string, layout: number): void {
 }
 
 /** The offsets in SQLite's header of the layout's version and of the application that a file belongs to, and its size. */
-const [USER_VERSION, APPLICATION, HEADER_SIZE] = [60, 68, 100];
+const USER_VERSION = 60;
+const APPLICATION = 68;
+const HEADER_SIZE = 100;
 
 /** Refuses another program's file by its first bytes alone: SQLite would change a file that it opens. */
 function refuseForeign(file: string, latest: number): void {

@@ -57,7 +57,9 @@ export function eventLog(
     db
       .json<Row[]>(`select json_group_array(${EVENT}) from (${sql})`, params)!
       .map(([position, type, time, record]) => ({
-        ...{ id: idOf(position), type, time },
+        id: idOf(position),
+        type,
+        time,
         record: recordIn(type, record),
       }));
 

@@ -19,7 +19,8 @@ const BODY_TYPES = ['application/json'];
 const RESPONSES = new Negotiation(['application/json']);
 
 /** Of JSON-RPC 2.0: a request that is refused before the protocol is spoken, and a body that is not JSON. */
-const [REFUSED, PARSE_ERROR] = [-32000, -32700];
+const REFUSED = -32000;
+const PARSE_ERROR = -32700;
 /** The methods that cost nothing, for the log and the metrics. */
 const FREE = ['server/discover', 'initialize', 'ping', 'tools/list'];
 

@@ -60,7 +60,11 @@ export function fileResponse(context: RequestContext): HttpResponse {
   if (coding !== undefined) headers.push('Content-Encoding', coding);
   // Nothing of other origins reads files.
   const whole: HttpResponse = {
-    ...{ status: 200, headers, body: content, etag, sameOriginOnly: true },
+    status: 200,
+    headers,
+    body: content,
+    etag,
+    sameOriginOnly: true,
     contentType: lookup(path) ?? 'application/octet-stream',
   };
   const { range, 'if-range': ifRange = etag, 'if-none-match': ifNoneMatch = '' } = asked;

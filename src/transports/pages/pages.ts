@@ -122,7 +122,11 @@ export class Pages implements Transport {
     this.#errorPage = ({ status, code, message }) =>
       mounted(
         render('error', {
-          ...{ mount, path: '', graphiql, code, message },
+          mount,
+          path: '',
+          graphiql,
+          code,
+          message,
           title: `${status} ${STATUS_CODES[status]}`,
         }),
         mount,

@@ -32,7 +32,8 @@ onEachEngine('keys that an owner makes', (kit) => {
   }
 
   it('are made, listed, changed, rotated and revoked by their owner alone, over both interfaces', async () => {
-    const [owner, other] = [await kit.gateway.newKey('pro'), await kit.gateway.newKey('pro')];
+    const owner = await kit.gateway.newKey('pro');
+    const other = await kit.gateway.newKey('pro');
     const created = await call(owner, 'POST /keys', { name: ' Till 7 ', scopes: ['pets:read'] });
     expectAnswer(created, 201);
     const { key, ...shown } = created.json;
@@ -152,7 +153,8 @@ onEachEngine('keys that an owner makes', (kit) => {
 
   it('are narrowed and ended with their owner within 5 seconds, whatever they have of their own', async () => {
     const { gateway, clock } = kit;
-    const [PETS, ORDERS] = ['{ pets { totalCount } }', '{ orders { totalCount } }'];
+    const PETS = '{ pets { totalCount } }';
+    const ORDERS = '{ orders { totalCount } }';
     await gateway.store.addDocuments([
       { list: 'a', id: 'pets', text: PETS, hash: hashOf(PETS), addedAt: 0 },
       { list: 'a', id: 'orders', text: ORDERS, hash: hashOf(ORDERS), addedAt: 0 },
@@ -269,7 +271,8 @@ onEachEngine('keys that an owner makes', (kit) => {
   it('are banned for their own strikes, and with their owner', async () => {
     const { gateway, clock } = kit;
     const owner = await gateway.newKey('enterprise', { perMinute: 3, perDay: 1_000 });
-    const [a, b] = [(await create(owner)).key, (await create(owner)).key];
+    const a = (await create(owner)).key;
+    const b = (await create(owner)).key;
     await call(a, '/pets');
     for (let n = 0; n < 25; n++) await call(a, '/pets');
     expectRefusal(await call(a, '/pets'), 'API_KEY_BANNED');

@@ -39,15 +39,26 @@ onEachEngine('requests', (kit) => {
     new RequestLog({ store: kit.opened.store, now: kit.clock.now, report: console.error, isKept: true });
   const ofKey = (id: string, account = id) => ({ id, account }) as unknown as Principal;
   const request: AnsweredRequest = {
-    ...{ id: 'x', transport: 'rest', operation: 'pet', method: 'GET', path: '/pets/1' },
-    ...{ status: 200, units: 1, ms: 1 },
+    id: 'x',
+    transport: 'rest',
+    operation: 'pet',
+    method: 'GET',
+    path: '/pets/1',
+    status: 200,
+    units: 1,
+    ms: 1,
   };
   const read = async (log: RequestLog, ask: Partial<RequestQuery>) => {
     const all: LoggedRequest[] = [];
     let pages = 0;
     for (let after: RequestQuery['after']; ; pages++) {
       const page = await log.page({
-        ...{ keyId: '', limit: 100, now: kit.clock.now(), matches: () => true, meter: new Meter(1), after },
+        keyId: '',
+        limit: 100,
+        now: kit.clock.now(),
+        matches: () => true,
+        meter: new Meter(1),
+        after,
         ...ask,
       });
       all.push(...page.requests.map((entry) => entry.request));
@@ -108,9 +119,18 @@ onEachEngine('requests', (kit) => {
       ]),
     ).toEqual(sent);
     expect(all[6]).toStrictEqual({
-      ...{ id: ids[6], time: new Date(clock.now() - 70).toISOString(), transport: 'rest', operation: 'pet' },
-      ...{ method: 'GET', path: '/pets/987654321', status: 404, code: 'NOT_FOUND' },
-      ...{ message: 'There is no pet 987654321.', units: 1, ms: expect.any(Number), keyId: apiKey.id },
+      id: ids[6],
+      time: new Date(clock.now() - 70).toISOString(),
+      transport: 'rest',
+      operation: 'pet',
+      method: 'GET',
+      path: '/pets/987654321',
+      status: 404,
+      code: 'NOT_FOUND',
+      message: 'There is no pet 987654321.',
+      units: 1,
+      ms: expect.any(Number),
+      keyId: apiKey.id,
     });
     // The same over GraphQL and page by page; filters hold together.
     const text = `query ($filter: RequestFilter, $after: String) { requests(filter: $filter, first: 2, after: $after) {
@@ -153,7 +173,8 @@ onEachEngine('requests', (kit) => {
   it('hold no secrets, wherever a request has them, and neither does the log of the process', async () => {
     const { gateway } = kit;
     const { key } = await gateway.keyRecord({});
-    const [secret, spaced] = ['hunter2hunter2', 'Tr0ub4dor & 3'];
+    const secret = 'hunter2hunter2';
+    const spaced = 'Tr0ub4dor & 3';
     const webhookSecret = `whsec_${'Ab+/'.repeat(10)}=`;
     const number = 98_765_432_101_234;
     const wrong = encodeURIComponent(spaced);
@@ -239,7 +260,7 @@ onEachEngine('requests', (kit) => {
       /requests:read/,
     );
     // Another's cursor reaches nothing of the other's.
-    const [page] = [await send(gateway, '/requests?limit=1', { key: mine })];
+    const page = await send(gateway, '/requests?limit=1', { key: mine });
     expect(page.json).toHaveLength(1);
     const cursor = dataOf(await query(gateway, '{ requests { edges { cursor } } }', {}, { key: mine }))
       .requests.edges[0].cursor;
@@ -271,7 +292,8 @@ onEachEngine('requests', (kit) => {
     const owner = await gateway.keyRecord({});
     const make = async (name: string) =>
       (await send(gateway, 'POST /keys', { key: owner.key, body: { name } })).json;
-    const [child, sibling] = [await make('child'), await make('sibling')];
+    const child = await make('child');
+    const sibling = await make('sibling');
     await send(gateway, '/pets', { key: owner.key });
     await send(gateway, '/categories', { key: child.key });
     const seenBy = async (key: string) =>
@@ -294,7 +316,8 @@ onEachEngine('requests', (kit) => {
   });
 
   it('of an owner include those of its keys, each with its last 1,000 of 24 hours', async () => {
-    const [log, other] = [newLog(), newLog()];
+    const log = newLog();
+    const other = newLog();
     const owner = ofKey(`key_owner${kit.clock.now()}`);
     const children = ['a', 'b'].map((name) => ofKey(`${owner.id}${name}`, owner.id));
     log.add(owner, { ...request, id: 'first' });

@@ -165,8 +165,13 @@ onAnyEngine('usage', (kit) => {
     const start = clock.now();
     const dateOf = (days: number) => new Date(start + days * DAY).toISOString().slice(0, 10);
     const day = (days: number, units: number) => ({
-      ...{ apiKeyId: apiKey.id, date: dateOf(days), operation: 'pets', transport: 'rest' as const },
-      ...{ requests: units, units, refused: 0 },
+      apiKeyId: apiKey.id,
+      date: dateOf(days),
+      operation: 'pets',
+      transport: 'rest' as const,
+      requests: units,
+      units,
+      refused: 0,
     });
     await gateway.store.addUsage([day(-91, 1), day(-92, 2), day(-6, 3), day(-7, 4)], {
       [apiKey.id]: start - 5 * DAY,

@@ -22,8 +22,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       .insertMany(ids.map((id) => ({ _id: BigInt(id), name: `C${id}`, version: 0 })));
     await db.collection<{ _id: bigint }>('pets').insertMany(
       Array.from({ length: 150 }, (_, i) => ({
-        ...{ _id: BigInt(i + 1), name: 'P', categoryId: BigInt((i % 50) + 1) },
-        ...{ status: 'available', quantity: 0, version: 0 },
+        _id: BigInt(i + 1),
+        name: 'P',
+        categoryId: BigInt((i % 50) + 1),
+        status: 'available',
+        quantity: 0,
+        version: 0,
       })),
     );
   });

@@ -95,7 +95,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   let keyId: string;
   let parent: string;
   let number = 0;
-  let [sent, succeeded] = [0, 0];
+  let sent = 0;
+  let succeeded = 0;
   /** Whether a server says so of a place in the log that it does not find. */
   let isOfPlace = false;
   const clock = new Clock();
@@ -321,7 +322,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       tags: readPreference.tags,
       j: writeConcern.j,
     }).toEqual({
-      ...{ retryReads: true, retryWrites: true, mode: 'primary' },
+      retryReads: true,
+      retryWrites: true,
+      mode: 'primary',
     });
     expect(writeConcern.w).toBe('majority');
     await opened.close();

@@ -22,7 +22,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('the rules of records on two instan
   async function expectNoOrphans(): Promise<void> {
     const keysOf = async (name: string) =>
       new Set((await documents(name).find().toArray()).map(({ _id }) => _id));
-    const [categories, pets] = [await keysOf('categories'), await keysOf('pets')];
+    const categories = await keysOf('categories');
+    const pets = await keysOf('pets');
     for (const pet of await documents('pets').find().toArray())
       expect(categories, `category of pet ${pet._id}`).toContain(pet.categoryId);
     for (const order of await documents('orders').find({ complete: false }).toArray())
@@ -52,7 +53,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('the rules of records on two instan
   });
 
   it('keep referenced records when orders and pets are updated concurrently', async () => {
-    const [a, b] = [await category(), await category()];
+    const a = await category();
+    const b = await category();
     for (let round = 0; round < 4; round += 1) {
       const p = await storeA.table(Pet).insert({ name: 'P', categoryId: a });
       const q = await storeA.table(Pet).insert({ name: 'Q', categoryId: a });

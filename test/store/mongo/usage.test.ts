@@ -63,7 +63,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
         const _id = `key ${++keys}`;
         await documentsOf(store).insertOne({ _id, ...before });
         const charges = [[cost, 0] as const, ...others].map(([cost, later]) => ({
-          ...{ apiKeyId: _id, limits, cost, now: NOW + later },
+          apiKeyId: _id,
+          limits,
+          cost,
+          now: NOW + later,
         }));
         let usage = before;
         const expected = charges.map((charge) => {
@@ -85,8 +88,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     const stores = [await database.open(), await database.open()] as const;
     for (let round = 0; round < 2; round++) {
       const charge = {
-        ...{ apiKeyId: `busy ${round}`, limits: { perMinute: 60, perDay: 1000 } },
-        ...{ cost: 1, now: NOW },
+        apiKeyId: `busy ${round}`,
+        limits: { perMinute: 60, perDay: 1000 },
+        cost: 1,
+        now: NOW,
       };
       const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores[i % 2]!.charge(charge)));
       expect(results.filter(({ outcome }) => outcome === 'passed')).toHaveLength(60);

@@ -117,7 +117,8 @@ describe('a commit', () => {
   it('takes back what takes too long, and refuses what that writes later', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const store = folder.open();
-    const [began, over] = [deferred(), deferred()];
+    const began = deferred();
+    const over = deferred();
     const late = deferred<unknown>();
     const outcome = codeOf(() =>
       store.transaction(async ({ table }) => {

@@ -42,7 +42,11 @@ it.each([
   ['few filters', 'balls', [['soft'], ['loud']]],
 ] as const)('orders lists without conditions where %s go together', async (_, plural, combinations) => {
   const toy = declareRecord({
-    ...{ kind: 'toy', plural, type: 'Toy', description: 'A toy.', filters: ['soft', 'loud'] },
+    kind: 'toy',
+    plural,
+    type: 'Toy',
+    description: 'A toy.',
+    filters: ['soft', 'loud'],
     fields: { label: name('A name', 'Rex'), soft: boolean('Soft', true), loud: boolean('Loud', true) },
     sorts: ['label'],
     ...(combinations && { combinations }),

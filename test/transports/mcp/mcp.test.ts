@@ -58,7 +58,9 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
           expect(ajv.validate(outputSchema!, value), `${name} ${ajv.errorsText()}`).toBe(true);
           return value;
         };
-        const [id, pet, order] = [String(C), String(P), String(O)];
+        const id = String(C);
+        const pet = String(P);
+        const order = String(O);
         const created = await call('createPet', { name: 'Ada', categoryId: id, idempotencyKey: `a-${C}` });
         expect(created).toEqual({
           id: expect.stringMatching(/^\d+$/),
@@ -276,7 +278,8 @@ describe('MCP over HTTP', () => {
     'mcp-protocol-version': version,
     'mcp-method': method,
   });
-  const [LIST, CALL] = ['tools/list', 'tools/call'];
+  const LIST = 'tools/list';
+  const CALL = 'tools/call';
   const OTHER_VERSION = { ...META, 'io.modelcontextprotocol/protocolVersion': '2099-01-01' };
 
   it.each<[string, object, Record<string, string>, number, number]>([

@@ -60,7 +60,8 @@ withBrowser('REST docs', (kit) => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
     await tryOut('createOrder');
     const boxOf = (selector: string) => page.locator(selector).first().boundingBox();
-    const [address, toggle] = [await boxOf('.address-bar-bg-states'), await boxOf('.scalar-sidebar-toggle')];
+    const address = await boxOf('.address-bar-bg-states');
+    const toggle = await boxOf('.scalar-sidebar-toggle');
     expect(toggle!.y).toBeGreaterThanOrEqual(address!.y + address!.height);
     await fillBody('{ "petId": 1 }');
     await send().click();

@@ -30,7 +30,8 @@ export function budgetIn(headers: Headers, plan?: string): Budget | undefined {
     const [limit, remaining, seconds] = match.slice(1).map(Number) as [number, number, number];
     return { limit, remaining, resetAt: Date.now() + seconds * 1_000 };
   };
-  const [minute, day] = [windowOf('minute'), windowOf('day')];
+  const minute = windowOf('minute');
+  const day = windowOf('day');
   return minute && day && { plan, minute, day };
 }
 

@@ -37,7 +37,8 @@ const wordsOf = (text: unknown): string[] =>
 /** The fields of a form as a body. Fields left empty take their defaults, or are removed from an existing key. */
 function bodyOf(form: HTMLFormElement, empty?: null): Record<string, unknown> {
   const fields = new FormData(form);
-  const [scopes, allow] = [wordsOf(fields.get('scopes')), wordsOf(fields.get('allow'))];
+  const scopes = wordsOf(fields.get('scopes'));
+  const allow = wordsOf(fields.get('allow'));
   const expires = String(fields.get('expires'));
   return {
     name: fields.get('name'),

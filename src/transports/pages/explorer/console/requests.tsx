@@ -48,7 +48,7 @@ export function Requests() {
   const [requests, setRequests] = useState<readonly LoggedRequest[]>();
   const [status, setStatus] = useState('');
   const [operation, setOperation] = useState('');
-  const [status, setStatus] = useState('');
+  const [notice, setNotice] = useState('');
   const [isLive, setLive] = useState(false);
   const latest = useRef(0);
 
@@ -61,10 +61,10 @@ export function Requests() {
       const loaded = await call<LoggedRequest[]>('GET', `/requests?${query}`);
       if (current !== latest.current) return;
       setRequests(loaded);
-      setStatus(`${isLive ? 'Live: ' : ''}${counted(loaded.length, 'request')}.`);
+      setNotice(`${isLive ? 'Live: ' : ''}${counted(loaded.length, 'request')}.`);
     } catch (error) {
       if (current !== latest.current) return;
-      setStatus((error as Error).message);
+      setNotice((error as Error).message);
       setLive(false);
     }
   };
@@ -93,7 +93,7 @@ export function Requests() {
           placeholder="Operation: createPet …"
           onChange={({ currentTarget }) => setOperation(currentTarget.value.trim())}
         />
-        <span role="status">{status}</span>
+        <span role="status">{notice}</span>
       </p>
       <Note>Each look costs 1 unit, while following every 3 seconds, and leaves no entry.</Note>
       {requests?.length === 0 && <Note>There are no such requests of the last 24 hours.</Note>}

@@ -43,7 +43,8 @@ async function search(): Promise<void> {
 function matches(link: HTMLAnchorElement, words: readonly string[], index: Record<string, string>): boolean {
   const path = link.getAttribute('href')!.slice(MOUNT.length);
   const text = index[path] ?? '';
-  const [title, lower] = [link.textContent!.toLowerCase(), text.toLowerCase()];
+  const title = link.textContent!.toLowerCase();
+  const lower = text.toLowerCase();
   const isMatch = words.every((word) => title.includes(word) || lower.includes(word));
   link.parentElement!.querySelector(':scope > small')?.remove();
   const at = isMatch ? Math.max(...words.map((word) => lower.indexOf(word))) : -1;
