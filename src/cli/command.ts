@@ -5,7 +5,7 @@ import { AppError, isUnavailable } from '../foundation/errors.ts';
 import { parseInteger } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
 import type { AnyRecord } from '../foundation/record.ts';
-import { hostsOf, openStore } from '../store/open.ts';
+import { hostsOf, missingFile, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { printable } from './table.ts';
 
@@ -38,8 +38,7 @@ export function reportsOnStore(
   reports(command, (...args) => {
     const config = readConfig(process.env);
     const { MONGODB_URI, DATA_FILE } = config;
-    if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE))
-      throw new Error(`The data file ${DATA_FILE} does not exist. Is DATA_FILE set as for the server?`);
+    if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE)) throw missingFile(DATA_FILE);
     const open = () => openStore(config, records, role);
     return using(config, open, (store) => run(store, ...args));
   });

@@ -2,7 +2,7 @@ import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { readConfig } from '../config.ts';
 import { RECORDS } from '../domains/index.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
-import { openDumpTarget } from '../store/open.ts';
+import { backUpStore, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
 import {
@@ -37,6 +37,12 @@ export function define(data: Command): void {
     .option('--ignore-unknown', 'leave out columns that are no fields', false)
     .option('--update', 'change the records whose ids rows have, instead of refusing them', false);
   reportsOnStore(loading, loadFrom, { createsStore: true, records: RECORDS });
+
+  const backingUp = data.command('backup <file>');
+  backingUp.description(
+    `Copy an embedded store to a new file as it is now, also beside a running server and while it writes. Restore it by putting it in the place of DATA_FILE.`,
+  );
+  reports(backingUp, backUp);
 
   const exporting = data.command('export <dir>');
   exporting.description(
@@ -81,6 +87,13 @@ async function loadFrom(
     process.once(signal, () => stopping.abort(new Error(`stopped by ${signal}`)));
   const record = RECORDS.find(({ plural }) => plural === kind)!;
   return load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
+}
+
+async function backUp(file: string): Promise<Report> {
+  const config = readConfig(process.env);
+  const bytes = await backUpStore(config, file);
+  const size = Math.ceil(bytes / 1e6).toLocaleString('en-US');
+  return { value: { file, bytes }, lines: [`Backed up ${config.DATA_FILE} to ${file} (${size} MB).`] };
 }
 
 async function exportTo(store: Store, directory: string): Promise<Report> {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { AnyRecord } from '../foundation/record.ts';
@@ -38,6 +39,25 @@ export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, records:
     return (await import('./sqlite/dump.ts')).openSqliteTarget(DATA_FILE, records);
   return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records });
 }
+
+/**
+ * Copies an embedded store to a new file, also beside a running server.
+ *
+ * @returns the size of the copy in bytes
+ * @throws Error if the store is on MongoDB, or the copy cannot be made
+ */
+export async function backUpStore({ MONGODB_URI, DATA_FILE }: Place, file: string): Promise<number> {
+  if (MONGODB_URI !== undefined)
+    throw new Error(
+      'The store is on MongoDB (MONGODB_URI): back it up with mongodump --oplog, or a snapshot.',
+    );
+  if (!existsSync(DATA_FILE)) throw missingFile(DATA_FILE);
+  return (await import('./sqlite/dump.ts')).backUp(DATA_FILE, file);
+}
+
+/** The error for a data file that a command would only read. */
+export const missingFile = (file: string): Error =>
+  new Error(`The data file ${file} does not exist. Is DATA_FILE set as for the server?`);
 
 /** The interval at which the database is checked, in milliseconds. */
 const INTERVAL = 30_000;

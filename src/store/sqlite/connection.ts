@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { Worker } from 'node:worker_threads';
 import type LibSql from 'libsql';
 import { lruCache } from '../../foundation/cache.ts';
 import { isUnavailable, unavailable } from '../../foundation/errors.ts';
@@ -72,8 +74,11 @@ function openNode({ DatabaseSync }: NodeSqlite, file: string): Database {
   };
 }
 
+/** For libsql, which is loaded where it is used. */
+const require = createRequire(import.meta.url);
+
 function openLibSql(file: string): Database {
-  const driver = createRequire(import.meta.url)('libsql') as typeof LibSql;
+  const driver = require('libsql') as typeof LibSql;
   const db = new driver(file);
   return {
     prepare(sql) {
@@ -108,6 +113,30 @@ const STATEMENT_ERRORS: ReadonlySet<number | undefined> = new Set([undefined, 1,
 /** The failure that a commit survives: of the process, or with `full` of the machine too. */
 export type Durability = 'process' | 'full';
 
+/** The pages of the write-ahead log from which a commit moves them to the file, which takes 10 ms. */
+export const PAGES_PER_COMMIT = 1_000;
+
+/**
+ * Runs in a thread. Moves what the log has to the file, and again what was written meanwhile, until that is little. Sends
+ * true unless somebody reads an older state, which prevents it.
+ */
+const CHECKPOINT = `
+  const { parentPort, workerData: { file, libsql } } = require('node:worker_threads');
+  const Database = libsql ? require(libsql) : require('node:sqlite').DatabaseSync;
+  const db = new Database(file);
+  const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
+  for (let pass = 0, before = 0; ; pass++) {
+    const { log, checkpointed } = checkpoint.get();
+    const isWhole = log === checkpointed;
+    if (isWhole && log - before > ${PAGES_PER_COMMIT} && pass < 10) before = checkpointed;
+    else {
+      parentPort.postMessage(isWhole);
+      break;
+    }
+  }
+  db.close();
+`;
+
 const ROWS_AT_ONCE = 50;
 /** The most statements that stay prepared, of the many that conditions and orders of lists can produce. */
 const MAX_STATEMENTS = 500;
@@ -137,7 +166,6 @@ export class SqliteConnection {
       pragma foreign_keys = on;
       pragma cache_size = -16384;
       pragma temp_store = memory;
-      pragma journal_size_limit = 67108864;
     `);
   }
 
@@ -205,6 +233,23 @@ export class SqliteConnection {
     }
   }
 
+  /**
+   * Moves what the write-ahead log has to the file in a thread, while this connection goes on.
+   *
+   * @returns false if somebody reads an older state, so that some of it has to stay; else what is left is little
+   */
+  async checkpointInThread(): Promise<boolean> {
+    const libsql = nodeSqlite ? undefined : require.resolve('libsql');
+    const worker = new Worker(CHECKPOINT, {
+      eval: true,
+      execArgv: [],
+      workerData: { file: this.file, libsql },
+    });
+    worker.unref();
+    const [isWhole] = (await once(worker, 'message')) as [boolean];
+    return isWhole;
+  }
+
   /** Runs `work` in a transaction, which is rolled back if it throws. */
   transaction<T>(work: () => T): T {
     this.exec('begin immediate');
@@ -228,13 +273,14 @@ export class SqliteConnection {
     return !this.#closed && this.#db.isInTransaction;
   }
 
-  close(): void {
+  /** @param isAlone true to cut the log too, which keeps other processes from writing */
+  close(isAlone = false): void {
     if (this.#closed) return;
     try {
       this.rollback();
-      // libsql keeps the file open until its statements are garbage collected, so closing doesn't checkpoint. The second
-      // keeps other processes from writing, and has little left to do after the first.
-      this.#db.exec('pragma wal_checkpoint(passive); pragma wal_checkpoint(truncate)');
+      // libsql keeps the file open until its statements are garbage collected, so closing doesn't checkpoint.
+      this.#db.exec('pragma wal_checkpoint(passive)');
+      if (isAlone) this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
       this.#statements.clear();

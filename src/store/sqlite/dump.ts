@@ -1,12 +1,63 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { isUnavailable } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertRecords } from './columns.ts';
+import { SqliteConnection } from './connection.ts';
 import { locateFile, lockDataFile } from './data-file.ts';
+import { isBeingFilled } from './filling.ts';
 import { noteAssigned } from './ids.ts';
 import { createIndexes, dropIndexes } from './record-schema.ts';
 import { inUse, openSqliteStore, type SqliteOptions } from './sqlite-store.ts';
 import { saveUsage } from './usage.ts';
+
+/** Waits until a file is on disk. */
+function sync(file: string): void {
+  const descriptor = openSync(file, 'r+');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+/** The time that a backup waits for another process's lock, in milliseconds. */
+const BUSY_TIMEOUT = 2_000;
+
+/**
+ * Copies a data file as it is now to a new file for its owner only, also while a server writes. Unlike SQLite's `.backup`,
+ * `vacuum into` reads one state and never begins again. The copy gets its name when it is whole.
+ *
+ * @returns the size of the copy in bytes
+ * @throws Error if there is such a file, a load fills the data file, or the copy cannot be written; nothing is left of it then
+ */
+export function backUp(file: string, copy: string): number {
+  const place = locateFile(file);
+  if (existsSync(copy)) throw new Error(`${copy} is there already. Name a file that does not exist.`);
+  const unfinished = `${copy}.unfinished`;
+  const db = new SqliteConnection(place, BUSY_TIMEOUT);
+  try {
+    if (isBeingFilled(db)) throw new Error(`A load fills ${file}. Back it up when that has ended.`);
+    rmSync(unfinished, { force: true });
+    writeFileSync(unfinished, '', { mode: 0o600 });
+    db.run('vacuum into ?', [unfinished]);
+    sync(unfinished);
+    renameSync(unfinished, copy);
+    return statSync(copy).size;
+  } catch (error) {
+    const { message } = (isUnavailable(error) ? error.cause : error) as Error;
+    throw new Error(`${file} cannot be backed up to ${copy}: ${message}`, { cause: error });
+  } finally {
+    rmSync(unfinished, { force: true });
+    db.close();
+  }
+}
 
 const removeFile = (file: string): void => {
   for (const suffix of ['', '-wal', '-shm', '-journal', '.lock']) rmSync(`${file}${suffix}`, { force: true });
@@ -57,9 +108,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
         if (!isWhole) return;
         // A tool may have created or filled it meanwhile.
         await refuseIfFilled('tool');
-        const descriptor = openSync(filling, 'r+');
-        fsyncSync(descriptor);
-        closeSync(descriptor);
+        sync(filling);
         for (const suffix of ['-wal', '-shm']) rmSync(place + suffix, { force: true });
         renameSync(filling, place);
       } finally {

@@ -6,6 +6,7 @@ import type { Engine } from '../engine.ts';
 import { FOLLOW_WAIT, renamedIn } from '../events.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
+import { shortenLog } from './checkpoints.ts';
 import { type Durability, SqliteConnection } from './connection.ts';
 import { createFile, locateFile, lockDataFile, unknownLayout } from './data-file.ts';
 import { eventLog } from './event-log.ts';
@@ -63,11 +64,13 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const { append, housekeep, ...events } = eventLog(db, writer, now, keepEvents, renamedIn(records));
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheBytes));
   const { flush, ...usage } = usageLedger(db, writer);
+  const shorten = release && shortenLog(db, writer);
   const tick = () => {
     try {
       // As every write does, so that tools' writes are seen even without one.
       writer.catchUp();
       housekeep();
+      shorten?.();
       // A failed flush is tried again, and shows in `writer.failure`.
       flush().catch(() => {});
     } catch {
@@ -114,7 +117,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
         // After all waiting writes.
         await writer.write(() => {}, 'single');
       } finally {
-        db.close();
+        db.close(release !== undefined);
         release?.();
       }
     },
