@@ -36,8 +36,8 @@ class LimiterModel {
   #strikes: number[] = [];
   #bannedUntil = Number.NEGATIVE_INFINITY;
   #bans = 0;
-  /** Times of requests on an exhausted budget that were read because they might be free. */
-  #reads: number[] = [];
+  /** Requests on an exhausted budget that were read because they might be free. */
+  #reads: Window = { length: SECOND, limit: 10, openedAt: Number.NEGATIVE_INFINITY, used: 0 };
   /** Whether the last request was read, and so decided by its real cost. */
   wasRead = true;
 
@@ -88,10 +88,9 @@ class LimiterModel {
     return refusal;
   }
 
-  /** At most 10 per second. */
   #mayRead(now: number): boolean {
-    this.#reads = this.#reads.filter((at) => now - at < SECOND);
-    return this.#reads.length < 10 && this.#reads.push(now) > 0;
+    if (now >= end(this.#reads)) this.#reads = { ...this.#reads, openedAt: now, used: 0 };
+    return left(this.#reads) > 0 && this.#reads.used++ >= 0;
   }
 }
 
