@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSecret } from '../../src/access/api-keys.ts';
 import { Category } from '../../src/domains/category/category.ts';
+import { within } from '../kit/deadline.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
 import { newDatabase } from '../store/mongo/database.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
@@ -8,13 +9,6 @@ import { openProxy } from '../store/mongo/proxy.ts';
 /** The store's time limit in these tests, and the same with a margin for slow machines. */
 const TIMEOUT = 1_500;
 const SOON = 3 * TIMEOUT;
-
-const within = async <T>(milliseconds: number, call: Promise<T>): Promise<T> => {
-  const began = performance.now();
-  const result = await call;
-  expect(performance.now() - began).toBeLessThan(milliseconds);
-  return result;
-};
 
 function expectUnavailable({ status, headers, json }: Reply, error: { code: string; status: number }): void {
   expect(status, JSON.stringify(json)).toBe(503);

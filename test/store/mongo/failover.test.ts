@@ -8,6 +8,7 @@ import { RECORDS } from '../../../src/domains/index.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { webhooksOf } from '../../../src/webhooks/stored-webhooks.ts';
+import { expectWithin } from '../../kit/deadline.ts';
 import { Clock, type Reply, TestGateway } from '../../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
 import { endOfLog } from '../../kit/stores.ts';
@@ -130,7 +131,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   function told(reply: Reply, took: number, others: readonly string[] = []): string {
     const error = reply.json?.code ?? reply.json?.errors?.[0]?.extensions.code;
     const about = `${reply.status} ${reply.text.slice(0, 300)} after ${Math.round(took)} ms`;
-    expect(took, about).toBeLessThan(SOON);
+    expectWithin(SOON, took, about);
     if (error === undefined) expect(reply.status, about).toBeLessThan(300);
     else expect(['UNAVAILABLE', ...others], about).toContain(error);
     if (reply.status === 503) expect(Number(reply.headers['retry-after']), about).toBeGreaterThan(0);
