@@ -1,5 +1,5 @@
-import { connect, createServer, type Socket } from 'node:net';
-import { BSON, type Document } from 'mongodb';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { BSON, type Document, MongoClient } from 'mongodb';
 import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
 /** What happens to one command, of which the server would have answered `reply`. */
@@ -11,7 +11,9 @@ export type Fault =
   /** The connection ends before the command, before its answer, or in the middle of it; all of them end before it. */
   | { is: 'cut'; when: 'before' | 'after' | 'within' | 'all' }
   /** The answer comes late, in milliseconds. */
-  | { is: 'held'; time: number };
+  | { is: 'held'; time: number }
+  /** The cursor is closed: that of a change stream after an `invalidate` that the pipeline leaves out. */
+  | { is: 'invalidated' };
 
 /** A command as `find pets`, and what a transaction or change stream makes of it. */
 export interface Command {
@@ -20,30 +22,40 @@ export interface Command {
   body: Document;
 }
 
-/** Errors of a primary that goes, or a connection of its: `kRetryableErrors` of src/mongo/db/error_labels.cpp (6.0 to 8.0). */
-const RETRYABLE = new Set([6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
-/** Errors of one attempt at a transaction: `isTransientTransactionError` of src/mongo/db/error_labels.cpp. */
-const TRANSIENT = new Set([112, 24, 246, 251, 13388, 63, 150]);
-/** `kResumableChangeStreamError`: RetryableError and these. */
-const RESUMABLE = new Set([43, 63, 133, 150, 234, 13388]);
+/*
+ * Codes by their categories in src/mongo/base/error_codes.yml of mongodb/mongo, as far as tests use them. Labels follow
+ * from these by `ErrorLabelBuilder` of src/mongo/db/error_labels.cpp. What the server has no label for, drivers decide:
+ * 43 is resumable (DRIVERS-1308), and a failed commit gets UnknownTransactionCommitResult (source/transactions of
+ * mongodb/specifications).
+ */
+/** RetriableError */
+const RETRIABLE = new Set([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
+/** NeedRetargettingError and SnapshotError, and those that `isTransientTransactionError` names. */
+const TRANSIENT = new Set([13388, 150, 239, 246, 250, 272, 24, 112, 249, 267]);
+/** NeedRetargettingError, and those that `isResumableChangeStreamError` names. */
+const RESUMABLE = new Set([13388, 150, 133, 234]);
+/** NonResumableChangeStreamError */
+const NOT_RESUMABLE = new Set([280, 286]);
 
-/** The labels that a server gives an error of this code. */
-function labelsOf(code: number, { name, inTransaction, body }: Command): string[] {
+/** The labels that a server gives an error of this code. @param when whether it has carried out the command */
+function labelsOf(
+  code: number,
+  { name, inTransaction, body }: Command,
+  when: 'before' | 'after' | 'write concern',
+): string[] {
   const ends = /^(?:commit|abort)Transaction/.test(name);
-  const isStream =
-    name.startsWith('getMore') || JSON.stringify(body.pipeline ?? '').includes('$changeStream');
-  return [
-    ...(RETRYABLE.has(code) && body.txnNumber !== undefined && (!inTransaction || ends)
-      ? ['RetryableWriteError']
-      : []),
-    ...(inTransaction && (TRANSIENT.has(code) || (RETRYABLE.has(code) && !ends))
-      ? ['TransientTransactionError']
-      : []),
-    ...(isStream && (RETRYABLE.has(code) || RESUMABLE.has(code)) ? ['ResumableChangeStreamError'] : []),
-  ];
+  const isRetriable = RETRIABLE.has(code);
+  const isTransient = code === 251 ? when !== 'write concern' : TRANSIENT.has(code) || (!ends && isRetriable);
+  if (inTransaction && isTransient) return ['TransientTransactionError'];
+  if (isRetriable && body.txnNumber !== undefined && (!inTransaction || ends))
+    return ['RetryableWriteError', ...(when === 'before' ? ['NoWritesPerformed'] : [])];
+  if (NOT_RESUMABLE.has(code)) return ['NonResumableChangeStreamError'];
+  const isStream = name === 'getMore $cmd.aggregate' || body.pipeline?.[0]?.$changeStream !== undefined;
+  return isStream && (isRetriable || RESUMABLE.has(code)) ? ['ResumableChangeStreamError'] : [];
 }
 
 const OP_MSG = 2013;
+const OP_REPLY = 1;
 
 function commandIn(message: Buffer): Command | undefined {
   if (message.readInt32LE(12) !== OP_MSG || message[20] !== 0) return undefined;
@@ -55,24 +67,24 @@ function commandIn(message: Buffer): Command | undefined {
   return { name, inTransaction: body.autocommit === false, body };
 }
 
-function answerTo(request: Buffer, reply: Document): Buffer {
-  const body = BSON.serialize(reply);
-  const head = Buffer.alloc(21);
-  head.writeInt32LE(21 + body.length, 0);
-  head.writeInt32LE(request.readInt32LE(4), 8);
-  head.writeInt32LE(OP_MSG, 12);
+/** Where the document of an answer begins. */
+const startOf = (reply: Buffer): number => (reply.readInt32LE(12) === OP_REPLY ? 36 : 21);
+const documentIn = (reply: Buffer): Document =>
+  BSON.deserialize(reply.subarray(startOf(reply)), { promoteValues: false });
+
+/** The same answer with another document. */
+function withDocument(reply: Buffer, document: Document): Buffer {
+  const body = BSON.serialize(document);
+  const head = Buffer.from(reply.subarray(0, startOf(reply)));
+  head.writeInt32LE(head.length + body.length, 0);
   return Buffer.concat([head, body]);
 }
 
-/** The answer to a greeting as a router gives it; others as they are. */
-function asRouter(reply: Buffer): Buffer {
-  const start = reply.readInt32LE(12) === OP_MSG ? 21 : 36;
-  const { setName, hosts, ...body } = BSON.deserialize(reply.subarray(start), { promoteValues: false });
-  if (setName === undefined) return reply;
-  const document = BSON.serialize({ ...body, msg: 'isdbgrid' });
-  const head = Buffer.from(reply.subarray(0, start));
-  head.writeInt32LE(start + document.length, 0);
-  return Buffer.concat([head, document]);
+function answerTo(request: Buffer, document: Document): Buffer {
+  const head = Buffer.alloc(21);
+  head.writeInt32LE(request.readInt32LE(4), 8);
+  head.writeInt32LE(OP_MSG, 12);
+  return withDocument(head, document);
 }
 
 /** Hands on whole messages of the wire protocol. */
@@ -88,19 +100,64 @@ function onMessages(socket: Socket, take: (message: Buffer) => void): void {
   });
 }
 
-/** A proxy to the test server that knows MongoDB's wire protocol, and does something else than the server to a command. */
-export async function openWire() {
-  const [, host, port] = /^mongodb:\/\/(?:[^@/]*@)?([^:/,]+):(\d+)/.exec(serverUri())!;
+/** The name of the server's replica set. */
+async function setNameOf(uri: string): Promise<string> {
+  const client = new MongoClient(uri);
+  const { setName } = await client.db().command({ hello: 1 });
+  await client.close();
+  return setName;
+}
+
+/**
+ * A proxy to a test server that knows MongoDB's wire protocol: a replica set of two members, one of which is the primary, or
+ * a router. It does something else than the server to a command.
+ */
+export async function openWire(target = serverUri()) {
+  const [, credentials = '', host, port] = /^mongodb:\/\/([^@/]*@)?([^:/,]+):(\d+)/.exec(target)!;
+  const setName = await setNameOf(target);
   const sockets = new Set<Socket>();
+  const members: string[] = [];
   /** The commands so far. */
   let seen: Command[] = [];
-  let armed: { command: string; fault: Fault } | undefined;
-  /** While it is set, the server says that it is a secondary. */
-  let isSecondary = false;
-  /** Whether the server says that it is a router of a sharded cluster. */
+  let armed: { command: string; fault: Fault; nth: number } | undefined;
+  /** The member that is the primary; -1 while there is none. */
+  let primary = 0;
+  /** The number of elections so far. */
+  let term = 1;
   let isRouter = false;
+  /** The term in which each open transaction began, by the session's id. */
+  const begunIn = new Map<string, number>();
 
-  const server = createServer((near) => {
+  /** The answer to a greeting as this member or a router gives it; others as they are. */
+  function asSeen(reply: Buffer, member: number): Buffer {
+    const { setName, topologyVersion: _, ...body } = documentIn(reply);
+    if (setName === undefined) return reply;
+    if (isRouter) return withDocument(reply, { ...body, hosts: undefined, msg: 'isdbgrid' });
+    const isPrimary = member === primary;
+    return withDocument(reply, {
+      ...body,
+      setName,
+      hosts: members,
+      me: members[member],
+      ...{ isWritablePrimary: isPrimary, ismaster: isPrimary, secondary: !isPrimary },
+      ...{ primary: members[primary], electionId: new BSON.ObjectId(term.toString(16).padStart(24, '0')) },
+    });
+  }
+
+  /** The error with which a member refuses a command because of an election. */
+  function refusalOf({ name, inTransaction, body }: Command, member: number) {
+    if (member !== primary && /^(?:ping|endSessions|killCursors)/.test(name)) return undefined;
+    if (member !== primary)
+      return /^(?:find |aggregate|getMore|listCollections)/.test(name)
+        ? { code: 13435, name: 'NotPrimaryNoSecondaryOk' }
+        : { code: 10107, name: 'NotWritablePrimary' };
+    if (!inTransaction || /^(?:commit|abort)Transaction/.test(name)) return undefined;
+    const id = `${body.lsid.id.toString('hex')}/${body.txnNumber}`;
+    if (body.startTransaction) begunIn.set(id, term);
+    return begunIn.get(id) === term ? undefined : { code: 251, name: 'NoSuchTransaction' };
+  }
+
+  const accept = (member: number) => (near: Socket) => {
     const far = connect(Number(port), host);
     const faults = new Map<number, { fault: Fault; request: Buffer; command: Command }>();
     for (const [socket, peer] of [
@@ -114,28 +171,29 @@ export async function openWire() {
         peer.destroy();
       });
     }
-    const refuse = (request: Buffer, command: Command, { code, name }: { code: number; name: string }) => {
-      const errorLabels = labelsOf(code, command);
-      const reply = {
-        ok: 0,
-        errmsg: name,
-        code,
-        codeName: name,
-        ...(errorLabels.length > 0 && { errorLabels }),
-      };
-      if (!near.destroyed) near.write(answerTo(request, reply));
+    const refuse = (
+      request: Buffer,
+      command: Command,
+      { code, name }: { code: number; name: string },
+      when: 'before' | 'after',
+    ) => {
+      const errorLabels = labelsOf(code, command, when);
+      const labels = errorLabels.length > 0 && { errorLabels };
+      if (near.destroyed) return;
+      near.write(answerTo(request, { ok: 0, errmsg: name, code, codeName: name, ...labels }));
     };
     onMessages(near, (request) => {
       const command = commandIn(request);
       if (command) {
         seen.push(command);
         const isHello = /^(?:hello|isMaster|ismaster)/.test(command.name);
-        if (isSecondary && !isHello)
-          return refuse(request, command, { code: 10107, name: 'NotWritablePrimary' });
-        if (armed?.command === command.name) {
+        const refusal = isHello || isRouter ? undefined : refusalOf(command, member);
+        if (refusal) return refuse(request, command, refusal, 'before');
+        if (armed?.command === command.name && --armed.nth === 0) {
           const { fault } = armed;
           armed = undefined;
-          if (fault.is === 'error' && fault.when === 'before') return refuse(request, command, fault);
+          if (fault.is === 'error' && fault.when === 'before')
+            return refuse(request, command, fault, 'before');
           if (fault.is === 'cut' && fault.when === 'before') return void near.destroy();
           if (fault.is === 'cut' && fault.when === 'all')
             return [...sockets].forEach((each) => each.destroy());
@@ -146,31 +204,44 @@ export async function openWire() {
     });
     onMessages(far, (reply) => {
       const hit = faults.get(reply.readInt32LE(8));
-      if (!hit) return void near.write(isRouter ? asRouter(reply) : reply);
+      if (!hit) return void near.write(asSeen(reply, member));
       const { fault, request, command } = hit;
       faults.delete(reply.readInt32LE(8));
-      if (fault.is === 'error') return refuse(request, command, fault);
-      if (fault.is === 'held') return void setTimeout(() => near.write(reply), fault.time);
+      if (fault.is === 'error') return refuse(request, command, fault, 'after');
+      if (fault.is === 'held') return void setTimeout(() => near.write(asSeen(reply, member)), fault.time);
       if (fault.is === 'cut') {
         if (fault.when === 'within') near.write(reply.subarray(0, reply.length >> 1));
         return void setImmediate(() => near.destroy());
       }
-      const body = BSON.deserialize(reply.subarray(21), { promoteValues: false });
+      const body = documentIn(reply);
+      if (fault.is === 'invalidated') {
+        if (body.cursor) body.cursor.id = 0n;
+        return void near.write(withDocument(reply, body));
+      }
+      const errorLabels = labelsOf(fault.code, command, 'write concern');
       const writeConcernError = { code: fault.code, codeName: fault.name, errmsg: fault.name };
-      near.write(answerTo(request, { ...body, writeConcernError }));
+      near.write(
+        withDocument(reply, { ...body, writeConcernError, ...(errorLabels.length > 0 && { errorLabels }) }),
+      );
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const own = (server.address() as { port: number }).port;
+  };
+  const servers = [0, 1].map((member) => createServer(accept(member)));
+  for (const server of servers) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    members.push(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+  }
 
   return {
     uriOf: (database: string): string =>
-      mongoUri(database)
-        .replace(`${host}:${port}`, `127.0.0.1:${own}`)
-        .replace(/\?directConnection=true|$/, '?directConnection=true'),
-    /** Does this to the next command of this name. */
-    arm(command: string, fault: Fault): void {
-      armed = { command, fault };
+      mongoUri(
+        database,
+        isRouter
+          ? `mongodb://${credentials}${members[0]}/?appName=test`
+          : `mongodb://${credentials}${members.join(',')}/?replicaSet=${setName}`,
+      ),
+    /** Does this to the next command of this name, or to the nth one. */
+    arm(command: string, fault: Fault, nth = 1): void {
+      armed = { command, fault, nth };
     },
     /** Whether a command is still waited for; none is afterwards. */
     disarm(): boolean {
@@ -184,18 +255,23 @@ export async function openWire() {
       seen = [];
       return taken;
     },
-    /** Has the server refuse all commands as one that is no primary any more. */
-    stepDown(is: boolean): void {
-      isSecondary = is;
+    /** The primary is a secondary from now on. Its transactions are lost. */
+    stepDown(): void {
+      primary = -1;
+    },
+    /** Makes this member the primary. */
+    elect(member: number): void {
+      primary = member;
+      term++;
     },
     /** Has the server say that it is a router. */
     route(): void {
       isRouter = true;
     },
     async close(): Promise<void> {
-      const closed = new Promise((resolve) => server.close(resolve));
+      const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
       for (const socket of sockets) socket.destroy();
-      await closed;
+      await Promise.all(closed);
     },
   };
 }
