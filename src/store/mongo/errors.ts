@@ -1,7 +1,9 @@
 import {
+  MongoCompatibilityError,
   MongoError,
   MongoErrorLabel,
   MongoInvalidArgumentError,
+  MongoMissingDependencyError,
   MongoParseError,
   MongoServerError,
 } from 'mongodb';
@@ -28,11 +30,18 @@ const LASTING_CODES = new Set<unknown>([
   11000, // DuplicateKey
 ]);
 
+/** The errors of a connection string that no deployment, or not this one, can be reached with. */
+const LASTING_ERRORS = [
+  MongoParseError,
+  MongoInvalidArgumentError,
+  MongoCompatibilityError,
+  MongoMissingDependencyError,
+];
+
 /** True if the database could not be reached or did not respond in time, so that the call may succeed later. */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoServerError) return !LASTING_CODES.has(error.code);
-  if (error instanceof MongoParseError || error instanceof MongoInvalidArgumentError) return false;
-  return error instanceof MongoError;
+  return error instanceof MongoError && !LASTING_ERRORS.some((lasting) => error instanceof lasting);
 }
 
 /** Translates an error for the port: UNAVAILABLE if the database is unreachable, otherwise unchanged. */

@@ -217,7 +217,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
       try {
         yield* batches({ startAfter: { _data: after }, maxAwaitTimeMS: FOLLOW_WAIT });
       } catch (error) {
-        throw isHistoryLost(error) ? eventsGone() : portError(error);
+        throw isHistoryLost(error) || isOfToken(error) ? eventsGone() : portError(error);
       }
     },
   } satisfies EventStore;

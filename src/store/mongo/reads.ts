@@ -91,7 +91,8 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
   );
 
   /**
-   * Counts by the values of some fields. An index alone counts what it has all conditions of, instead of documents. Nothing
+   * Counts by the values of some fields, as they are at one moment: without a snapshot, a record that moves in the index
+   * meanwhile could be counted twice. An index alone counts what it has all conditions of, instead of documents. Nothing
    * is kept counted, as it is in the embedded engine: a document with a count would make all creations wait for one another.
    */
   async function countedBy(lists: Lists, by: readonly string[], meter: Meter | undefined, groups?: number) {
@@ -108,6 +109,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
       collection
         .aggregate<{ _id: Document; n: number | bigint }>(pipeline, {
           ...options,
+          ...(!options.session && { readConcern: { level: 'snapshot' } }),
           hint,
           maxTimeMS: COUNT_TIMEOUT,
         })

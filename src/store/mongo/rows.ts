@@ -107,6 +107,7 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
     },
 
     async replace(before, after) {
+      access.contend(lockOf(before.id));
       const document = toDocument(after, eventOf(record, before, after).type);
       const { matchedCount } = await access.send((options) =>
         collection.replaceOne(unchanged(before), document, options),

@@ -6,7 +6,8 @@
  *   open       Commands run in the transaction, one at a time; what it has written is locked for all others.
  *   committed  All at once, with the majority's acknowledgement.
  *   lost       A concurrent write won, or the session was killed: `withTransaction` tries the whole work again, until the
- *              call's time is up and `elapsed` throws UNAVAILABLE.
+ *              call's time is up and `elapsed` throws UNAVAILABLE. Work of this instance that has lost the same document takes
+ *              turns, so that many writes of it cost two attempts each.
  *   orphaned   The instance died while it was open, and its signs of life stop. Others that wait for its locks look every
  *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
  *              and they go on, within about three seconds instead of a minute.
@@ -15,6 +16,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
+import { deferred } from '../../foundation/maybe-promise.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, writeConflict } from './errors.ts';
 
@@ -102,6 +104,8 @@ export interface Access {
    * its document needs none.
    */
   readonly begin: () => Promise<void>;
+  /** Names a document before it is written, for which the work waits its turn if another write wins. */
+  readonly contend: (document: string) => void;
   /** The time since the first attempt began, in milliseconds. */
   readonly elapsed: number;
 }
@@ -110,13 +114,30 @@ export interface Access {
 export const alone = ({ options, execute }: Database): Access => ({
   send: (command) => execute(() => command(options)),
   begin: async () => {},
+  contend: () => {},
   elapsed: 0,
 });
+
+/** Turns at documents: each caller waits for those before it. @returns a function that waits, and returns one that ends the turn */
+function createTurns() {
+  const last = new Map<string, Promise<void>>();
+  return async (document: string): Promise<() => void> => {
+    const before = last.get(document);
+    const { promise, resolve } = deferred();
+    last.set(document, promise);
+    await before;
+    return () => {
+      if (last.get(document) === promise) last.delete(document);
+      resolve();
+    };
+  };
+}
 
 /** Runs work atomically, and repeats it while it loses to concurrent writes, until the call times out. */
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
+  const turn = createTurns();
   // The rest is as in the client's settings.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
@@ -128,7 +149,10 @@ export function createTransactions(database: Database) {
       if (time > timeoutMs) throw unavailable();
       return time;
     };
+    let contended: string | undefined;
+    let endTurn: (() => void) | undefined;
     const attemptIn = async (session: ClientSession): Promise<T> => {
+      if (contended !== undefined) endTurn ??= await turn(contended);
       let last: Promise<unknown> | undefined;
       const access: Access = {
         send: (command) => command(options),
@@ -142,6 +166,9 @@ export function createTransactions(database: Database) {
             return result;
           };
           await last;
+        },
+        contend(document) {
+          contended = document;
         },
         elapsed: elapsed(),
       };
@@ -158,7 +185,9 @@ export function createTransactions(database: Database) {
         await last;
       }
     };
-    return sessions.lend((session) => session.withTransaction(() => attemptIn(session), settings));
+    return sessions
+      .lend((session) => session.withTransaction(() => attemptIn(session), settings))
+      .finally(() => endTurn?.());
   };
 
   return { run, close: sessions.close };

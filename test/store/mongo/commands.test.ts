@@ -156,6 +156,24 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     expect([names, lengths]).toEqual([Array(3).fill('aggregate'), [1, 2, 1, 2]]);
   });
 
+  it('writes of one record take turns once they have lost, so that each is made at most twice', async () => {
+    const quantities = Array.from({ length: 20 }, (_, n) => n + 100);
+    const names = await namesOf(() =>
+      Promise.all(quantities.map((quantity) => pets().update('3', { quantity }))),
+    );
+    const updates = names.filter((name) => name === 'update').length;
+    expect(updates).toBeGreaterThanOrEqual(quantities.length);
+    expect(updates).toBeLessThanOrEqual(2 * quantities.length);
+  });
+
+  it('counts what is there at one moment', async () => {
+    const [count] = await commandsOf(async () => pets().countsBy(['status'], {}));
+    expect(count!.command.readConcern).toEqual({ level: 'snapshot' });
+    await store.transaction(async ({ table }) => {
+      expect(await table(Pet).count({ categoryId: '1' })).toBe(3);
+    });
+  });
+
   it('limits the documents, fields and time of a read', async () => {
     const [page] = await commandsOf(async () => pets().page({ categoryId: '3' }, { limit: 7, after: '2' }));
     const projection = { name: 1, categoryId: 1, status: 1, quantity: 1 };

@@ -1,5 +1,7 @@
 import {
+  MongoCompatibilityError,
   MongoInvalidArgumentError,
+  MongoMissingDependencyError,
   MongoNetworkError,
   MongoNetworkTimeoutError,
   MongoNotConnectedError,
@@ -42,6 +44,11 @@ describe('portError', () => {
     ['a duplicate key', serverError(11000)],
     ['missing permissions', serverError(13)],
     ['an invalid argument', new MongoInvalidArgumentError('no')],
+    ['a load balancer that is none', new MongoCompatibilityError('no')],
+    [
+      'a module that is not installed',
+      new MongoMissingDependencyError('no', { cause: new Error('no'), dependencyName: 'kerberos' }),
+    ],
     ['a client error', notFound('pet', '1')],
     ['an internal error', new TypeError('no')],
   ])('passes on unchanged: %s', (_, error) => {
