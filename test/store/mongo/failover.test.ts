@@ -14,8 +14,8 @@ import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { openMongoTarget } from '../../../src/store/mongo/dump.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { WEBHOOKS } from '../../../src/store/webhooks.ts';
 import { expectWithin } from '../../kit/deadline.ts';
+import { WEBHOOKS, webhooksOf, webhookWritesOf } from '../../../src/webhooks/stored-webhooks.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { Clock, type Reply, TestGateway } from '../../kit/gateway.ts';
 import { type MongoServer, mongoUri, secantusBinary, serverUri, startSecantus } from '../../kit/mongo.ts';
@@ -106,7 +106,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'a load':
     'hello, aggregate categories, find loads, update loads, findAndModify counters, insert categories, update locks, update categories, insert locks, insert pets, commitTransaction',
   'an import':
-    'find layout, update layout, find apiKeys, find documents, find webhooks, aggregate categories, aggregate orders, aggregate pets, update counters, insert categories, insert pets, insert usage, update apiKeys, update webhooks, commitTransaction, update sessions, ping',
+    'find layout, update layout, find apiKeys, find documents, aggregate categories, aggregate orders, aggregate pets, update counters, insert categories, insert pets, insert usage, update apiKeys, update webhooks, commitTransaction, update sessions, ping',
   'a start':
     'hello, listCollections, find layout, update layout, create childCounts, create counters, create counts, create usage, createIndexes apiKeys, createIndexes categories, createIndexes documents, createIndexes idempotency, createIndexes loads, createIndexes locks, createIndexes orders, createIndexes pets, createIndexes requests, createIndexes sessions, createIndexes usageHistory, createIndexes webhooks, update counters',
   housekeeping:
@@ -168,7 +168,8 @@ class Lane {
     this.delivering = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
     this.receiver = await Receiver.start();
     const { key, apiKey } = await this.gateway.keyRecord({});
-    [this.#key, this.#keyId] = [key, apiKey.id];
+    this.#key = key;
+    this.#keyId = apiKey.id;
     this.#parent = (await this.direct.table(Category).insert({ name: 'Parent' })).id;
     await this.direct.table(Pet).insert({ name: 'Rex', categoryId: this.#parent, status: 'sold' });
     const webhook = { url: this.receiver.url, types: ['order.created'] };
@@ -357,7 +358,8 @@ class Lane {
     'a stream': (name) =>
       this.#readLive(name, (after) =>
         EventStreamClient.open(this.gateway, '/events/stream?type=category.created', {
-          ...{ key: this.#key, headers: after ? { 'last-event-id': after } : {} },
+          key: this.#key,
+          headers: after ? { 'last-event-id': after } : {},
         }),
       ),
     'a subscription': (name) =>
@@ -387,7 +389,8 @@ class Lane {
       const then = this.told(...(await this.call(`DELETE /webhooks/${id}`)));
       const left = await stored();
       if (then === 'success') expect(left).toEqual([]);
-      for (const each of left) await this.direct.webhookWrites.deleteWebhook(this.#keyId, each);
+      for (const each of left)
+        await this.direct.transaction((own) => webhookWritesOf(own).delete(this.#keyId, each));
       return { seen: seen === 'success' ? then : seen, stored: 'once' };
     },
     'a delivery': async () => {
@@ -417,7 +420,11 @@ class Lane {
       let first: number | undefined;
       for (let attempt = 0; attempt < 5; attempt++) {
         const outcome = await load(this.store, {
-          ...{ record: Pet, file, createParents: true, onProgress: () => {}, ...(from && { from }) },
+          record: Pet,
+          file,
+          createParents: true,
+          from,
+          onProgress: () => {},
         }).then(
           () => 'success',
           ({ message }) => message as string,
@@ -482,7 +489,7 @@ class Lane {
         transport: 'rest',
       } as const;
       const outcomes = await Promise.all([
-        codeOf(this.store.claimWebhooks('instance')),
+        codeOf(webhooksOf(this.store).claim('instance')),
         codeOf(this.store.touchDocuments([{ list: 'a', id: 'b', lastUsedAt: 1 }])),
         codeOf(
           this.store.addUsage([{ ...used, requests: 1, units: 1, refused: 0 }], {
@@ -490,7 +497,7 @@ class Lane {
           }),
         ),
       ]);
-      await this.direct.releaseWebhooks('instance');
+      await webhooksOf(this.direct).release('instance');
       for (const outcome of outcomes) expect(['success', 'UNAVAILABLE']).toContain(outcome);
       return { seen: outcomes.find((outcome) => outcome !== 'success') ?? 'success', stored: '' };
     },

@@ -139,8 +139,11 @@ export async function openWire(target = serverUri()) {
       setName,
       hosts: members,
       me: members[member],
-      ...{ isWritablePrimary: isPrimary, ismaster: isPrimary, secondary: !isPrimary },
-      ...{ primary: members[primary], electionId: new BSON.ObjectId(term.toString(16).padStart(24, '0')) },
+      isWritablePrimary: isPrimary,
+      ismaster: isPrimary,
+      secondary: !isPrimary,
+      primary: members[primary],
+      electionId: new BSON.ObjectId(term.toString(16).padStart(24, '0')),
     });
   }
 
