@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { printSchema } from 'graphql';
 import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
@@ -28,6 +28,9 @@ import { schema } from './schema.ts';
 import type { RequestHandler } from './server.ts';
 import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
+
+/** A name in the public DNS: not of one machine, a cluster or a local network (RFC 6761, RFC 6762). */
+const PUBLIC_HOST = /^([\w-]+\.)+(?!local|internal|test|invalid)[a-z]{2,63}(:\d+)?$/i;
 
 /** The parts that a gateway is made from. */
 export interface GatewayOptions {
@@ -157,8 +160,7 @@ export class Gateway implements RequestHandler {
     const { BASE_PATH } = config;
     const isBelow = BASE_PATH === '' || unmount(request, BASE_PATH);
     const address = clientAddress(request, config.TRUST_PROXY);
-    if (config.TRUST_PROXY === 0 && !this.#hasWarned && request.headers['x-forwarded-for'] !== undefined)
-      this.#warnOfProxy();
+    if (config.TRUST_PROXY === 0 && !this.#hasWarned) this.#warnOfProxy(request.headers);
     const context = new RequestContext(request, response, requestIdOf(request), address);
     // Without a listener, a stream's write error would end the process.
     response.on('error', report);
@@ -186,11 +188,15 @@ export class Gateway implements RequestHandler {
     }
   }
 
-  /** Says once that a proxy is not trusted: all its clients share an address, and networks of keys see the proxy's. */
-  #warnOfProxy(): void {
+  /** Says once that a proxy is not trusted, or that pages may not name the address that clients use. */
+  #warnOfProxy({ host = '', 'x-forwarded-for': forwarded }: IncomingHttpHeaders): void {
+    const isPublic = this.services.config.PUBLIC_URL === undefined && PUBLIC_HOST.test(host);
+    if (forwarded === undefined && !isPublic) return;
     this.#hasWarned = true;
     const message =
-      'X-Forwarded-For arrives, but TRUST_PROXY is 0: all clients of the proxy count as one address.';
+      forwarded === undefined
+        ? `Requests arrive for ${host}, but neither PUBLIC_URL nor TRUST_PROXY is set: pages show http:// addresses.`
+        : 'X-Forwarded-For arrives, but TRUST_PROXY is 0: all clients of the proxy count as one address.';
     this.services.log.warn({ message }, 'proxy');
   }
 

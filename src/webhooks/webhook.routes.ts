@@ -110,7 +110,7 @@ export const webhooks: Resource = {
       body: {
         ...routes.create.body,
         description: 'A new webhook.',
-        example: { url: 'https://example.org/petstore' },
+        example: { url: 'https://receiver.invalid/petstore' },
       },
       errors: ['GONE'],
       described: { callbacks },

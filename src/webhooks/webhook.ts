@@ -48,7 +48,8 @@ function faultsOf(text: string): string[] {
 }
 
 const url = {
-  ...text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', 'https://example.org/petstore'),
+  // Examples are sent as they are, so theirs is a name that leads nowhere (RFC 2606).
+  ...text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', 'https://receiver.invalid/petstore'),
   schema: { type: 'string', maxLength: MAX_URL_LENGTH, format: 'uri' },
   rule: () =>
     z

@@ -2,6 +2,8 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, get } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -130,12 +132,8 @@ if (!pythonGenerator) {
 
   describe('the Python programs of docs/clients.md', () => {
     const kit = useProgram();
-    const python = (name: string) =>
-      spawn(join(dirname(pythonGenerator), 'python'), [
-        join(programs, name),
-        kit.gateway.url,
-        kit.gateway.key,
-      ]);
+    const python = (name: string, url = kit.gateway.url, key = kit.gateway.key) =>
+      spawn(join(dirname(pythonGenerator), 'python'), [join(programs, name), url, key]);
     const output = (child: ReturnType<typeof python>) => {
       let text = '';
       for (const stream of [child.stdout, child.stderr])
@@ -167,6 +165,48 @@ if (!pythonGenerator) {
       } finally {
         child.kill();
       }
+    });
+
+    it('follow changes past a lost connection, from the last event on', { timeout: MINUTE }, async () => {
+      const add = (name: string) => kit.gateway.store.table(Category).insert({ name });
+      const asked: (string | undefined)[] = [];
+      const connections = new Set<Socket>();
+      // A proxy that is away for the second attempt, and passes the others on.
+      const proxy = createServer((request, response) => {
+        asked.push(request.headers['last-event-id'] as string | undefined);
+        if (asked.length === 2) return response.writeHead(502, { 'Retry-After': '1' }).end();
+        const { host: _, ...headers } = request.headers;
+        get(kit.gateway.url + request.url, { headers }, (upstream) => {
+          response.writeHead(upstream.statusCode!, upstream.headers);
+          upstream.on('error', () => {}).pipe(response);
+        });
+      }).on('connection', (socket) => connections.add(socket));
+      await once(proxy.listen(0, '127.0.0.1'), 'listening');
+      const { port } = proxy.address() as AddressInfo;
+      const child = python('follow.py', `http://127.0.0.1:${port}`);
+      const lines = output(child);
+      const until = (expected: string[]) => expect.poll(lines, { timeout: 30_000 }).toEqual(expected);
+      try {
+        await until(['connected']);
+        await add('Second');
+        await until(['connected', 'category.created Second']);
+        for (const socket of connections) socket.destroy();
+        await add('Third');
+        await until(['connected', 'category.created Second', 'connected', 'category.created Third']);
+        expect(asked).toEqual([undefined, expect.any(String), asked[1]]);
+      } finally {
+        child.kill();
+        proxy.close();
+        proxy.closeAllConnections();
+      }
+    });
+
+    it('stop following when the answer says that trying again changes nothing', async () => {
+      const child = python('follow.py', kit.gateway.url, 'wrong');
+      const lines = output(child);
+      const [status] = await once(child, 'close');
+      expect(status).toBe(1);
+      expect(lines()).toEqual([expect.stringMatching(/^401 .*UNAUTHENTICATED/)]);
     });
   });
 }

@@ -118,6 +118,19 @@ node node_modules/.bin/orval --config ./orval.config.mjs
 ${runTypeScript('orval')}`,
     ROUND_TRIP,
   ],
+  Relay: [
+    installNpm('relay-compiler@21.0.1', 'relay-runtime@21.0.1', 'babel-plugin-relay@21.0.1', '@babel/core@7'),
+    `cp "$PROGRAMS"/relay* .
+cp "$ROOT/schema/schema.graphql" .
+${useNpm}
+mkdir artifacts
+node_modules/.bin/relay-compiler relay.config.json
+node relay-build.cjs
+echo '{"type": "module"}' > package.json
+"$ROOT/node_modules/.bin/rolldown" relay.js --format esm --platform node --file program.mjs
+node program.mjs "$URL" "$KEY"`,
+    /^Relay added, 0 left after its deletion$/,
+  ],
   fastmcp: python('fastmcp_client', 'fastmcp==4.2.0'),
   'langchain-mcp-adapters': python('langchain_adapters', 'langchain-mcp-adapters==0.3.2'),
   LlamaIndex: python('llama_index_tools', 'llama-index-tools-mcp==0.6.0'),

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { TestGateway } from '../kit/gateway.ts';
 import { makeWorld, query, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 describe('the log', () => {
@@ -14,6 +15,24 @@ describe('the log', () => {
       await send(kit.gateway, '/health/live', { key: null, headers: { 'x-forwarded-for': '192.0.2.1' } });
     const warnings = lines().filter(({ level }) => level === 40);
     expect(warnings).toMatchObject([{ msg: 'proxy', message: expect.stringContaining('TRUST_PROXY is 0') }]);
+  });
+
+  it('says once that pages do not know the public address', async () => {
+    const gateway = await TestGateway.start(kit.gateway.store);
+    const hosts = [
+      'localhost:1',
+      '127.0.0.1',
+      'petstore:4000',
+      'petstore.default.svc.cluster.local',
+      '[::1]:1',
+    ];
+    for (const host of [...hosts, 'api.example.org', 'shop.example.org'])
+      await send(gateway, '/health/live', { key: null, headers: { host } });
+    const warnings = gateway.logs.map((line) => JSON.parse(line)).filter(({ level }) => level === 40);
+    expect(warnings).toMatchObject([
+      { message: expect.stringMatching(/for api\.example\.org, .*PUBLIC_URL/) },
+    ]);
+    await gateway.close();
   });
 
   it('has one line per request, with its operation, status, units and key id', async () => {
