@@ -174,7 +174,10 @@ if (!pythonGenerator) {
       // A proxy that is away for the second attempt, and passes the others on.
       const proxy = createServer((request, response) => {
         asked.push(request.headers['last-event-id'] as string | undefined);
-        if (asked.length === 2) return response.writeHead(502, { 'Retry-After': '1' }).end();
+        if (asked.length === 2) {
+          response.writeHead(502, { 'Retry-After': '1' }).end();
+          return;
+        }
         const { host: _, ...headers } = request.headers;
         get(kit.gateway.url + request.url, { headers }, (upstream) => {
           response.writeHead(upstream.statusCode!, upstream.headers);
