@@ -15,9 +15,9 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   [added, failures, reported] = [[], 0, []];
   const store = {
-    async addUsage(...given: (typeof added)[0]) {
+    async addUsage(...batch: (typeof added)[0]) {
       if (failures-- > 0) throw unavailable();
-      added.push(given);
+      added.push(batch);
     },
     usageDays: async () => [],
   };

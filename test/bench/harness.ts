@@ -71,11 +71,11 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** The numbers given on the command line. @param known their defaults, and the most that they can be */
+/** The numbers given on the command line. @param fixed their defaults, and the most that they can be */
 export function numbersOf<Name extends string>(
-  known: Readonly<Record<Name, readonly [standard: number, most: number]>>,
+  fixed: Readonly<Record<Name, readonly [standard: number, most: number]>>,
 ): Record<Name, number> {
-  const entries = Object.entries<readonly [number, number]>(known);
+  const entries = Object.entries<readonly [number, number]>(fixed);
   const options = Object.fromEntries(
     entries.map(([name, [standard]]) => [name, { type: 'string' as const, default: String(standard) }]),
   );

@@ -103,11 +103,11 @@ line 9: has 3 values, but the header has 5 columns`);
 
   it('says once what is wrong with a header, and shows the first 50 faults', async () => {
     const rows = Array.from({ length: 70 }, (_, n) => `Pet ${n},a\n`).join('');
-    const known = 'known: name, categoryId, status, quantity, category.name';
+    const columns = 'known: name, categoryId, status, quantity, category.name';
     const hint = '--map COLUMN=FIELD says what a column is, --ignore-unknown leaves such columns out.';
     expect(await loadFrom('pets', `Category Name,colour,name\nDogs,red,Tom\n${rows}`).catch(fault)).toBe(
       `Nothing was loaded: the header is wrong.
-Category Name: is not a known column (${known}); did you mean category.name?
+Category Name: is not a known column (${columns}); did you mean category.name?
 colour: is not a known column
 ${hint}`,
     );

@@ -61,12 +61,12 @@ describe('docs/tasks.md', () => {
     const { gateway } = kit;
     const { C } = await makeWorld(kit);
     for (let n = 0; n < 150; n++) await gateway.store.table(CategoryRecord).insert({ name: `Listed ${n}` });
-    const found: Category[] = [];
+    const listed: Category[] = [];
     for await (const one of list<Category>(`${gateway.url}/categories?limit=100`, gateway.key))
-      found.push(one);
-    expect(found.filter(({ name }) => name.startsWith('Listed'))).toHaveLength(150);
-    expect(new Set(found.map(({ id }) => id)).size).toBe(found.length);
-    expect(found.some(({ id }) => id === Number(C))).toBe(true);
+      listed.push(one);
+    expect(listed.filter(({ name }) => name.startsWith('Listed'))).toHaveLength(150);
+    expect(new Set(listed.map(({ id }) => id)).size).toBe(listed.length);
+    expect(listed.some(({ id }) => id === Number(C))).toBe(true);
   });
 
   it('creates one record although the first response is lost', async () => {

@@ -62,7 +62,7 @@ function anyValue({ kind, choices, range, reference }: Field): fc.Arbitrary<unkn
 }
 
 const isFinder = (record: AnyRecord, name: string): boolean =>
-  findersOf(record).some(([found]) => found === name);
+  findersOf(record).some(([finder]) => finder === name);
 
 function anyParameter({ name, schema, bounds }: QueryParameter, record: AnyRecord): fc.Arbitrary<unknown> {
   if (name === 'limit') return fc.constantFrom(1, 2, 100);
@@ -107,7 +107,7 @@ const anyStep: fc.Arbitrary<Step> = fc.constantFrom(...ROWS.keys()).chain((opera
       .record(Object.fromEntries(parameters), {
         requiredKeys: (route.query ?? []).flatMap(({ name, required }) => (required ? [name as never] : [])),
       })
-      .map((given) => consistent(record, given)),
+      .map((drawn) => consistent(record, drawn)),
     ...(route.body && {
       body: fc.record(Object.fromEntries(body), { requiredKeys }) as fc.Arbitrary<Values>,
     }),

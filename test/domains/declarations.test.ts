@@ -15,7 +15,7 @@ import {
   declarations,
   holdsOf,
   hooksRefuse,
-  knownOf,
+  countOf,
   LONG,
   POOL,
   type RecordSpec,
@@ -255,10 +255,10 @@ class Program {
     );
   }
 
-  #plain(n: number, given: Values): Values {
+  #plain(n: number, values: Values): Values {
     const { fields } = this.record(n);
     return Object.fromEntries(
-      Object.entries(given)
+      Object.entries(values)
         .filter(([name, value]) => value !== null && (name === 'id' || name in fields))
         .map(([name, value]) => {
           const isId = name === 'id' || (fields as Fields)[name]!.kind === 'id';
@@ -271,10 +271,10 @@ class Program {
   async page(door: Door, n: number, filter: Values, sort: string, limit: number, after?: string) {
     const { plural } = this.record(n);
     if (door === 'graphql') {
-      const given = filterOf(this.record(n));
+      const clause = filterOf(this.record(n));
       const name = `${sort.replace('-', '')}_${sort.startsWith('-') ? 'desc' : 'asc'}`;
       const { json, text } = await this.gateway.graphql(
-        `query (${given.variable} $after: String) { list: ${plural}(${given.argument} sort: ${name}, first: ${limit}, after: $after) {
+        `query (${clause.variable} $after: String) { list: ${plural}(${clause.argument} sort: ${name}, first: ${limit}, after: $after) {
           nodes { id } totalCount pageInfo { hasNextPage endCursor } } }`,
         { filter, ...(after !== undefined && { after }) },
       );
@@ -417,7 +417,7 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
   ];
 
   const create = async (n: number) => {
-    const given: Values = {};
+    const input: Values = {};
     const values: Values = {};
     const areUnknown = pick([true, false, false, false]);
     for (const { name, presence } of fieldsOf(n)) {
@@ -427,19 +427,19 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
         continue;
       }
       const isReference = specs[n]!.references.some((one) => referenceName(one) === name);
-      given[name] = areUnknown && isReference ? '4711' : anyValue(n, name);
-      values[name] = canonical(kindOf(n, name), given[name]);
+      input[name] = areUnknown && isReference ? '4711' : anyValue(n, name);
+      values[name] = canonical(kindOf(n, name), input[name]);
     }
     const code = model.refusal(n, undefined, values);
     const by = door();
     let id = '';
     for (const program of running.programs) {
-      const answer = await program.ask(by, 'create', n, undefined, given);
-      expect(answer.code, `${by} create ${JSON.stringify([n, given])}`).toBe(code);
+      const answer = await program.ask(by, 'create', n, undefined, input);
+      expect(answer.code, `${by} create ${JSON.stringify([n, input])}`).toBe(code);
       if (code === 'UNKNOWN_REFERENCE' && by === 'rest') {
         const unknown = specs[n]!.references.filter(
           (one) =>
-            given[referenceName(one)] && !model.records[one.parent]!.has(String(given[referenceName(one)])),
+            input[referenceName(one)] && !model.records[one.parent]!.has(String(input[referenceName(one)])),
         );
         for (const one of unknown) expect(answer.message).toContain(referenceName(one));
       }
@@ -481,15 +481,15 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     const id = pick([...model.records[n]!.keys(), '4711']);
     const before = model.records[n]!.get(id);
     const { name, presence } = pick(fieldsOf(n));
-    const given = presence === 'optional' && pick([true, false, false]) ? null : anyValue(n, name);
-    const values = { ...before, [name]: given === null ? undefined : canonical(kindOf(n, name), given) };
+    const drawn = presence === 'optional' && pick([true, false, false]) ? null : anyValue(n, name);
+    const values = { ...before, [name]: drawn === null ? undefined : canonical(kindOf(n, name), drawn) };
     const isSame = before?.[name] === values[name];
     const code = before ? (isSame ? undefined : model.refusal(n, id, values)) : 'NOT_FOUND';
     if (values[name] === undefined) delete values[name];
     const by = door();
-    const about = [by, 'update', n, id, name, given];
+    const about = [by, 'update', n, id, name, drawn];
     await agree(
-      (program) => program.askPlainly(by, 'update', n, id, { [name]: given }),
+      (program) => program.askPlainly(by, 'update', n, id, { [name]: drawn }),
       code ? { code } : { value: { id, ...values } },
       about,
     );
@@ -511,24 +511,24 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
   const drawList = (n: number) => {
     const record = model.declared[n]!;
     const filter: Values = {};
-    let found: string | undefined;
+    let ordering: string | undefined;
     for (const [name, is] of conditions(record)) {
-      if (pick([true, false]) || (is !== 'value' && found !== undefined)) continue;
+      if (pick([true, false]) || (is !== 'value' && ordering !== undefined)) continue;
       if (is === 'range') {
         const end = () => pick([anyValue(n, name), anyValue(n, name), null, undefined]);
         const range = { min: end(), max: end() };
         filter[name] = range;
-        if (range.min != null || range.max != null) found = name;
+        if (range.min != null || range.max != null) ordering = name;
       } else if (is === 'prefix') {
         const text = [...String(anyValue(n, name))].slice(0, pick([1, 2, 9])).join('');
         if (text.trim() === '') continue;
-        found = name;
+        ordering = name;
         filter[name] = text;
       } else if ((record.fields as Fields)[name]!.choices)
         filter[name] = pick([['low'], ['low', 'none'], ['high', 'low', 'none']]);
       else filter[name] = canonical(kindOf(n, name), anyValue(n, name));
     }
-    const orders = found === undefined ? ['id', ...record.sorts] : [found];
+    const orders = ordering === undefined ? ['id', ...record.sorts] : [ordering];
     return { filter, sort: `${pick(['', '-'])}${pick(orders)}` };
   };
   const list = async (n: number) => {
@@ -544,13 +544,13 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     const groups = groupedFields(model.declared[n]!).filter(() => pick([true, false]));
     if (groups.length > 0) {
       const { type, kind } = model.declared[n]!;
-      const given = filterOf(model.declared[n]!);
+      const clause = filterOf(model.declared[n]!);
       const counted = new Map<string, number>();
       for (const id of ids) {
         const key = JSON.stringify(groups.map((name) => model.records[n]!.get(id)![name]));
         counted.set(key, (counted.get(key) ?? 0) + 1);
       }
-      const text = `query ($by: [${type}Group!]! ${given.variable}) { counts: ${kind}Counts(by: $by ${given.argument}) { count ${groups.join(' ')} } }`;
+      const text = `query ($by: [${type}Group!]! ${clause.variable}) { counts: ${kind}Counts(by: $by ${clause.argument}) { count ${groups.join(' ')} } }`;
       await agree(
         async ({ gateway }) => {
           const { json } = await gateway.graphql(text, { by: groups, filter });
@@ -661,7 +661,7 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
         for (const { gateway } of running.programs) {
           const path = `/${TYPES[n]![1]}/${id}`;
           const got = await gateway.call(path);
-          expect(got.json.known).toBe(knownOf(values));
+          expect(got.json.filled).toBe(countOf(values));
           if (Object.values(values).includes(LONG)) continue;
           const headers = { 'if-match': String(got.headers.etag), 'content-type': 'application/json' };
           const put = await gateway.call(path, { method: 'PUT', headers, body: got.text });

@@ -143,11 +143,11 @@ it.each([
   ['the first reader', 0],
   ['a reader that starts at the oldest event in the feed', 1],
   ['a reader that starts at the second event in the feed', 2],
-])('delivers to %s what is committed while a page is being read, once', async (_reader, known) => {
+])('delivers to %s what is committed while a page is being read, once', async (_reader, start) => {
   await write('Old');
   const others: Reader[] = [];
   for (let i = 2; i > 0; i--) {
-    if (i === known) others.push(await open({}));
+    if (i === start) others.push(await open({}));
     await write(`Old ${i}`);
   }
   const after = await position();
@@ -158,10 +158,10 @@ it.each([
     return names.length > 0 && write(names.shift()!);
   };
   const reader = await open({ after });
-  const found = await read(reader, 1);
+  const delivered = await read(reader, 1);
   await write(...names.splice(0));
-  found.push(...(await read(reader, 4 - found.length)));
-  expect(found).toEqual(['A', 'B', 'C', 'D']);
+  delivered.push(...(await read(reader, 4 - delivered.length)));
+  expect(delivered).toEqual(['A', 'B', 'C', 'D']);
   await write('E');
   expect(await read(reader, 1)).toEqual(['E']);
   // Once the feed has the last event of a page, the store is not read again, however fast others write.
@@ -356,10 +356,10 @@ it('lets a filtered reader meet a feed that drops what the filter leaves out', a
     return write(...numbered(1_100));
   };
   const reader = await open({ after, types: ['category.updated'] });
-  const found = read(reader, 1);
+  const name = read(reader, 1);
   for (let i = 0; i < 20; i++) await turn();
   await store.table(Category).update(id, { name: 'Updated' });
-  expect(await found).toEqual(['Updated']);
+  expect(await name).toEqual(['Updated']);
   for (const each of [reader, other]) each.close();
 });
 

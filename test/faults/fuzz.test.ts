@@ -193,9 +193,9 @@ it.each<[what: string, sent: fc.Arbitrary<[line: string, headers: object, body: 
   async (_, sent) => {
     await makeWorld(kit);
     await fc.assert(
-      fc.asyncProperty(sent, async ([line, given, content]) => {
+      fc.asyncProperty(sent, async ([line, headers, content]) => {
         const hasBody = !/^(?:GET|HEAD|TRACE)/.test(line);
-        const call = { headers: given as Record<string, string>, ...(hasBody && { body: content }) };
+        const call = { headers: headers as Record<string, string>, ...(hasBody && { body: content }) };
         expectWellFormed(await send(kit.gateway, line, call));
       }),
       { numRuns: RUNS },

@@ -45,9 +45,9 @@ describe('compilation', () => {
   function uses(...requests: readonly Use[]): boolean[] {
     const documents = new Documents(schema, { introspection: true });
     const plans = new Plans(schema, (error) => reported.push(error));
-    return requests.map(([query, given = {}]) => {
+    return requests.map(([query, inputs = {}]) => {
       const [operation] = documents.get(query).operations.values();
-      const variables = coerceVariables(schema, operation!.node, given, { suggest: true });
+      const variables = coerceVariables(schema, operation!.node, inputs, { suggest: true });
       return plans.codeFor(plans.planOf(operation!, variables), variables) !== null;
     });
   }
@@ -89,8 +89,8 @@ describe('compilation', () => {
     const patch = 'mutation ($d: String) { updateCategory(id: 1, input: {description: $d}) { description } }';
     for (const text of [filter, patch]) {
       // graphql-jit takes a variable without a value for null.
-      const given = { c: '1', d: 'x' };
-      expect(uses([text, given], [text, given], [text], [text, given]), text).toEqual([
+      const inputs = { c: '1', d: 'x' };
+      expect(uses([text, inputs], [text, inputs], [text], [text, inputs]), text).toEqual([
         false,
         true,
         false,

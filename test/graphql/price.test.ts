@@ -179,11 +179,11 @@ describe('operation cost', () => {
       const { definitions } = parse(route.document);
       const { variableDefinitions } = definitions[0] as OperationDefinitionNode;
       const by = [route.operationId === 'countOrders' ? 'complete' : 'status'];
-      const given: Record<string, unknown> = { limit: 100, date: '2026-11-21', by };
+      const values: Record<string, unknown> = { limit: 100, date: '2026-11-21', by };
       const variables = Object.fromEntries(
         variableDefinitions!.map(({ variable: { name } }) => [
           name.value,
-          given[name.value] ?? (name.value.endsWith('Id') ? '1' : undefined),
+          values[name.value] ?? (name.value.endsWith('Id') ? '1' : undefined),
         ]),
       );
       expect(cost(route.document, variables)).toBe(units);

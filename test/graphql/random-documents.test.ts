@@ -20,7 +20,7 @@ import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 /**
  * Random documents are answered as graphql-js alone answers them. Each is sent several times with changing variables, as
- * clients do: first it is interpreted, later compiled code runs; by POST and by QUERY, which Yoga serves; alone and in a
+ * clients do: first it is interpreted, later compiled code runs; by POST and by QUERY; alone and in a
  * batch.
  */
 
@@ -38,8 +38,8 @@ const subject: Subject = {
   /** Mostly one of the first records of a type, now and then one that does not exist. */
   idOf(type) {
     draws = (draws * 7 + 3) % 101;
-    const known = ids.get(type === 'Inventory' || type === 'InventoryItem' ? 'Pet' : type) ?? [];
-    return draws % 13 === 0 ? '999' : (known[draws % 3] ?? '998');
+    const stored = ids.get(type === 'Inventory' || type === 'InventoryItem' ? 'Pet' : type) ?? [];
+    return draws % 13 === 0 ? '999' : (stored[draws % 3] ?? '998');
   },
   sizes: [1, 2, 10, UNREADABLE],
 };
@@ -184,7 +184,6 @@ describe('random documents', () => {
           units[time],
         ]);
       }
-      // Yoga executes a QUERY and writes its answer.
       const body = { query, variables: values[0] };
       expectSame(await post(gateway, body, { method: 'QUERY' }), results[0]!);
       const batch = await post(

@@ -111,11 +111,11 @@ describe('every operation and scope', () => {
 
 /** A root field with valid arguments, selecting nothing of its record. */
 function textOf({ name, args, type }: GraphQLField<unknown, unknown>): string {
-  const given = args
+  const required = args
     .filter((argument) => isNonNullType(argument.type))
     .map((argument) => `${argument.name}: ${literalOf(argument.type)}`);
   const selection = isCompositeType(getNamedType(type)) ? ' { __typename }' : '';
-  return `${name}${given.length > 0 ? `(${given})` : ''}${selection}`;
+  return `${name}${required.length > 0 ? `(${required})` : ''}${selection}`;
 }
 
 function literalOf(type: GraphQLInputType): string {

@@ -50,8 +50,8 @@ onAnyEngine('ETag and If-Match', (kit) => {
         expectRefusal(await patchWith(stale, '{}'), 'PRECONDITION_FAILED');
       }
       expectAnswer(await send(kit.gateway, path), 200, first.text);
-      for (const known of [etag, ...compressed(etag)])
-        expectAnswer(await patchWith(known, '{}'), 200, first.text);
+      for (const tag of [etag, ...compressed(etag)])
+        expectAnswer(await patchWith(tag, '{}'), 200, first.text);
 
       const replaced = await put(`${OTHER}, ${etag}`);
       expectAnswer(replaced, 200);

@@ -11,8 +11,8 @@ import { engines, type OpenedStore } from './stores.ts';
 /** Chromium without windows, which takes two thirds of the time, or else the one for people. */
 const usual = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 const executablePath = process.env.CHROMIUM ?? usual.find(existsSync) ?? usual[0]!;
-const found = existsSync(executablePath);
-if (!found) {
+const isInstalled = existsSync(executablePath);
+if (!isInstalled) {
   const message = `No Chromium at ${executablePath}: the pages are not tested in a browser. apt-get install chromium-headless-shell, or set CHROMIUM.`;
   // Where everything else is installed, this has to be too.
   if (process.env.CI || process.env.REQUIRE_MONGO) throw new Error(message);
@@ -153,7 +153,7 @@ export function withBrowser(
   tests: (kit: BrowserKit) => void,
   environment: Record<string, string> = {},
 ): void {
-  describe.skipIf(!found)(name, () => {
+  describe.skipIf(!isInstalled)(name, () => {
     const kit = {} as BrowserKit;
     let opened: OpenedStore;
     beforeAll(async () => {

@@ -148,8 +148,8 @@ function fieldOf({ kind, presence }: FieldSpec, stage: Since, choices: fields.Ch
     : declared;
 }
 
-const isBy = (stage: Since, given: Since): boolean =>
-  given === 'start' || (given === 'restart' && stage === 'restart');
+const isBy = (stage: Since, since: Since): boolean =>
+  since === 'start' || (since === 'restart' && stage === 'restart');
 
 /** The fields that a record has at a stage. */
 export const specsAt = (spec: RecordSpec, stage: Since): FieldSpec[] =>
@@ -177,7 +177,7 @@ export function holdsOf(spec: RecordSpec, { holds }: ReferenceSpec): fields.Refe
 }
 
 /** What is computed of a record. */
-export const knownOf = (values: object): number => Object.keys(values).filter((name) => name !== 'id').length;
+export const countOf = (values: object): number => Object.keys(values).filter((name) => name !== 'id').length;
 
 /** The rule over several fields. */
 export function breaksRule(values: object): boolean {
@@ -235,7 +235,7 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
   for (const [position, spec] of specs.entries()) {
     const [kind, plural, type] = TYPES[position]!;
     const levels = fields.choices(`${type}Level`, 'A level.', { low: 'Low.', high: 'High.', none: 'None.' });
-    const given = specsAt(spec, stage);
+    const fieldSpecs = specsAt(spec, stage);
     const references = spec.references.map((reference) => {
       const where = holdsOf(spec, reference);
       const declared = fields.reference(records[reference.parent]!, 'A parent', {
@@ -248,11 +248,11 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
       ] as const;
     });
     const sorts = [
-      ...given.filter(({ sorted }) => isBy(stage, sorted)).map(({ name }) => name),
+      ...fieldSpecs.filter(({ sorted }) => isBy(stage, sorted)).map(({ name }) => name),
       ...spec.references.filter(({ sorted }) => isBy(stage, sorted)).map(referenceName),
     ].slice(0, 4);
     const filters = [
-      ...given
+      ...fieldSpecs
         .filter((one) => one.filtered && !(isText(one) && sorts.includes(one.name)))
         .map(({ name }) => name),
       ...spec.references.filter(({ filtered }) => filtered).map(referenceName),
@@ -267,15 +267,15 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
         description: 'A record.',
         fields: {
           ...Object.fromEntries(references),
-          ...Object.fromEntries(given.map((one) => [one.name, fieldOf(one, stage, levels)])),
+          ...Object.fromEntries(fieldSpecs.map((one) => [one.name, fieldOf(one, stage, levels)])),
         },
         sorts,
         filters: few,
         unique: keys ? [keys] : [],
         choosesId: spec.choosesId,
         computed: {
-          known: fields.computed(fields.integer(0, 20, 'How many values it has', 1), (values: object) =>
-            knownOf(values),
+          filled: fields.computed(fields.integer(0, 20, 'How many values it has', 1), (values: object) =>
+            countOf(values),
           ),
         },
         hooks: {

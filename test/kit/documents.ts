@@ -111,11 +111,11 @@ class Writer {
 
   #part(type: GraphQLCompositeType, depth: number): string {
     this.#left--;
-    const known = this.#fields.get(type.name) ?? [];
+    const selected = this.#fields.get(type.name) ?? [];
     const fitting = this.#fragments.filter(({ on }) => this.#isFitting(on, type));
     const what = this.#of(['field', 'field', 'field', 'field', 'again', 'inline', 'fragment', 'spread']);
     const isAgain = what === 'again' || (type.name === 'Mutation' && this.#of([true, false]));
-    if (isAgain && known.length > 0) return this.#again(this.#of(known), type, depth);
+    if (isAgain && selected.length > 0) return this.#again(this.#of(selected), type, depth);
     if (what === 'spread' && fitting.length > 0) return `...${this.#of(fitting).name}${this.#directives()}`;
     if (depth > 0 && (what === 'inline' || what === 'fragment')) {
       const on = this.#of(this.#conditions(type));
@@ -132,9 +132,9 @@ class Writer {
   }
 
   /** A field selects more, perhaps under another condition; a change is followed by another, which reads the same. */
-  #again(known: Selected, type: GraphQLCompositeType, depth: number): string {
-    if (type.name !== 'Mutation') return this.#completed(known, Math.max(1, depth));
-    const { field, below } = known;
+  #again(selected: Selected, type: GraphQLCompositeType, depth: number): string {
+    if (type.name !== 'Mutation') return this.#completed(selected, Math.max(1, depth));
+    const { field, below } = selected;
     return `${this.#name('k')}: ${field.name}(${this.#arguments(field).join(', ')}) ${below}`;
   }
 
@@ -157,13 +157,13 @@ class Writer {
     const deep = all.filter((field) => isCompositeType(getNamedType(field.type)));
     if (all.length === 0 || this.#isSeldom()) return `${this.#name('k')}: __typename${this.#directives()}`;
     const field = this.#of(deep.length > 0 && this.#of([true, false]) ? deep : all);
-    const given = this.#arguments(field);
+    const written = this.#arguments(field);
     const alias = ALIKE.test(field.name) && this.#of([true, false]) ? '' : `${this.#name('k')}: `;
     const named = getNamedType(field.type);
     const made: Selected = {
       field,
       below: '',
-      head: `${alias}${field.name}${given.length > 0 ? `(${given.join(', ')})` : ''}`,
+      head: `${alias}${field.name}${written.length > 0 ? `(${written.join(', ')})` : ''}`,
       type: isCompositeType(named) ? named : undefined,
     };
     const text = this.#completed(made, depth);
@@ -193,11 +193,11 @@ class Writer {
       ['last', 'before', 'filter'],
       ['first', 'sort', 'filter'],
     ]);
-    const isGiven = (argument: GraphQLArgument) =>
+    const isWritten = (argument: GraphQLArgument) =>
       isNonNullType(argument.type) ||
       (this.#of([true, true, false]) && (!PAGING.has(argument.name) || paging.includes(argument.name)));
     return args
-      .filter(isGiven)
+      .filter(isWritten)
       .filter((argument) => of !== 'Event' || !/after|before|types/.test(argument.name))
       .map(
         (argument) =>
@@ -222,10 +222,10 @@ class Writer {
   #variable(input: Pick<GraphQLArgument, 'name' | 'type'>, of: string): string {
     const isOptional = !isNonNullType(input.type);
     const type = String(input.type);
-    const known = [...this.#variables].filter(
+    const reusable = [...this.#variables].filter(
       ([, variable]) => variable.type === `${type} ${input.name} ${of}`,
     );
-    if (known.length > 0 && this.#of([true, false])) return `$${this.#of(known)[0]}`;
+    if (reusable.length > 0 && this.#of([true, false])) return `$${this.#of(reusable)[0]}`;
     const values = Array.from({ length: TIMES }, () =>
       isOptional && this.#of([true, false]) ? this.#of([undefined, null]) : this.#valueOf(input, of),
     );

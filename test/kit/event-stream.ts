@@ -99,7 +99,7 @@ export class EventStreamClient {
     this.#rest = blocks.pop()!;
     for (const block of blocks) {
       const lines = block.split('\n').map((line) => /^(id|event|data): ?(.*)$/.exec(line));
-      const message = Object.fromEntries(lines.flatMap((found) => (found ? [[found[1], found[2]]] : [])));
+      const message = Object.fromEntries(lines.flatMap((field) => (field ? [[field[1], field[2]]] : [])));
       if ('event' in message) this.messages.push(message);
     }
     this.#wake();

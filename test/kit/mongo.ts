@@ -78,8 +78,8 @@ export async function dropDatabase(database: string): Promise<void> {
 }
 
 async function findServer(workers: number): Promise<TestServer | null> {
-  const given = process.env.MONGODB_TEST_URI;
-  if (given) return { what: 'MONGODB_TEST_URI', uris: [given], stop: async () => {} };
+  const uri = process.env.MONGODB_TEST_URI;
+  if (uri) return { what: 'MONGODB_TEST_URI', uris: [uri], stop: async () => {} };
   const mongod = await onPath('mongod');
   const secantus = await secantusBinary();
   // It does one thing at a time, so that workers would wait for each other. Who follows events from the oldest one has
@@ -102,8 +102,8 @@ const together = (servers: MongoServer[]): TestServer => ({
 
 /** The path of SecantusDB's server, which substitutes for MongoDB if no mongod is available; null if not found. */
 export async function secantusBinary(): Promise<string | null> {
-  const given = process.env.SECANTUS;
-  return given && (await isExecutable(given)) ? given : await onPath('secantusd-py');
+  const binary = process.env.SECANTUS;
+  return binary && (await isExecutable(binary)) ? binary : await onPath('secantusd-py');
 }
 
 /**

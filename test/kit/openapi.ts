@@ -36,8 +36,8 @@ export class Description {
 
   /** The response described for a status. */
   response(operationId: string, status: number): Node {
-    const found = this.operations().find((operation) => operation.operationId === operationId);
-    return this.resolve(found?.operation.responses[status]);
+    const described = this.operations().find((operation) => operation.operationId === operationId);
+    return this.resolve(described?.operation.responses[status]);
   }
 
   resolve(node: Node): Node {

@@ -72,13 +72,13 @@ describe('the log', () => {
 
   it('accepts harmless request ids, replaces others and returns them in X-Request-Id', async () => {
     const { gateway } = kit;
-    for (const given of ['a', 'A-1.b_c:d', 'x'.repeat(128)]) {
-      const { headers } = await send(gateway, '/pets', { headers: { 'x-request-id': given } });
-      expect(headers['x-request-id']).toBe(given);
+    for (const requestId of ['a', 'A-1.b_c:d', 'x'.repeat(128)]) {
+      const { headers } = await send(gateway, '/pets', { headers: { 'x-request-id': requestId } });
+      expect(headers['x-request-id']).toBe(requestId);
     }
-    for (const given of ['', 'a b', '"},{"', 'x'.repeat(129), 'ä', '{jndi:ldap://x}']) {
+    for (const requestId of ['', 'a b', '"},{"', 'x'.repeat(129), 'ä', '{jndi:ldap://x}']) {
       const { headers } = await send(gateway, '/pets', {
-        headers: { 'x-request-id': Buffer.from(given).toString('latin1') },
+        headers: { 'x-request-id': Buffer.from(requestId).toString('latin1') },
       });
       expect(headers['x-request-id']).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
     }

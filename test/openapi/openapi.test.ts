@@ -147,7 +147,7 @@ describe('request body schemas', () => {
     'accepts for %s exactly what the validation rules accept',
     (operationId, route) => {
       const { body } = route;
-      const { operation } = description.operations().find((found) => found.operationId === operationId)!;
+      const { operation } = description.operations().find((each) => each.operationId === operationId)!;
       const { content } = operation.requestBody;
       const { schema, example } = content['application/json'];
       // Some generators stop at a second media type, though PATCH takes two.

@@ -55,11 +55,11 @@ onAnyEngine('nodeId', (kit) => {
         n: [...all, 'nothing', all[0]],
       });
       const records = Object.entries(ids).map(([type, nodeId]) => ({ ...expected[type], nodeId }));
-      const found = { nodes: [...records, null, records[0]] };
-      expect(dataOf(many), many.about).toEqual(found);
+      const inOrder = { nodes: [...records, null, records[0]] };
+      expect(dataOf(many), many.about).toEqual(inOrder);
       const list = JSON.stringify([...all, 'nothing', all[0]]);
       const literals = await run(`{ nodes(nodeIds: ${list}) { ${fields} } } ${fragment}`);
-      expect(dataOf(literals), literals.about).toEqual(found);
+      expect(dataOf(literals), literals.about).toEqual(inOrder);
     }
   });
 

@@ -148,9 +148,17 @@ describe.each(engines)('$name', (engine) => {
       const once = { apiKeyId: 'key', idempotencyKey: randomUUID(), fingerprint: 'a', now: T, keepFor: DAY };
       for (const run of [() => store.transaction(work), () => store.once(once, work)]) {
         await errorOf(run);
-        const [other, found] = seen as [Pet, unknown];
+        const [other, results] = seen as [Pet, unknown];
         const page = { items: [pet, other], hasMore: false };
-        expect(found).toEqual([[pet], [pet, null], [{ id: categoryId, name: 'Also' }], page, [page], 2, [2]]);
+        expect(results).toEqual([
+          [pet],
+          [pet, null],
+          [{ id: categoryId, name: 'Also' }],
+          page,
+          [page],
+          2,
+          [2],
+        ]);
         expect(await look(store)).toEqual(before);
       }
     });

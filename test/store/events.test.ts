@@ -104,8 +104,8 @@ describe.each(engines)('the event log ($name)', (engine) => {
       [2, ['category.deleted']],
     ] as [number, EventType[] | undefined][]) {
       const expected = types ? all.filter(({ type }) => types.includes(type)) : all;
-      const found: StoredEvent[] = [];
-      for (let before: string | undefined; found.length < expected.length;) {
+      const events: StoredEvent[] = [];
+      for (let before: string | undefined; events.length < expected.length;) {
         const page = await store.eventPage({
           limit,
           backward: true,
@@ -113,10 +113,10 @@ describe.each(engines)('the event log ($name)', (engine) => {
           ...(types && { types }),
         });
         expect(page.events.length).toBeLessThanOrEqual(limit);
-        found.unshift(...page.events);
+        events.unshift(...page.events);
         before = page.next;
       }
-      expect(found.slice(-expected.length)).toEqual(expected);
+      expect(events.slice(-expected.length)).toEqual(expected);
     }
   });
 

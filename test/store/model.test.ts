@@ -231,7 +231,7 @@ const requestIn = (sorts: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
   );
 
 const callWith = (record: AnyRecord, method: Method, ...args: fc.Arbitrary<unknown>[]) =>
-  fc.tuple(...args).map((given) => call(record, method, ...given));
+  fc.tuple(...args).map((drawn) => call(record, method, ...drawn));
 
 const write = fc.oneof(
   ...records.flatMap(({ record, input, patch, key, weight }) => [
@@ -284,14 +284,14 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 /** All that a store has. */
 const everything = async (tables: Tables) => {
-  const found = [];
+  const results = [];
   for (const { record } of records) {
     const table = tables.table<AnyRecord>(record);
-    found.push(await table.page({}, { limit: 100 }));
+    results.push(await table.page({}, { limit: 100 }));
     for (const filter of LISTS.find((list) => list.record === record)!.filters)
-      found.push(await table.count(filter));
+      results.push(await table.count(filter));
   }
-  return found;
+  return results;
 };
 
 /** Runs steps on a new store and on a new model. */
@@ -385,11 +385,11 @@ describe.each(engines)('lists ($name)', ({ name, open }) => {
     const table = opened.store.table(record);
     const expected = model.table(record);
     const prefixed = field === 'name' ? PREFIXES.slice(0, prefixes) : [];
-    const found = prefixed.map((prefix, n) => ({ ...filters[n % filters.length], name: { prefix } }));
+    const searches = prefixed.map((prefix, n) => ({ ...filters[n % filters.length], name: { prefix } }));
     const ranges = (RANGES[field ?? ''] ?? []).flatMap((range) =>
       (name === 'sqlite' ? filters : filters.slice(-1)).map((filter) => ({ ...filter, [field!]: range })),
     );
-    for (const filter of [...filters, ...found, ...ranges]) {
+    for (const filter of [...filters, ...searches, ...ranges]) {
       for (const backward of [false, true]) {
         for (const limit of limits) {
           const order = { field, descending };

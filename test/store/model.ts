@@ -119,10 +119,10 @@ class ModelTable {
 
   remove(id: Id, check?: Check<never>): Id {
     this.#existing(id, check);
-    for (const holder of holdersOf(this.#record)) {
-      for (const child of this.#model.table(holder.child).stored.values())
-        if (child[holder.field] === id && isHolding(holder, child))
-          throw stillReferred(this.#record, id, holder);
+    for (const referrer of holdersOf(this.#record)) {
+      for (const child of this.#model.table(referrer.child).stored.values())
+        if (child[referrer.field] === id && isHolding(referrer, child))
+          throw stillReferred(this.#record, id, referrer);
     }
     this.stored.delete(id);
     this.#model.events.push({ type: `${this.#record.kind}.deleted`, record: { id } });
@@ -168,9 +168,9 @@ class ModelTable {
   #normalised(change: Values, current: Values): Values {
     const values: Record<string, unknown> = {};
     for (const [name, { kind, presence, default: initial }] of this.#fields) {
-      const given = change[name];
+      const changed = change[name];
       const value =
-        given === undefined ? (current[name] ?? (presence === 'defaulted' ? initial : null)) : given;
+        changed === undefined ? (current[name] ?? (presence === 'defaulted' ? initial : null)) : changed;
       if (value === null) continue;
       if (kind === 'instant') values[name] = new Date(instant(value)).toISOString().replace('.000Z', 'Z');
       else values[name] = value === 0 ? 0 : value;

@@ -165,10 +165,10 @@ describe.runIf(engines.length > 1)('MongoDB', () => {
     }
     const indexes = new Map<string, string[]>();
     for (const { plural } of RECORDS) {
-      const found = await client.db().collection(plural).indexes();
+      const listed = await client.db().collection(plural).indexes();
       indexes.set(
         plural,
-        found.map(({ key }) => JSON.stringify(key)),
+        listed.map(({ key }) => JSON.stringify(key)),
       );
     }
     expect(commands.length).toBeGreaterThan(100);
@@ -191,8 +191,8 @@ describe.runIf(engines.length > 1)('MongoDB', () => {
     );
     expect(kinds.size).toBeGreaterThan(20);
     for (const { collection, pipeline, hint } of kinds.values()) {
-      const found = client.db().collection(collection).aggregate(pipeline, { hint });
-      const plan = BSON.EJSON.stringify(await found.explain('queryPlanner'));
+      const cursor = client.db().collection(collection).aggregate(pipeline, { hint });
+      const plan = BSON.EJSON.stringify(await cursor.explain('queryPlanner'));
       expect(plan).toContain(`"stage":"IXSCAN","keyPattern":${JSON.stringify(hint)}`);
       expect(plan).not.toContain('COLLSCAN');
       if (!secantusVersion) expect(plan).not.toContain('"SORT"');

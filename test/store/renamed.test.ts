@@ -89,8 +89,8 @@ describe.each(engines)('a field with another name ($name)', ({ name: engine }) =
       const thing = (id: string, about?: string) => ({ id, label: 'Rex', ...(about && { about }) });
       const all = [thing('2', 'Bert'), thing('1', 'Éva'), thing('4', 'eva'), thing('3')];
       expect(items).toEqual(all);
-      const found = await things.page({ about: { prefix: 'e' } } as never, { limit: 9, order });
-      expect(found.items).toEqual(all.slice(1, 3));
+      const page = await things.page({ about: { prefix: 'e' } } as never, { limit: 9, order });
+      expect(page.items).toEqual(all.slice(1, 3));
       await expect(things.insert({ label: 'X', about: 'Bert' } as never)).rejects.toThrow('with this about');
       expect(await things.update('3', { about: 'New' } as never)).toEqual(thing('3', 'New'));
       expect(await things.byIds(['3'])).toEqual([thing('3', 'New')]);

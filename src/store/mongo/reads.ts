@@ -33,8 +33,8 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
     const documents = await access.send((options) =>
       collection.find({ _id }, { ...options, projection, batchSize: keys.length + 1 }).toArray(),
     );
-    const byId = new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
-    return ids.map((id) => byId.get(id) ?? null);
+    const records = new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
+    return ids.map((id) => records.get(id) ?? null);
   });
 
   /** Makes a page. @param documents the results of all searches */

@@ -4,23 +4,23 @@ import type { paths } from './generated/petstore.ts';
 /** Sells a pet through a client of openapi-fetch, with an order of the largest id that JavaScript reads exactly. */
 export async function roundTrip(baseUrl: string, key: string) {
   const client = createClient<paths>({ baseUrl, headers: { 'X-API-Key': key } });
-  const given = <T>({ data, error }: { data?: T; error?: { code: string } }): T => {
+  const dataOf = <T>({ data, error }: { data?: T; error?: { code: string } }): T => {
     if (data === undefined) throw new Error(error?.code);
     return data;
   };
 
-  const category = given(await client.POST('/categories', { body: { name: 'Birds' } }));
+  const category = dataOf(await client.POST('/categories', { body: { name: 'Birds' } }));
   // Neither needs its status: the description calls them optional where they are.
-  const pet = given(await client.POST('/pets', { body: { name: 'Tweety', categoryId: category.id } }));
+  const pet = dataOf(await client.POST('/pets', { body: { name: 'Tweety', categoryId: category.id } }));
   const orderId = Number.MAX_SAFE_INTEGER;
-  const order = given(await client.POST('/store/orders', { body: { id: orderId, petId: pet.id } }));
+  const order = dataOf(await client.POST('/store/orders', { body: { id: orderId, petId: pet.id } }));
   const path = { orderId: order.id };
-  const read = given(await client.GET('/store/orders/{orderId}', { params: { path } }));
-  const listed = given(
+  const read = dataOf(await client.GET('/store/orders/{orderId}', { params: { path } }));
+  const listed = dataOf(
     await client.GET('/store/orders', { params: { query: { petId: pet.id, complete: false, limit: 1 } } }),
   );
 
-  const replaced = given(
+  const replaced = dataOf(
     await client.PUT('/store/orders/{orderId}', { params: { path }, body: { ...read, quantity: 2 } }),
   );
   const { response } = await client.GET('/store/orders/{orderId}', { params: { path } });
@@ -34,7 +34,7 @@ export async function roundTrip(baseUrl: string, key: string) {
   await client.DELETE('/store/orders/{orderId}', { params: { path } });
   const gone = await client.GET('/store/orders/{orderId}', { params: { path } });
 
-  const [created] = given(
+  const [created] = dataOf(
     await client.GET('/events', { params: { query: { sort: '-id', type: ['pet.created'] } } }),
   );
   // The type of an event says what its data is.
@@ -44,7 +44,7 @@ export async function roundTrip(baseUrl: string, key: string) {
   // @ts-expect-error A pet has a name.
   const nameless = await client.POST('/pets', { body: { categoryId: category.id } });
   return {
-    orders: [order, read, ...listed, replaced, given(patched)],
+    orders: [order, read, ...listed, replaced, dataOf(patched)],
     refusals: [stale.error?.code, gone.error?.code, nameless.error?.message],
   };
 }

@@ -4,11 +4,11 @@ const seen = new Map<string, { etag: string; body: unknown }>();
 
 /** Reads a resource, and transfers it only if it has changed since the last time. */
 export async function cached<T>(url: string, key: string): Promise<T> {
-  const known = seen.get(url);
+  const cached = seen.get(url);
   const response = await call(url, {
-    headers: { 'X-API-Key': key, ...(known && { 'If-None-Match': known.etag }) },
+    headers: { 'X-API-Key': key, ...(cached && { 'If-None-Match': cached.etag }) },
   });
-  if (response.status === 304) return known!.body as T;
+  if (response.status === 304) return cached!.body as T;
   if (!response.ok) throw new Error((await response.json()).message);
   const body = (await response.json()) as T;
   seen.set(url, { etag: response.headers.get('ETag')!, body });

@@ -222,13 +222,13 @@ onEachEngine('requests', (kit) => {
       rpc(gateway, secret, {}, { key }),
     ]);
     const secrets = [secret, spaced, String(number), webhookSecret.slice(10), key.slice(12)];
-    const found = (text: string) => secrets.filter((each) => text.includes(each));
+    const leaks = (text: string) => secrets.filter((each) => text.includes(each));
     // Messages for the caller repeat what was wrong.
-    expect(replies.filter(({ text }) => found(text).length > 0).length).toBeGreaterThan(20);
+    expect(replies.filter(({ text }) => leaks(text).length > 0).length).toBeGreaterThan(20);
     await send(gateway, `/${'x'.repeat(5_000)}`, { key });
     const all = await listed(gateway, key);
     expect(all.length).toBeGreaterThan(replies.length - 3);
-    for (const request of all) expect(found(JSON.stringify(request)), JSON.stringify(request)).toEqual([]);
+    for (const request of all) expect(leaks(JSON.stringify(request)), JSON.stringify(request)).toEqual([]);
     expect(JSON.stringify(all)).not.toContain('127.0.0.1');
     for (const { path } of all) expect(String(path).length).toBeLessThanOrEqual(200);
     expect(all.filter(({ path }) => path === '/pets/petstore_…')).toHaveLength(1);
@@ -240,7 +240,7 @@ onEachEngine('requests', (kit) => {
       expect.stringMatching(/^status: must be one of available, pending, sold/),
     ])
       expect(messages).toContainEqual(message);
-    for (const line of gateway.logs) expect(found(line), line).toEqual([]);
+    for (const line of gateway.logs) expect(leaks(line), line).toEqual([]);
   });
 
   it('are those of the key alone, need a scope, and refuse what is no argument', async () => {

@@ -110,13 +110,13 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   });
 
   it('combines the reads of one turn', async () => {
-    let found: string[][] = [];
+    let lists: string[][] = [];
     const wanted = [['1', '2'], ['2'], ['3', '1']];
     const find = await namesOf(async () => {
       const read = await Promise.all(wanted.map((ids) => pets().byIds(ids)));
-      found = read.map((records) => records.map((pet) => pet!.id));
+      lists = read.map((records) => records.map((pet) => pet!.id));
     });
-    expect([find, found]).toEqual([['find'], wanted]);
+    expect([find, lists]).toEqual([['find'], wanted]);
   });
 
   it('sends the commands of a transaction one after the other, as MongoDB wants it', async () => {

@@ -34,9 +34,9 @@ describe.each(enginesAtLength)('a large GraphQL response ($name)', (engine) => {
         return {
           ...table,
           page: async (filter, page) => {
-            const found = await table.page(filter, page);
+            const result = await table.page(filter, page);
             if (record.kind === 'category') await beforePages();
-            return found;
+            return result;
           },
           pagesByParent: (...args) => {
             pagesRead++;

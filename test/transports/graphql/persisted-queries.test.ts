@@ -89,11 +89,11 @@ describe('automatic persisted queries', () => {
   });
 
   it('runs the other operations of a batch if one has an unknown hash', async () => {
-    const known = '{ a: __typename }';
+    const text = '{ a: __typename }';
     const body = [
-      { query: known, extensions: extensionsOf(hashOf(known)) },
+      { query: text, extensions: extensionsOf(hashOf(text)) },
       { extensions: extensionsOf(hashOf('{ unknown }')) },
-      { extensions: extensionsOf(hashOf(known)) },
+      { extensions: extensionsOf(hashOf(text)) },
     ];
     const sent = await send(kit.gateway, 'POST /graphql', { body });
     expect(sent.json[0].data, sent.about).toEqual({ a: 'Query' });

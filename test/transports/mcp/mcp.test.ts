@@ -314,8 +314,8 @@ describe('MCP over HTTP', () => {
       200,
       -32602,
     ],
-  ])('refuses %s by the specified code', async (_what, message, given, status, code) => {
-    const sent = await post({ jsonrpc: '2.0', id: 'a', ...message }, given);
+  ])('refuses %s by the specified code', async (_what, message, headers, status, code) => {
+    const sent = await post({ jsonrpc: '2.0', id: 'a', ...message }, headers);
     expect([sent.status, sent.json.error.code, sent.json.id], sent.about).toEqual([status, code, 'a']);
     expect(sent.headers['x-ratelimit-limit'], sent.about).toBeDefined();
   });
@@ -478,7 +478,7 @@ onAnyEngine('MCP with a restricted key', (kit) => {
     const rotate = (args: object) => callAs(key, 'rotateWebhookSecret', { webhookId: webhook.id, ...args });
     const { secret } = await rotate({ grace: 0 });
     const secretsOf = async () =>
-      (await kit.gateway.store.objects(WEBHOOKS).all())[0]!.settings.secrets.map((known) => known.secret);
+      (await kit.gateway.store.objects(WEBHOOKS).all())[0]!.settings.secrets.map((each) => each.secret);
     expect(await secretsOf()).toEqual([secret]);
     const { secret: latest } = await rotate({});
     expect(await secretsOf()).toEqual([latest, secret]);

@@ -59,7 +59,7 @@ withBrowser(
       const { page } = tab;
       const section = page.getByRole('region', { name: 'Webhooks' });
       const click = (name: string) => section.getByRole('button', { name, exact: true }).click();
-      const said = (text: string | RegExp) => tab.see(text, '.webhook [role="status"]');
+      const seesStatus = (text: string | RegExp) => tab.see(text, '.webhook [role="status"]');
       await tab.see('This key has no webhooks.');
       await page.getByLabel('URL', { exact: true }).fill('https://localhost/hook#fragment');
       await click('Create');
@@ -73,7 +73,7 @@ withBrowser(
         (await page.locator('.webhook code').filter({ hasText: 'whsec_' }).innerText()).trim();
       const first = await secretOf();
       await click('Test');
-      await said(/The test was answered 204 after \d+ ms/);
+      await seesStatus(/The test was answered 204 after \d+ ms/);
       await tab.see('was answered 204', '.webhook li');
       expect(receiver.received.map(({ event }) => event.type)).toContain('webhook.test');
       await click('Pause');
@@ -85,11 +85,11 @@ withBrowser(
       const place = (await kit.gateway.call('/events?limit=100')).json.at(-1).id;
       await page.getByLabel('Replay after event').fill(place);
       await click('Replay');
-      await said('Replaying from there.');
+      await seesStatus('Replaying from there.');
       expect((await kit.gateway.call('/webhooks', { key })).json[0].after).toBe(place);
       await page.getByLabel('Replay after event').fill('no event');
       await click('Replay');
-      await said(/invalid|must/);
+      await seesStatus(/invalid|must/);
       await click('Rotate secret');
       await expect.poll(secretOf).not.toBe(first);
       await expectAccessible(tab, 'console-webhooks');

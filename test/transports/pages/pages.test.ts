@@ -91,8 +91,8 @@ describe('pages', () => {
       expect(head.headers['content-length']).toBe(headers['content-length']);
       expect(headers.etag).toMatch(/^"/);
       for (const tag of [headers.etag!, `W/${headers.etag}`, headers.etag!.replace(/"$/, '-gzip"')]) {
-        const known = { headers: { ...browse.headers, 'if-none-match': tag } };
-        const again = await send(kit.gateway, path, known);
+        const cached = { headers: { ...browse.headers, 'if-none-match': tag } };
+        const again = await send(kit.gateway, path, cached);
         expect([again.status, again.text, again.headers.vary], tag).toEqual([304, '', headers.vary]);
       }
 
@@ -197,10 +197,10 @@ describe('pages', () => {
       const [section = ''] = text.split(`<section id="tag/${tag}/${operationId}">`).slice(1);
       expect(section).toContain(`<span class="method">${method}</span> <code>${path}</code>`);
       const [link] = captures(section.replace(/<\/section>.*/s, ''), /href="(\/graphql\?[^"]*)"/g);
-      const given = new URL(link!.replaceAll('&amp;', '&'), kit.gateway.url).searchParams;
-      const document = parse(given.get('query')!);
+      const parameters = new URL(link!.replaceAll('&amp;', '&'), kit.gateway.url).searchParams;
+      const document = parse(parameters.get('query')!);
       const { variableDefinitions = [] } = document.definitions[0] as OperationDefinitionNode;
-      const variables = JSON.parse(given.get('variables') ?? '{}');
+      const variables = JSON.parse(parameters.get('variables') ?? '{}');
       expect(validate(schema, document), operationId).toEqual([]);
       expect(getVariableValues(schema, variableDefinitions, variables).errors, operationId).toBeUndefined();
     }
