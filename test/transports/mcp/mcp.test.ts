@@ -320,6 +320,18 @@ describe('MCP over HTTP', () => {
     expect(sent.headers['x-ratelimit-limit'], sent.about).toBeDefined();
   });
 
+  it('runs nothing for a notification', async () => {
+    const count = async () => (await send(kit.gateway, '/categories')).json.length;
+    const before = await count();
+    const params = { name: 'createCategory', arguments: { name: 'Silent' } };
+    for (const given of [{}, headers(CALL)]) {
+      const about = 'mcp-method' in given ? { _meta: META } : {};
+      const call = { jsonrpc: '2.0', method: CALL, params: { ...params, ...about } };
+      expect((await post(call, { ...given, 'mcp-name': 'createCategory' })).status).toBe(202);
+    }
+    expect(await count()).toBe(before);
+  });
+
   it('names the tool that an unknown one is nearest to', async () => {
     const call = { jsonrpc: '2.0', id: 1, method: CALL, params: { name: 'listPet' } };
     expect((await post(call)).json.error.message).toBe('Unknown tool: listPet. Did you mean listPets?');
@@ -406,6 +418,26 @@ describe('MCP over HTTP', () => {
           },
     );
     expect((await rpc(kit.gateway, 'tools/list', {}, { key })).json.result.tools.length).toBeGreaterThan(20);
+  });
+
+  it('answers a call as the SDK does, which gets those with anything unusual', async () => {
+    const { P } = await makeWorld(kit);
+    const call = async (id: string, about: object, given: Record<string, string>, name?: string) => {
+      const params = { name: 'getPet', arguments: { petId: id }, ...about };
+      const more = name === undefined ? {} : { 'mcp-name': name };
+      const sent = await post({ jsonrpc: '2.0', id: 'a', method: CALL, params }, { ...given, ...more });
+      expect(sent.status, sent.about).toBe(200);
+      return sent.json;
+    };
+    const inBase64 = `=?base64?${Buffer.from('getPet').toString('base64')}?=`;
+    for (const id of [String(P), '999999']) {
+      const current = await call(id, { _meta: META }, headers(CALL), 'getPet');
+      expect(current.result._meta).toBeDefined();
+      expect(await call(id, { _meta: META }, headers(CALL), inBase64)).toEqual(current);
+      const earlier = await call(id, {}, { 'mcp-protocol-version': '2025-11-25' });
+      expect(earlier.result.content).toEqual(current.result.content);
+      expect(await call(id, { _meta: { progressToken: 1 } }, {})).toEqual(earlier);
+    }
   });
 });
 
