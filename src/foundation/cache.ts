@@ -36,6 +36,23 @@ export const lruCache = <V extends {}>(
   options: Omit<LRUCache.Options<string, V, unknown>, 'max' | 'maxSize' | 'sizeCalculation'> = {},
 ): LRUCache<string, V> => new LRUCache({ ...options, maxSize: max, sizeCalculation: () => 1 });
 
+/** Remembers the latest keys, approximately: most keys of a large set are asked for once, and not worth a place in a cache. */
+export class LatestKeys {
+  /** The hash of the latest key at each place. */
+  readonly #hashes = new Int32Array(8_192);
+
+  /** Adds a key. @returns true if it was added before, and few others since */
+  add(key: string): boolean {
+    // FNV-1a.
+    let hash = 0x811c9dc5;
+    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+    const place = (hash ^ (hash >>> 16)) & (this.#hashes.length - 1);
+    const wasThere = this.#hashes[place] === hash;
+    this.#hashes[place] = hash;
+    return wasThere;
+  }
+}
+
 /** Makes a function compute its result once per object, and keep it as long as the object lives. */
 export function memoized<K extends object, V extends object>(compute: (key: K) => V): (key: K) => V {
   const results = new WeakMap<K, V>();

@@ -1,5 +1,6 @@
 import type { SortValue } from './cursor.ts';
 import type { Id } from './id.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import type { Meter } from './meter.ts';
 import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
 
@@ -49,10 +50,12 @@ export type Check<T> = (current: T) => void;
  */
 export interface Table<R extends AnyRecord> {
   /** The records in the order of the ids, null for those that don't exist. */
-  byIds(ids: readonly Id[]): Promise<(RecordOf<R> | null)[]>;
+  byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined says nothing about its existence. */
   cached(id: Id): RecordOf<R> | undefined;
-  page(filter: FilterOf<R>, page: PageRequest): Promise<Page<RecordOf<R>>>;
+  /** Reads a record at once, where the engine can do so without waiting; undefined if it cannot at this moment. */
+  readNow?(id: Id): RecordOf<R> | null | undefined;
+  page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
   /**
    * Reads a page for each parent, in the order of the parents, with at most one database command.
    *
@@ -63,7 +66,7 @@ export interface Table<R extends AnyRecord> {
     parents: readonly Id[],
     filter: FilterOf<R>,
     page: PageRequest,
-  ): Promise<Page<RecordOf<R>>[]>;
+  ): MaybePromise<Page<RecordOf<R>>[]>;
   /** @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows */
   count(filter: FilterOf<R>, meter?: Meter): Promise<number>;
   /** Counts the children of each parent, in the order of the parents, with at most one database command. */

@@ -2,13 +2,14 @@ import { memoized } from '../foundation/cache.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import type { Store } from '../store/store.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Table } from '../foundation/table.ts';
 import type { Metrics } from './metrics.ts';
 
 /** The members that are not single calls to the database: cache look-ups, kinds of objects, following the log, `close`. */
 const NOT_A_CALL = new Set(['cached', 'objects', 'followEvents', 'close']);
 
-type Method = (...args: unknown[]) => Promise<unknown>;
+type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
 /** Wraps a store so that every call is counted and timed. */
 export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
@@ -52,11 +53,19 @@ const withMethods = <T extends object>(
 export function watched<T>(call: Method, begin: () => T, end: (began: T, error?: unknown) => void): Method {
   return (...args) => {
     const began = begin();
-    const result = call(...args);
-    result.then(
-      () => end(began),
-      (error) => end(began, error),
-    );
+    let result: unknown;
+    try {
+      result = call(...args);
+    } catch (error) {
+      end(began, error);
+      throw error;
+    }
+    if (result instanceof Promise)
+      result.then(
+        () => end(began),
+        (error) => end(began, error),
+      );
+    else end(began);
     return result;
   };
 }

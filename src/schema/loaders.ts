@@ -63,11 +63,12 @@ function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => M
 class RecordLoader<T extends { id: Id }> {
   readonly #known = new Map<Id, T | null>();
   readonly #record: AnyRecord;
-  #table: Pick<Table<AnyRecord>, 'byIds' | 'cached'> | undefined;
+  #table: Pick<Table<AnyRecord>, 'byIds' | 'cached' | 'readNow'> | undefined;
   readonly #from: Source;
   /** Pages read, whose records are looked at only if one is asked for by id. */
   #pages: Page<T>[] = [];
   #load: Load<T | null> | undefined;
+  #hasRead = false;
 
   constructor(record: AnyRecord, from: Source) {
     this.#record = record;
@@ -80,11 +81,12 @@ class RecordLoader<T extends { id: Id }> {
     if (known !== undefined) return known;
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
-    const cached = table.cached(id);
-    const { meter } = this.#from.caller;
-    if (cached !== undefined) {
+    const { caller, turns } = this.#from;
+    const { meter } = caller;
+    const found = table.cached(id) ?? (turns ? undefined : this.#readFirst(table, id));
+    if (found !== undefined) {
       meter.draw('records', 1);
-      return cached as unknown as T;
+      return found as T | null;
     }
     this.#load ??= loaderFor<T | null>(this.#from, (ids) =>
       andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
@@ -94,6 +96,16 @@ class RecordLoader<T extends { id: Id }> {
       }),
     );
     return this.#load(id);
+  }
+
+  /** Reads the first record that is asked for at once, if the engine can. More of them may be a level, read together. */
+  #readFirst(table: Pick<Table<AnyRecord>, 'readNow'>, id: Id): object | null | undefined {
+    if (this.#hasRead || !table.readNow) return undefined;
+    this.#hasRead = true;
+    checkBeforeRead(this.#from.caller);
+    const record = table.readNow(id);
+    if (record !== undefined) this.#known.set(id, record as T | null);
+    return record;
   }
 
   #look(): void {

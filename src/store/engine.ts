@@ -1,4 +1,5 @@
 import type { Id } from '../foundation/id.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
 import type { AnyRecord, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
@@ -26,11 +27,13 @@ export interface Lists {
 /** The records of one kind. */
 export interface Reads {
   /** The records in the order of the ids, null for those that don't exist. */
-  byIds(ids: readonly Id[]): Promise<(Stored | null)[]>;
+  byIds(ids: readonly Id[]): MaybePromise<(Stored | null)[]>;
   /** The record if the engine has it cached; undefined says nothing about its existence. */
   cached(id: Id): Stored | undefined;
+  /** Reads a record at once, where the engine can do so without waiting; undefined if it cannot at this moment. */
+  readNow?(id: Id): Stored | null | undefined;
   /** A page of each list, in the order of the parents, with at most one database command. */
-  pages(lists: Lists, page: PageRequest): Promise<Page<Stored>[]>;
+  pages(lists: Lists, page: PageRequest): MaybePromise<Page<Stored>[]>;
   /**
    * The length of each list, in the order of the parents, with at most one database command.
    *

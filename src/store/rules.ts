@@ -4,6 +4,7 @@ import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant } from '../foundation/instant.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { MAX_GROUPS, type Meter } from '../foundation/meter.ts';
 import {
   type AnyRecord,
@@ -93,15 +94,16 @@ type StoredRecord = RecordOf<AnyRecord>;
 
 function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRecord> {
   const pages = (lists: Lists, page: PageRequest) =>
-    (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as Promise<
+    (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as MaybePromise<
       Page<StoredRecord>[]
     >;
   const counts = (lists: Lists, meter: Meter | undefined) =>
     canMatch(lists) ? reads.counts(lists, meter) : onePerList(lists, 0);
   return {
     cached: (id) => reads.cached(id) as StoredRecord | undefined,
-    byIds: (ids) => reads.byIds(ids) as Promise<(StoredRecord | null)[]>,
-    page: (filter, page) => pages({ filter }, page).then(first),
+    ...(reads.readNow && { readNow: reads.readNow as (id: Id) => StoredRecord | null | undefined }),
+    byIds: (ids) => reads.byIds(ids) as MaybePromise<(StoredRecord | null)[]>,
+    page: (filter, page) => andThen(pages({ filter }, page), first),
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),
     count: (filter, meter) => counts({ filter }, meter).then(first),
     countsByParent: (field, parents, filter, meter) => counts({ filter, below: { field, parents } }, meter),

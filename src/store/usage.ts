@@ -1,3 +1,5 @@
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+
 /** A key's limits in its two windows. */
 export interface Limits {
   perMinute: number;
@@ -49,7 +51,7 @@ export interface ChargeResult {
 /** The limiter's usage of keys. */
 export interface LimiterStore {
   /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
-  charge(charge: Charge): Promise<ChargeResult>;
+  charge(charge: Charge): MaybePromise<ChargeResult>;
   /** The last stored usage of each key; null if there is none yet. */
   usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;
 }

@@ -22,8 +22,12 @@ function counting(store: Store, calls: string[]): Store {
     if (method !== undefined && !WRITES.has(method)) calls.push(name);
     return call(...args);
   });
-  // Records cached by the embedded engine would hide reads.
-  const table: Store['table'] = (record) => ({ ...counted.table(record), cached: () => undefined });
+  // Records cached by the embedded engine would hide reads; it reads the first of a kind apart from its level.
+  const table: Store['table'] = (record) => ({
+    ...counted.table(record),
+    cached: () => undefined,
+    readNow: () => undefined,
+  });
   return { ...counted, table };
 }
 

@@ -48,6 +48,7 @@ class ModelTable {
   }
 
   cached = () => undefined;
+  readNow = () => undefined;
   byIds = (ids: readonly Id[]) => ids.map((id) => (this.stored.get(id) ?? null) as never);
   count = (filter: Values) => this.#matching(filter).length;
   countsByParent = (field: string, parents: readonly Id[], filter: Values) =>

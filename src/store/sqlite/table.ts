@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import { LatestKeys } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
-import type { Rows, Stored } from '../engine.ts';
+import type { Lists, Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
-import type { Page } from '../../foundation/table.ts';
+import type { Page, PageRequest } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
@@ -29,6 +31,9 @@ function bytesOf(record: Stored): number {
   return bytes;
 }
 
+/** Runs work once a gate lets it pass, at once if it is open. */
+const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(work) ?? work();
+
 /**
  * The records of one kind in the embedded engine.
  *
@@ -48,9 +53,7 @@ export function tableOf(
   const nextId = idsOf(db, writer, record);
   /** Records by id, handed out without copying and therefore frozen. */
   const cache = new LRUCache<string, Stored>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
-  /**
-   * Pages read since the last write to the table, by query. The first read isn't kept, since an export asks for each once.
-   */
+  /** Pages read since the last write to the table, by query. */
   const pages = new LRUCache<string, Page<Stored>[]>({
     maxSize: cacheBytes,
     sizeCalculation: (pages, key) =>
@@ -59,6 +62,8 @@ export function tableOf(
         2 * key.length,
       ),
   });
+  /** The latest ids and queries: only what is asked for again is cached, which takes longer than the read itself. */
+  const latest = new LatestKeys();
   writer.follow({
     refresh() {
       cache.clear();
@@ -66,8 +71,9 @@ export function tableOf(
     },
   });
 
-  const keep = (record: Stored): Stored => {
-    cache.set(record.id, Object.freeze(record));
+  const decoded = (row: readonly unknown[]): Stored => {
+    const record = decode(row);
+    if (latest.add(record.id)) cache.set(record.id, Object.freeze(record));
     return record;
   };
 
@@ -75,7 +81,7 @@ export function tableOf(
     const cached = cache.get(id);
     if (cached) return cached;
     const row = db.row(`select ${read} from "${plural}" where id = ?`, [BigInt(id)]);
-    return row ? keep(decode(row)) : null;
+    return row ? decoded(row) : null;
   };
 
   const findAll = (ids: readonly Id[]): (Stored | null)[] => {
@@ -84,7 +90,7 @@ export function tableOf(
     const some = `"${plural}" where id in (select value from json_each(?))`;
     if (missing.length > 0)
       for (const row of db.rows(read, some, [idList(missing)])) {
-        const record = keep(decode(row));
+        const record = decoded(row);
         records.set(record.id, record);
       }
     return ids.map((id) => records.get(id)!);
@@ -93,28 +99,28 @@ export function tableOf(
   const changed = (before: Stored | undefined, after: Stored | undefined): void => {
     append(eventOf(record, before, after));
     pages.clear();
-    if (after) keep(after);
-    else cache.delete(before!.id);
+    if (after && cache.has(after.id)) cache.set(after.id, Object.freeze(after));
+    else if (before) cache.delete(before.id);
+  };
+
+  const byIds = (ids: readonly Id[]) => (ids.length === 1 ? [find(ids[0]!)] : findAll(ids));
+
+  const pagesOf = (lists: Lists, request: PageRequest): Page<Stored>[] => {
+    const query = JSON.stringify([lists.filter, lists.below, request]);
+    if (query.length > MAX_KEY_LENGTH) return readPages(db, record, lists, request);
+    const kept = pages.get(query);
+    if (kept) return kept;
+    const read = readPages(db, record, lists, request);
+    if (latest.add(query)) pages.set(query, read);
+    return read;
   };
 
   return (gate) => ({
     cached: (id) => (gate() ? undefined : cache.get(id)),
 
-    async byIds(ids) {
-      await gate();
-      return ids.length === 1 ? [find(ids[0]!)] : findAll(ids);
-    },
-
-    async pages(lists, request) {
-      await gate();
-      const query = JSON.stringify([lists.filter, lists.below, request]);
-      const key = query.length <= MAX_KEY_LENGTH ? query : undefined;
-      const kept = key && pages.get(key);
-      if (kept && kept.length > 0) return kept;
-      const records = readPages(db, record, lists, request);
-      if (key) pages.set(key, kept ? records : []);
-      return records;
-    },
+    readNow: (id) => (gate() ? undefined : find(id)),
+    byIds: (ids) => passing(gate, () => byIds(ids)),
+    pages: (lists, request) => passing(gate, () => pagesOf(lists, request)),
 
     async counts(lists, meter) {
       await gate();
@@ -136,7 +142,7 @@ export function tableOf(
     /** Needs no locks: nobody else writes before the transaction has ended. */
     async lock(ids) {
       await gate();
-      const records = ids.length === 1 ? [find(ids[0]!)] : findAll(ids);
+      const records = byIds(ids);
       return new Set(ids.filter((_, n) => records[n]));
     },
 
@@ -169,7 +175,7 @@ export function tableOf(
 
     /** Reads and then writes: nobody else writes in between. */
     async add(id, field, amount) {
-      const before = await this.byIds([id]).then(([one]) => one);
+      const [before] = await this.byIds([id]);
       const value = Number(before?.[field] ?? 0) + amount;
       const [smallest, largest] = (record.fields as Fields)[field]!.range!;
       if (!before || value < smallest || value > largest) return null;

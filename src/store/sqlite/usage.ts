@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { type Charge, type ChargeResult, chargeUsage, initialUsage, type UsageState } from '../usage.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
@@ -61,7 +62,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
   };
 
   return {
-    async charge(charge: Charge): Promise<ChargeResult> {
+    charge(charge: Charge): MaybePromise<ChargeResult> {
       const { apiKeyId } = charge;
       const before = stateOf(apiKeyId) ?? initialUsage();
       const result = chargeUsage(before, charge);
@@ -71,7 +72,11 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
         const units = (unsaved.get(apiKeyId) ?? 0) + (result.outcome === 'passed' ? charge.cost : 0);
         if (units > 0) unsaved.set(apiKeyId, units);
         const isDue = units > charge.limits.perMinute * UNSAVED_SHARE;
-        if (isDue || result.outcome === 'banned') await flush().catch(() => {});
+        if (isDue || result.outcome === 'banned')
+          return flush().then(
+            () => result,
+            () => result,
+          );
       }
       return result;
     },

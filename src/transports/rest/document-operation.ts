@@ -1,4 +1,5 @@
 import type { Session } from '../../access/session.ts';
+import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { idempotencyOf } from '../../http/idempotency.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -51,17 +52,29 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
     this.#writer = route.shape && recordWriter(route.shape, 'integer');
   }
 
-  async handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
+  handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
     const { route } = this;
     this.begin(session);
     if (this.#types.require(context.accept) === NDJSON) return this.#export(context, session, parameters);
-    const body = route.body && (await readObject(context, route));
-    const variables = readInput(context, route, parameters, body, this.#repeatable);
+    return andThen(route.body && readObject(context, route), (body) =>
+      this.#answer(context, session, parameters, body),
+    );
+  }
+
+  #answer(
+    context: RequestContext,
+    session: Session,
+    parameters: PathParameters,
+    body: Readonly<Record<string, unknown>> | undefined,
+  ): MaybePromise<HttpResponse> {
+    const variables = readInput(context, this.route, parameters, body, this.#repeatable);
     const call = callOf(context, session);
     if (body && this.#unchanging.length > 0)
       call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
-    const result = this.run(context, session, variables, () => call);
-    return this.#respond(context, variables, result instanceof Promise ? await result : result);
+    return andThen(
+      this.run(context, session, variables, () => call),
+      (result) => this.#respond(context, variables, result),
+    );
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {

@@ -1,4 +1,5 @@
 import type { Session } from '../../access/session.ts';
+import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
 import type { RouteOperation } from '../route-operation.ts';
@@ -18,5 +19,5 @@ export interface RestOperation extends RouteOperation {
   /** The headers of its responses if it is deprecated. */
   readonly deprecation?: Headers | undefined;
   /** @throws AppError for invalid or forbidden requests, possibly before anything is charged */
-  handle(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse>;
+  handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse>;
 }
