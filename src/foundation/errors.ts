@@ -159,10 +159,12 @@ export const clipped = (message: string): string =>
   );
 
 /** The issues of unknown names, the first of which lists the valid ones. */
-export const unknownNames = (names: readonly string[], what: string, known?: readonly string[]): Issue[] =>
+export const unknownNames = (names: readonly string[], what: string, allowed?: readonly string[]): Issue[] =>
   names.map((path, n) => {
     const those =
-      known && n === 0 ? ` (${known.length > 0 ? `known: ${known.join(', ')}` : 'there are none'})` : '';
+      allowed && n === 0
+        ? ` (${allowed.length > 0 ? `known: ${allowed.join(', ')}` : 'there are none'})`
+        : '';
     return { path, message: `is not a known ${what}${those}` };
   });
 

@@ -76,16 +76,16 @@ export const inputObject = <T extends z.ZodRawShape>(shape: T) =>
 /**
  * Converts the issues of zod, one per field.
  *
- * @param known the fields that the input may have, for messages
+ * @param allowed the fields that the input may have, for messages
  * @param whole the path of an issue with the input as a whole
  */
 export const issuesOf = (
   issues: readonly z.core.$ZodIssue[],
-  known?: readonly string[],
+  allowed?: readonly string[],
   whole = 'body',
 ): Issue[] =>
   issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? unknownNames(issue.keys, 'field', known)
+      ? unknownNames(issue.keys, 'field', allowed)
       : [{ path: issue.path.join('.') || whole, message: issue.message }],
   );

@@ -29,8 +29,8 @@ export function checkIdempotencyKey(header: unknown): void {
 }
 
 /** The idempotency of the nth operation of a request with this key; undefined if there is no key. */
-export function idempotencyOf(context: RequestContext, given: unknown, index = 0): Idempotency | undefined {
-  const key = parseIdempotencyKey(given);
+export function idempotencyOf(context: RequestContext, header: unknown, index = 0): Idempotency | undefined {
+  const key = parseIdempotencyKey(header);
   if (key === null) return undefined;
   return { key: index === 0 ? key : `${key} ${index}.0`, request: context };
 }

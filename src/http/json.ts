@@ -47,7 +47,7 @@ function placeOfFault(text: string): string {
 
 /** True if any number outside of strings needs lossless parsing, which is slow. */
 const needsLosslessParsing = (text: string): boolean =>
-  INEXACT_NUMBER.test(text) && text.match(STRING_OR_INEXACT_NUMBER)!.some((found) => !found.startsWith('"'));
+  INEXACT_NUMBER.test(text) && text.match(STRING_OR_INEXACT_NUMBER)!.some((match) => !match.startsWith('"'));
 
 /** Digits of an integer that is read: a longer one is out of every range, and BigInt takes 20 ms for 99,000. */
 const MAX_DIGITS = 40;

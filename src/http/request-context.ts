@@ -86,8 +86,8 @@ export class RequestContext {
 
 /** The caller's request id if it is safe to log, else a new one. */
 export function requestIdOf(request?: IncomingMessage): string {
-  const given = request?.headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+  const header = request?.headers['x-request-id'];
+  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : randomUUID();
 }
 
 /**

@@ -17,9 +17,9 @@ export class Components {
    */
   add(kind: ComponentKind, name: string, part: JsonSchema | (() => JsonSchema)): JsonSchema {
     const parts = this.#parts.get(kind)!;
-    const known = parts.get(name);
-    if (known === undefined) parts.set(name, typeof part === 'function' ? part() : part);
-    else if (typeof part !== 'function' && !isDeepStrictEqual(part, known))
+    const added = parts.get(name);
+    if (added === undefined) parts.set(name, typeof part === 'function' ? part() : part);
+    else if (typeof part !== 'function' && !isDeepStrictEqual(part, added))
       throw new Error(`Two of the ${kind} are called ${name}`);
     return refTo(kind, name);
   }

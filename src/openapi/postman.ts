@@ -131,7 +131,7 @@ function inOrder(requests: readonly Request[]): readonly Request[] {
 function item(request: Request, variables: readonly string[]) {
   const { operationId, method, path, summary, description, parameters } = request;
   const example = exampleOf(request);
-  const given = (place: Parameter['in']) =>
+  const parametersIn = (place: Parameter['in']) =>
     parameters
       .filter((parameter) => parameter.in === place)
       .map(({ name, description, required, examples, example = examples?.sent.value ?? '' }) => ({
@@ -155,8 +155,11 @@ function item(request: Request, variables: readonly string[]) {
       description,
       // The key of the run keeps working.
       ...(operationId === 'rotateKey' && { auth: authBy('childKey') }),
-      header: [...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []), ...given('header')],
-      url: { raw, host: ['{{baseUrl}}'], path: base.split('/').slice(1), query: given('query') },
+      header: [
+        ...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []),
+        ...parametersIn('header'),
+      ],
+      url: { raw, host: ['{{baseUrl}}'], path: base.split('/').slice(1), query: parametersIn('query') },
       ...(example && {
         body: {
           mode: 'raw',

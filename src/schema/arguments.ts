@@ -92,16 +92,16 @@ export function textIssues(type: GraphQLInputType, value: unknown, name: string)
   const issues: Issue[] = [];
   const look = (type: GraphQLInputType, value: unknown, path: readonly (string | number)[]): void => {
     if (value == null) return;
-    const given = getNullableType(type);
-    if (isScalarType(given)) {
-      const message = (given.extensions.refusal as Refusal | undefined)?.(value);
+    const nullable = getNullableType(type);
+    if (isScalarType(nullable)) {
+      const message = (nullable.extensions.refusal as Refusal | undefined)?.(value);
       if (message !== undefined) issues.push({ path: issuePath(name, path), message });
-    } else if (isListType(given)) {
+    } else if (isListType(nullable)) {
       (value as unknown[]).forEach((item, index) => {
-        look(given.ofType, item, [...path, index]);
+        look(nullable.ofType, item, [...path, index]);
       });
-    } else if (isInputObjectType(given)) {
-      for (const field of Object.values(given.getFields()))
+    } else if (isInputObjectType(nullable)) {
+      for (const field of Object.values(nullable.getFields()))
         look(field.type, (value as Record<string, unknown>)[field.name], [...path, field.name]);
     }
   };

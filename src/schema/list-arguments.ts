@@ -63,14 +63,14 @@ export const sortEnum = (record: AnyRecord, view?: string) => ({
 });
 
 /** The ends of a range that a client gives, in their canonical form; undefined if both are open. */
-function readBounds(name: string, field: Field, given: Bounds, issues: Issue[]): Bounds | undefined {
+function readBounds(name: string, field: Field, ends: Bounds, issues: Issue[]): Bounds | undefined {
   const bounds: Bounds = {};
   for (const end of ['min', 'max'] as const) {
-    if (given[end] == null) continue;
-    const { data, error } = ruleOf(field).safeParse(given[end]);
+    if (ends[end] == null) continue;
+    const { data, error } = ruleOf(field).safeParse(ends[end]);
     if (error) issues.push({ path: `${name}.${end}`, message: error.issues[0]!.message });
     // Not left open, since that would be a different list.
-    bounds[end] = error ? given[end] : data;
+    bounds[end] = error ? ends[end] : data;
   }
   return 'min' in bounds || 'max' in bounds ? bounds : undefined;
 }
@@ -132,7 +132,7 @@ export interface ConnectionArguments {
 export function readList(
   record: AnyRecord,
   { after, before, sort: wanted }: Pick<ConnectionArguments, 'after' | 'before' | 'sort'>,
-  given: GivenFilter,
+  requested: GivenFilter,
   below?: string,
   by: readonly string[] = [],
 ) {
@@ -140,13 +140,13 @@ export function readList(
   const filter: Record<string, unknown> = {};
   const filtered = below === undefined ? [...by] : [below];
   /** The field whose order the list is in because of a condition on it. */
-  let found: string | undefined;
+  let ordering: string | undefined;
   const find = (name: string) => {
-    if (found !== undefined) issues.push({ path: name, message: `must not be combined with ${found}` });
-    found ??= name;
+    if (ordering !== undefined) issues.push({ path: name, message: `must not be combined with ${ordering}` });
+    ordering ??= name;
   };
-  for (const name in given) {
-    const value = given[name];
+  for (const name in requested) {
+    const value = requested[name];
     if (value == null) continue;
     const field = (record.fields as Fields)[name]!;
     const { choices } = field;
@@ -184,10 +184,10 @@ export function readList(
       });
   }
 
-  const name = wanted ?? found ?? DEFAULT_SORT.name;
+  const name = wanted ?? ordering ?? DEFAULT_SORT.name;
   const sort = name === DEFAULT_SORT.name ? DEFAULT_SORT : sortCalled(name);
-  if (found !== undefined && sort.field !== found)
-    issues.push({ path: 'sort', message: `must be by ${found} when the list is filtered by ${found}` });
+  if (ordering !== undefined && sort.field !== ordering)
+    issues.push({ path: 'sort', message: `must be by ${ordering} when the list is filtered by ${ordering}` });
   const place = (path: string, cursor: string | null | undefined): Position | undefined => {
     // This value precedes the first id.
     if (cursor == null || (path === 'after' && cursor === '0')) return undefined;

@@ -138,8 +138,8 @@ export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
     ofKey: async (apiKeyId: string) => oldestFirst(await webhooks.find(ofKey(apiKeyId))),
 
     async byId(id: string): Promise<Webhook | null> {
-      const [found] = await webhooks.get([id]);
-      return found ? withoutClaim(found) : null;
+      const [stored] = await webhooks.get([id]);
+      return stored ? withoutClaim(stored) : null;
     },
 
     /**

@@ -56,8 +56,8 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds
       [BigInt(after)],
     )!;
     db.run(
-      `update "${plural}" set ${name} = given.value ->> 1
-       from json_each(?) as given where "${plural}".id = cast(given.value ->> 0 as integer)`,
+      `update "${plural}" set ${name} = change.value ->> 1
+       from json_each(?) as change where "${plural}".id = cast(change.value ->> 0 as integer)`,
       [JSON.stringify(rows.map(([id, text]) => [id, stored(text)]))],
     );
     after = rows.at(-1)?.[0];
