@@ -113,11 +113,12 @@ const treeOf = (rows: readonly KeyRow[]): readonly KeyRow[] =>
 
 /** A table of keys, followed by the details that don't fit into it. */
 function linesOf(rows: readonly KeyRow[]): string[] {
-  const cells = treeOf(rows).map(({ id, owner, plan, usedToday, perDay, lastUsedAt, secrets, name }) => [
-    ...(owner === undefined ? [id, plan, `${usedToday} of ${perDay}`] : [`  ${id}`, '', '']),
-    ...[lastUsedAt?.slice(0, 10) ?? 'never'],
-    ...[secrets.at(-1)?.prefix.replace('petstore_', '').concat('…') ?? '', name],
-  ]);
+  const cells = treeOf(rows).map(({ id, owner, plan, usedToday, perDay, lastUsedAt, secrets, name }) => {
+    const isChild = owner !== undefined;
+    const own = isChild ? ['', ''] : [plan, `${usedToday} of ${perDay}`];
+    const secret = secrets.at(-1)?.prefix.replace('petstore_', '').concat('…') ?? '';
+    return [id, ...own, lastUsedAt?.slice(0, 10) ?? 'never', secret, isChild ? `└ ${name}` : name];
+  });
   const table = formatTable(['ID', 'PLAN', 'USED TODAY', 'LAST USED', 'SECRET', 'NAME'], cells);
   const details = rows.flatMap((row) => {
     const notes = notesOn(row).flatMap((note) => wrap(note, 76));

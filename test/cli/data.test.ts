@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newApiKey } from '../../src/access/api-keys.ts';
+import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { RECORDS } from '../../src/domains/index.ts';
@@ -20,6 +20,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { formatDate } from '../../src/foundation/instant.ts';
 import { hashOf } from '../../src/graphql/named-documents.ts';
+import { apiKeyWritesOf } from '../../src/store/api-keys.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -72,6 +73,9 @@ async function importFrom(directory: string, config: Config): Promise<void> {
   await readExport(directory, manifest, target, nothing).finally(() => target.close());
 }
 
+/** Made by the key of {@link fill}; one of them is revoked. */
+const [child, revokedChild] = [newSecret(), newSecret()];
+
 /** Fills a store with a bit of everything. @returns a key */
 async function fill(config: Config, pets = 30): Promise<string> {
   const store = await open(config);
@@ -98,6 +102,12 @@ async function fill(config: Config, pets = 30): Promise<string> {
   const limits = { perMinute: 1_000, perDay: 1_000 };
   const { key, apiKey } = newApiKey({ name: 'moved', plan: 'enterprise', limits, now: Date.now() });
   await store.createApiKey(apiKey);
+  for (const { key, secret } of [child, revokedChild]) {
+    const made = newApiKey({ name: 'child', plan: 'enterprise', limits, now: Date.now() }, key).apiKey;
+    const of = { ...made, owner: apiKey.id, scopes: ['pets:read'], secrets: [newSecret().secret, secret] };
+    await store.transaction((own) => apiKeyWritesOf(own).createChild(of, 20));
+    if (key === revokedChild.key) await store.revokeApiKey(made.id, Date.now());
+  }
   await store.charge({ apiKeyId: apiKey.id, limits, cost: 7, now: Date.now() });
   const operation = { operation: 'listPets', transport: 'rest', requests: 7, units: 9, refused: 1 } as const;
   const date = new Date().toISOString().slice(0, 10);
@@ -148,6 +158,14 @@ async function seen(config: Config, key: string) {
   }
   const { headers } = await gateway.call('/pets/1', { key });
   const documents = await store.documents();
+  const keys = [
+    (await gateway.call('/keys', { key })).json,
+    (await gateway.call('/key', { key: child.key })).json,
+    (await gateway.call('/pets/1', { key: child.key })).headers['x-ratelimit-remaining'],
+    (await gateway.call('/store/orders', { key: child.key })).status,
+    (await gateway.call('/key', { key: revokedChild.key })).status,
+    (await store.apiKeys()).filter(({ owner }) => owner !== undefined),
+  ];
   const events = await gateway.call('/events', { key });
   const usage = await gateway.call('/usage', { key });
   const ids = [
@@ -166,6 +184,7 @@ async function seen(config: Config, key: string) {
     remaining: headers['x-ratelimit-remaining'],
     ids,
     documents,
+    keys,
     events: events.json,
     usage: usage.json,
   };
@@ -178,7 +197,13 @@ describe.each(pairs)('moving from %s to %s', (from, to) => {
     const key = await fill(source);
     const directory = await exportTo(source);
     await importFrom(directory, target);
-    expect(await seen(target, key)).toEqual({ ...(await seen(source, key)), events: [] });
+    const before = await seen(source, key);
+    expect(await seen(target, key)).toEqual({ ...before, events: [] });
+    const [children, ofChild, ...others] = before.keys;
+    expect([children, ofChild]).toMatchObject([[{ name: 'child' }], { name: 'child' }]);
+    // Its three requests are its owner's too.
+    const remaining = String(Number(before.remaining) - 3);
+    expect(others).toEqual([remaining, 403, 401, [expect.anything(), expect.anything()]]);
     expect(statSync(directory).mode & 0o077).toBe(0);
   });
 });
@@ -230,7 +255,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
       usageHistory: expect.any(Number),
       documents: 2,
       webhooks: 1,
-      keys: 2,
+      keys: 4,
     });
   });
 

@@ -74,6 +74,40 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
     expect((await keys('rotate', id)).code).toBe(1);
   }, 60_000);
 
+  it('lists each key below the one that made it', async () => {
+    const [one, two] = [await create('--plan', 'pro'), await create('--plan', 'free')];
+    const make = async (key: string, name: string) => {
+      const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+      const body = JSON.stringify({ name, scopes: ['pets:read'] });
+      return (await fetch(`${server.url}/keys`, { method: 'POST', headers, body })).json();
+    };
+    const [a, b, c] = [await make(one.key, 'A'), await make(two.key, 'B'), await make(one.key, 'C')];
+    const family = [one, a, c, two, b];
+    const { stdout } = await keys('list');
+    const table = stdout.slice(0, stdout.indexOf('\n\n')).split('\n');
+    const lines = table.filter((line) => family.some(({ id }) => line.includes(id)));
+    expect(lines.map((line) => [line.split(' ')[0], line.includes('└')])).toEqual([
+      [one.id, false],
+      [a.id, true],
+      [c.id, true],
+      [two.id, false],
+      [b.id, true],
+    ]);
+    expect(lines[1]).toMatch(new RegExp(` ${a.key.slice(9, 15)}… +└ A$`));
+    expect(stdout).toContain(`\n${a.id}\n  scopes pets:read\n`);
+    const rows: { id: string; owner?: string }[] = JSON.parse((await keys('list', '--json')).stdout);
+    const owners = family.map(({ id }) => rows.find((row) => row.id === id)!.owner);
+    expect(owners).toEqual([undefined, one.id, one.id, undefined, two.id]);
+    // The operator ends one with its owner, or alone.
+    await keys('revoke', a.id);
+    await keys('revoke', two.id);
+    const dead = [a.key, two.key, b.key];
+    const areDead = async () => expect(await Promise.all(dead.map(status))).toEqual([401, 401, 401]);
+    await vi.waitFor(areDead, 15_000);
+    expect(await status(c.key)).toBe(200);
+    expect((await keys('update', c.id, '--plan', 'pro')).stderr).toMatch(/no plan of its own/);
+  }, 60_000);
+
   // The same command, and each change is waited for.
   const isTried = name === stores[0]![0] || process.env.AT_LENGTH === '1';
   it.runIf(isTried)(

@@ -1,7 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { apiKey } from '../../../src/domains/api-key/api-key.routes.ts';
-import { ROUTES, scopesOf } from '../../../src/domains/routes.ts';
-import { permits } from '../../../src/access/scopes.ts';
 import { PLANS } from '../../../src/access/plans.ts';
 import { hashOf } from '../../../src/graphql/named-documents.ts';
 import type { ApiKeyChanges } from '../../../src/store/api-keys.ts';
@@ -300,20 +298,104 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectAnswer(await call(owner, 'POST /keys', { name: 'one more' }), 201);
   }, 60_000);
 
-  it('may call each operation that their scopes permit, and no other', async () => {
-    const owner = await kit.gateway.restrictedKey({});
-    for (const scopes of [['pets:read'], ['orders:write'], ['*:read'], ['keys:write']]) {
-      const { key } = await create(owner, { scopes });
-      const own = { scopes: new Set(scopes.flatMap((scope) => [scope, scope.replace('write', 'read')])) };
-      for (const route of ROUTES) {
-        if (apiKey.routes.includes(route)) continue;
-        const path = route.path.replace(/\{\w+\}/, '9999');
-        const { status, about } = await call(key, `${route.method} ${path}`, route.body && {});
-        const isPermitted = scopesOf(route).every((scope) => permits(own, scope));
-        // Shape (400) is checked before scopes (403).
-        if (status !== 400)
-          expect(status === 403, about).toBe(!isPermitted || route.operationId === 'createKey');
-      }
+  it('never outlive an owner that is revoked while they are made, or themselves while they are rotated', async () => {
+    const { gateway, clock } = kit;
+    const second = await TestGateway.start(gateway.store, {}, clock);
+    const works = async (keys: string[]) => {
+      const replies = await Promise.all(
+        keys.flatMap((key) => [call(key, '/pets'), second.call('/pets', { key })]),
+      );
+      return replies.filter(({ status }) => status !== 401).length;
+    };
+    const secretsOf = (replies: { json: { key?: string } }[]) =>
+      replies.flatMap(({ json }) => (json.key === undefined ? [] : [json.key]));
+    let made = 0;
+    for (let n = 0; n < 5; n++) {
+      const { key: owner, apiKey } = await gateway.keyRecord({});
+      expectAnswer(await call(owner, '/key'), 200);
+      const revoked = delay(3 * n).then(() => gateway.store.revokeApiKey(apiKey.id, clock.now()));
+      const body = { name: 'late' };
+      const creations = Array.from({ length: 6 }, (_, i) =>
+        delay(3 * i).then(() =>
+          i % 2 === 0
+            ? call(owner, 'POST /keys', body)
+            : second.call('/keys', { method: 'POST', key: owner, body }),
+        ),
+      );
+      const created = secretsOf(await Promise.all(creations));
+      await revoked;
+      clock.advance(CACHED);
+      made += created.length;
+      expect(await works([owner, ...created])).toBe(0);
     }
+    expect(made).toBeGreaterThan(0);
+    for (let n = 0; n < 5; n++) {
+      const owner = await gateway.restrictedKey({});
+      const child = await create(owner);
+      expectAnswer(await call(child.key, '/key'), 200);
+      const rotations = [0, 1, 2, 3].map((i) =>
+        delay(3 * i).then(() =>
+          i % 2 === 0
+            ? call(owner, `POST /keys/${child.id}/rotate`, {})
+            : call(child.key, 'POST /key/rotate', {}),
+        ),
+      );
+      const ended = delay(2 * n).then(() => call(owner, `DELETE /keys/${child.id}`));
+      const rotated = await Promise.all(rotations);
+      expectAnswer(await ended, 204);
+      clock.advance(CACHED);
+      expect(await works([child.key, ...secretsOf(rotated)])).toBe(0);
+      expect((await call(owner, '/keys')).json).toEqual([]);
+    }
+    await second.close();
   }, 60_000);
+
+  it('are taken back by their owner although a thief has rotated them', async () => {
+    const { gateway, clock } = kit;
+    const owner = await gateway.restrictedKey({});
+    const child = await create(owner, { scopes: ['pets:read'] });
+    let stolen = child.key;
+    for (let n = 0; n < 12; n++) {
+      const rotated = await call(stolen, 'POST /key/rotate', { grace: n === 11 ? 0 : 604_800 });
+      expectAnswer(rotated, 200);
+      stolen = rotated.json.key;
+    }
+    const stored = await gateway.store.apiKeyById(child.id);
+    expect(stored!.secrets).toHaveLength(10);
+    clock.advance(CACHED);
+    expectRefusal(await call(child.key, '/pets'), 'UNAUTHENTICATED');
+    expectAnswer(await call(stolen, '/pets'), 200);
+    // It gains nothing, and the owner sees what it did.
+    for (const line of ['GET /keys', `DELETE /keys/${child.id}`, `POST /keys/${child.id}/rotate`])
+      expectRefusal(
+        await call(stolen, line, line.startsWith('POST') ? {} : undefined),
+        'FORBIDDEN',
+        /keys:write/,
+      );
+    const seen = (await call(owner, '/requests?operation=rotateKey&status=200')).json;
+    expect(seen.filter(({ keyId }: { keyId: string }) => keyId === child.id)).toHaveLength(12);
+    const { json } = await call(owner, `POST /keys/${child.id}/rotate`, { grace: 0 });
+    clock.advance(CACHED);
+    expectRefusal(await call(stolen, '/pets'), 'UNAUTHENTICATED');
+    expectAnswer(await call(json.key, '/pets'), 200);
+  });
+
+  it('are at most 20 of 1,000 that are made in a second', async () => {
+    const { gateway, clock } = kit;
+    // Transactions that write the same document take their turns.
+    const count = kit.opened.store.isExclusive ? 1_000 : 30;
+    for (const plan of ['enterprise', 'free'] as const) {
+      const owner = await gateway.newKey(plan, { perMinute: 100_000, perDay: 100_000 });
+      const made = await Promise.all(
+        Array.from({ length: count }, (_, n) => call(owner, 'POST /keys', { name: `k${n}` })),
+      );
+      const statuses = made.map(({ status }) => status);
+      expect(statuses.filter((status) => status === 201)).toHaveLength(20);
+      // The guard of mutations, the budget of a minute and the ban for going on refuse others before.
+      const refusals = plan === 'free' ? [409, 429, 403] : [409];
+      expect(statuses.filter((status) => status !== 201 && !refusals.includes(status))).toEqual([]);
+      clock.advance(61_000);
+      expect((await call(owner, '/keys')).json).toHaveLength(20);
+    }
+  }, 120_000);
 });
