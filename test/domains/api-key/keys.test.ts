@@ -382,14 +382,15 @@ onEachEngine('keys that an owner makes', (kit) => {
 
   it('are at most 20 of 1,000 that are made in a second', async () => {
     const { gateway, clock } = kit;
-    // Transactions that write the same document take their turns.
-    const count = kit.opened.store.isExclusive ? 1_000 : 30;
+    // SecantusDB takes seconds for as many transactions that write the same document.
+    const [rounds, atOnce] = kit.opened.store.isExclusive ? [5, 200] : [6, 5];
     for (const plan of ['enterprise', 'free'] as const) {
       const owner = await gateway.newKey(plan, { perMinute: 100_000, perDay: 100_000 });
-      const made = await Promise.all(
-        Array.from({ length: count }, (_, n) => call(owner, 'POST /keys', { name: `k${n}` })),
-      );
-      const statuses = made.map(({ status }) => status);
+      const statuses: number[] = [];
+      for (let n = 0; n < rounds; n++) {
+        const creations = Array.from({ length: atOnce }, () => call(owner, 'POST /keys', { name: `k${n}` }));
+        for (const { status } of await Promise.all(creations)) statuses.push(status);
+      }
       expect(statuses.filter((status) => status === 201)).toHaveLength(20);
       // The guard of mutations, the budget of a minute and the ban for going on refuse others before.
       const refusals = plan === 'free' ? [409, 429, 403] : [409];
