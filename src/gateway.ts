@@ -17,7 +17,7 @@ import { Cors } from './http/cors.ts';
 import { clientAddress, RequestContext, requestIdOf, unmount } from './http/request-context.ts';
 import type { Headers, HttpResponse } from './http/response.ts';
 import { addRateLimitHeaders, ResponseWriter } from './http/response-writer.ts';
-import type { Transport } from './http/transport.ts';
+import { COST_PATH, type Transport } from './http/transport.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
@@ -279,6 +279,8 @@ export class Gateway implements RequestHandler {
     if (!session) return;
     const { transport, operations } = session.resolvedSubject;
     const operation = operations[0]?.name ?? OTHER;
+    // Pages that show the log and the budget read them every few seconds, and it would soon hold nothing else.
+    if (errorCodes.length === 0 && (operation === 'requests' || path === COST_PATH)) return;
     const ms = Math.round(milliseconds);
     const outcome = {
       status,

@@ -62,10 +62,9 @@ export class RequestLog extends WriteBehind {
     this.#isKept = options.isKept;
   }
 
-  /** Adds a request of a key. Reading the log is not logged, or it would soon hold nothing else. */
+  /** Adds a request of a key. */
   add({ id, account }: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
-    if (request.operation === 'requests' && request.code === undefined) return;
     let waiting = this.#waiting.get(id);
     if (!waiting) this.#waiting.set(id, (waiting = { account, requests: [] }));
     const { transport, operation, method, path, status, code, message, units, ms } = request;

@@ -72,6 +72,7 @@ withBrowser(
       const secretOf = async () =>
         (await page.locator('.webhook code').filter({ hasText: 'whsec_' }).innerText()).trim();
       const first = await secretOf();
+      await tab.see('Waiting for the first event', '.webhook dd');
       await click('Test');
       await seesStatus(/The test was answered 204 after \d+ ms/);
       await tab.see('was answered 204', '.webhook li');
@@ -79,7 +80,18 @@ withBrowser(
       await click('Pause');
       await tab.see('Paused', '.webhook dd');
       await click('Resume');
+      // A test is no event.
+      await tab.see('Waiting for the first event', '.webhook dd');
+      kit.gateway.deliver();
+      onTestFinished(() => kit.gateway.endDeliveries());
+      await kit.gateway.call('/store/orders', { method: 'POST', body: {} });
+      await expect.poll(() => receiver.received.length).toBe(2);
+      await expect
+        .poll(async () => (await kit.gateway.call('/webhooks', { key })).json[0].after)
+        .not.toBe(await page.getByLabel('Replay after event').inputValue());
+      await click('Refresh');
       await tab.see('Delivering', '.webhook dd');
+      await kit.gateway.endDeliveries();
       // To another event than the one it has reached.
       await kit.gateway.call('/categories', { method: 'POST', body: { name: 'Birds' } });
       const place = (await kit.gateway.call('/events?limit=100')).json.at(-1).id;
@@ -154,6 +166,10 @@ withBrowser(
       await tab.see('Created.', 'section[aria-label="Keys"] [role="status"]');
       const secretOf = async () => (await card.locator('.secret code').innerText()).trim();
       const first = await secretOf();
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await card.getByRole('button', { name: 'Copy' }).press('Enter');
+      await card.getByRole('button', { name: 'Copied' }).waitFor();
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(first);
       const call = (secret: string, path: string) => kit.gateway.call(path, { key: secret });
       expect((await call(first, '/pets')).status).toBe(200);
       expect((await call(first, '/categories')).status).toBe(403);
@@ -190,6 +206,36 @@ withBrowser(
       expect(new Set(seen.map(({ keyId }) => keyId)).size).toBe(2);
       expect(seen.some(({ keyId }) => keyId === id)).toBe(true);
       await tab.leave('console-keys', REFUSED);
+    }, 90_000);
+
+    it('rotates the key itself, and reads of its own requests leave no entries', async () => {
+      const key = await kit.gateway.restrictedKey({ scopes: ['*:read'] });
+      const tab = await kit.open('/console', { key });
+      const { page } = tab;
+      const section = page.getByRole('region', { name: 'Key', exact: true });
+      await section.getByRole('button', { name: 'Rotate' }).press('Enter');
+      await section.getByRole('button', { name: 'Replace this key within 24 hours' }).press('Enter');
+      await tab.see('Rotated: this one works for 24 hours more.', '#sections [role="status"]');
+      const secret = (await section.locator('.secret code').innerText()).trim();
+      await expectAccessible(tab, 'console-rotated');
+      for (const each of [key, secret])
+        expect((await kit.gateway.call('/pets', { key: each })).status).toBe(200);
+      expect((await kit.gateway.call('/key', { key: secret })).json.scopes).toEqual(['*:read']);
+      await tab.see('Keys are not shown. The API key lacks the scope keys:write.', '#sections .note');
+      // The page asks for the budget again and again.
+      await kit.gateway.graphql('{ rateLimit { cost } }', {}, { key: secret });
+      const body = { query: '{ pets { totalCount } }' };
+      expect((await kit.gateway.call('/graphql/cost', { method: 'POST', body, key: secret })).status).toBe(
+        200,
+      );
+      const seen = (await kit.gateway.call('/requests?limit=100', { key: secret })).json;
+      const paths = seen.map(({ path }: { path: string }) => path);
+      expect(paths).toContain('/key/rotate');
+      for (const path of ['/requests', '/graphql/cost']) expect(paths).not.toContain(path);
+      await page.reload();
+      await tab.see('*:read', '#sections dd');
+      expect(await page.locator('main').innerText()).not.toContain('petstore_');
+      await tab.leave('console-rotated', REFUSED);
     }, 90_000);
 
     it('shows a key that is bound to documents, whose budget the headers tell', async () => {

@@ -1,8 +1,7 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks';
-import { copyBy } from '../browser.ts';
 import { call } from './api.ts';
-import { Button, Facts, moment, Note, useAction, useLoaded } from './widgets.tsx';
+import { Button, Facts, moment, Note, Secret, useAction, useLoaded } from './widgets.tsx';
 
 /** `GET /key`, and an entry of `GET /keys`. */
 export interface KeyFacts {
@@ -44,6 +43,7 @@ function bodyOf(form: HTMLFormElement, empty?: null): Record<string, unknown> {
     name: fields.get('name'),
     scopes: scopes.length > 0 ? scopes : empty,
     allow: allow.length > 0 ? allow : empty,
+    documents: String(fields.get('documents')).trim() || empty,
     expiresAt: expires === '' ? empty : new Date(expires).toISOString(),
   };
 }
@@ -54,12 +54,14 @@ const local = (time: string): string =>
 
 function Fields({ of }: { of?: KeyFacts }) {
   const scopes = { 'aria-label': 'Scopes', placeholder: 'all scopes, or pets:read …', size: 24 };
-  const allow = { 'aria-label': 'Networks', placeholder: 'any network, or 203.0.113.0/24', size: 24 };
+  const allow = { 'aria-label': 'Networks', placeholder: 'any, or 203.0.113.0/24', size: 24 };
+  const documents = { 'aria-label': 'Documents', placeholder: 'any documents, or a list', size: 24 };
   return (
     <>
       <input name="name" required aria-label="Name" placeholder="Name: Till 7 …" defaultValue={of?.name} />
       <input name="scopes" {...scopes} defaultValue={of?.scopes?.join(' ')} />
       <input name="allow" {...allow} defaultValue={of?.allow?.join(' ')} />
+      <input name="documents" {...documents} defaultValue={of?.documents} />
       <label>
         Expires{' '}
         <input name="expires" type="datetime-local" defaultValue={of?.expiresAt && local(of.expiresAt)} />
@@ -68,15 +70,35 @@ function Fields({ of }: { of?: KeyFacts }) {
   );
 }
 
-/** A secret, which is shown once. */
-const Secret = ({ secret }: { secret: string }) => (
-  <p class="controls secret">
-    <strong>Copy it now, it is shown once:</strong> <code>{secret}</code>
-    <button type="button" onClick={({ currentTarget }) => copyBy(currentTarget, secret)}>
-      Copy
-    </button>
-  </p>
-);
+/** The key of the page, which may always rotate itself. */
+export function OwnKey() {
+  const { value: key, failure, reload } = useLoaded<KeyFacts>('/key');
+  const [status, act] = useAction(reload);
+  const [secret, setSecret] = useState<string>();
+  const [isRotating, setRotating] = useState(false);
+  const rotate = async () => {
+    setRotating(false);
+    setSecret((await call<KeyFacts>('POST', '/key/rotate', {})).key);
+  };
+  if (failure !== undefined) return <Note>The key is not shown. {failure}</Note>;
+  if (!key) return null;
+  return (
+    <>
+      <Facts entries={{ Name: key.name, Plan: key.plan, ...entriesOf(key) }} />
+      {secret !== undefined && <Secret secret={secret} />}
+      <p class="controls">
+        <Button
+          onClick={() =>
+            isRotating ? act(rotate, 'Rotated: this one works for 24 hours more.') : setRotating(true)
+          }
+        >
+          {isRotating ? 'Replace this key within 24 hours' : 'Rotate'}
+        </Button>
+        <span role="status">{status}</span>
+      </p>
+    </>
+  );
+}
 
 /** The keys that this one has made, with all actions on them. */
 export function Keys() {

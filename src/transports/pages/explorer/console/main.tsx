@@ -9,11 +9,11 @@ import type { Budget } from '../server.ts';
 import { duration, number } from '../words.ts';
 import { secondsUntilBudget } from './api.ts';
 import { Events } from './events.tsx';
-import { entriesOf, type KeyFacts, Keys } from './keys.tsx';
+import { Keys, OwnKey } from './keys.tsx';
 import { Requests } from './requests.tsx';
 import { Usage } from './usage.tsx';
 import { Webhooks } from './webhooks.tsx';
-import { Facts, Note, Section, useLoaded } from './widgets.tsx';
+import { Section } from './widgets.tsx';
 
 function Console() {
   const { state } = apiKey;
@@ -33,7 +33,7 @@ function Console() {
   return (
     <>
       <Section title="Key">
-        <Key />
+        <OwnKey key={apiKey.value} />
       </Section>
       <Section title="Budget">
         <Gauges budget={state.budget} />
@@ -88,13 +88,6 @@ function Gauges({ budget }: { budget: Budget }) {
       </div>
     );
   });
-}
-
-function Key() {
-  const { value: key, failure } = useLoaded<KeyFacts>('/key');
-  if (failure !== undefined) return <Note>The key is not shown. {failure}</Note>;
-  if (!key) return null;
-  return <Facts entries={{ Name: key.name, Plan: key.plan, ...entriesOf(key) }} />;
 }
 
 apiKey.subscribe(() => render(<Console />, element('sections')));

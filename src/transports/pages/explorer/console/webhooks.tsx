@@ -1,7 +1,10 @@
 /** @jsxImportSource preact */
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from './api.ts';
-import { Button, Facts, moment, Note, useAction, useLoaded } from './widgets.tsx';
+import { Button, Facts, moment, Note, Secret, useAction, useLoaded } from './widgets.tsx';
+
+/** The webhooks whose attempts are shown without being asked for, since each costs a unit. */
+const SHOWN_AT_ONCE = 5;
 
 interface Webhook {
   id: string;
@@ -72,6 +75,7 @@ export function Webhooks() {
         <WebhookView
           key={each.id}
           webhook={created?.id === each.id ? { ...created, ...each } : each}
+          showsAttempts={value.length <= SHOWN_AT_ONCE}
           reload={reload}
         />
       ))}
@@ -79,8 +83,15 @@ export function Webhooks() {
   );
 }
 
-/** @param webhook with its secret if it was just created */
-function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
+interface WebhookProps {
+  /** With its secret if it was just created. */
+  webhook: Webhook;
+  /** True if its attempts are shown without being asked for. */
+  showsAttempts: boolean;
+  reload: () => Promise<void>;
+}
+
+function WebhookView({ webhook, showsAttempts, reload }: WebhookProps) {
   const { url, enabled, failing, disabledReason, after, types, createdAt } = webhook;
   const path = `/webhooks/${encodeURIComponent(webhook.id)}`;
   const [status, act] = useAction(reload);
@@ -91,6 +102,11 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
 
   const change = (patch: object, text: string) => act(() => call('PATCH', path, patch), text);
   const showAttempts = async () => setAttempts(await call<WebhookAttempt[]>('GET', `${path}/attempts`));
+  useEffect(() => {
+    // Without them, the rest is shown all the same.
+    if (showsAttempts) showAttempts().catch(() => {});
+    // oxlint-disable-next-line react/exhaustive-deps -- a delivery moves the position
+  }, [after]);
   const rotate = async () => setSecret((await call<Webhook>('POST', `${path}/rotate`, {})).secret);
   const test = async () => {
     const attempt = await call<WebhookAttempt>('POST', `${path}/test`);
@@ -98,7 +114,8 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
     return `The test ${outcome(attempt)} after ${attempt.ms} ms.`;
   };
   const pause = () => change({ enabled: !enabled }, enabled ? 'Paused; its position is kept.' : 'Resumed.');
-  let state = 'Delivering';
+  const hasDelivered = attempts?.some(({ eventId }) => !eventId.startsWith('test_')) ?? true;
+  let state = hasDelivered ? 'Delivering' : 'Waiting for the first event';
   if (!enabled) state = `Paused${disabledReason ? `: ${DISABLED[disabledReason] ?? disabledReason}` : ''}`;
   else if (failing)
     state = `Failing since ${moment(failing.since)}, ${failing.attempts} attempts, next ${moment(failing.nextAttemptAt)}`;
@@ -111,9 +128,9 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
           Types: types?.join(', ') ?? 'all',
           'Received up to': <code>{after}</code>,
           Created: moment(createdAt),
-          'Secret, shown once': secret && <code>{secret}</code>,
         }}
       />
+      {secret !== undefined && <Secret secret={secret} />}
       <p class="controls">
         <Button onClick={() => act(test)}>Test</Button>
         <Button onClick={pause}>{enabled ? 'Pause' : 'Resume'}</Button>
@@ -133,13 +150,15 @@ function WebhookView({ webhook, reload }: { webhook: Webhook; reload: () => Prom
       </p>
       <p role="status">{status}</p>
       {attempts?.length === 0 && <Note>There have been no attempts.</Note>}
-      <ul aria-label={`Last attempts to ${url}`}>
-        {attempts?.map((attempt) => (
-          <li key={attempt.time + attempt.eventId}>
-            {moment(attempt.time)}: <code>{attempt.eventId}</code> {outcome(attempt)} after {attempt.ms} ms
-          </li>
-        ))}
-      </ul>
+      {attempts && attempts.length > 0 && (
+        <ul aria-label={`Last attempts to ${url}`}>
+          {attempts.map((attempt) => (
+            <li key={attempt.time + attempt.eventId}>
+              {moment(attempt.time)}: <code>{attempt.eventId}</code> {outcome(attempt)} after {attempt.ms} ms
+            </li>
+          ))}
+        </ul>
+      )}
     </article>
   );
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { copyBy } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { call, secondsUntilBudget } from './api.ts';
 
@@ -68,6 +69,16 @@ export const Facts = ({ entries }: { entries: Record<string, ComponentChildren> 
       .filter(([, value]) => value)
       .map(([term, value]) => [<dt key={term}>{term}</dt>, <dd key={`${term}:`}>{value}</dd>])}
   </dl>
+);
+
+/** A secret, which is shown once. */
+export const Secret = ({ secret }: { secret: string }) => (
+  <p class="controls secret">
+    <strong>Copy it now, it is shown once:</strong> <code>{secret}</code>
+    <button type="button" onClick={({ currentTarget }) => copyBy(currentTarget, secret)}>
+      Copy
+    </button>
+  </p>
 );
 
 /** A bar of a chart, with its numbers as text. */
