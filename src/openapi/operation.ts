@@ -142,14 +142,10 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
   if (!shape) return { description, headers };
   const name = schemaNameOf(shape);
   const json = JSON.stringify(shape.example);
-  const text = (description: string, example: string) => ({
-    schema: { type: 'string', description },
-    example,
-  });
   if (list === 'stream') {
     const { id, type } = shape.example;
-    const example = `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
-    const events = text(`Server-sent events whose data is a \`${name}\` as JSON on one line.`, example);
+    // Without a schema: some tools check the whole text against it, others each event.
+    const events = { example: `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${json}\n\n` };
     return { description, headers, content: { 'text/event-stream': events } };
   }
   return {

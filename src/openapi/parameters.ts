@@ -70,7 +70,8 @@ const IF_MATCH: HeaderParameter = {
   name: 'If-Match',
   in: 'header',
   description: 'Proceed only if this is the current `ETag` of the resource; `*` matches any version.',
-  schema: { type: 'string' },
+  // RFC 9110 section 13.1.1.
+  schema: { type: 'string', pattern: '^(\\*|(W/)?"[^"]*"(\\s*,\\s*(W/)?"[^"]*")*)$' },
   example: '*',
 };
 
