@@ -67,29 +67,4 @@ describe('documents', () => {
       },
     ]);
   });
-
-  it('names the argument or field whose value breaks the rule of its scalar', () => {
-    const rule = 'must be an integer from 1 to 9223372036854775807';
-    for (const [text, path] of [
-      ['{ pet(id: "x") { id } }', 'id'],
-      ['{ pet(id: 1) { orders(filter: {petId: "x"}) { totalCount } } }', 'petId'],
-      ['query ($p: ID! = "x") { pet(id: $p) { id } }', 'id'],
-      [
-        'query ($n: Int = 1, $p: ID = "0") { orders(first: $n, filter: {petId: $p}) { totalCount } }',
-        'petId',
-      ],
-      ['{ a: pet(id: 1) { id } b: category(id: 0) { id } }', 'id'],
-    ] as const)
-      expect(refusalOf(text), text).toMatchObject([
-        {
-          message: `${path}: ${rule}.`,
-          extensions: { code: 'VALIDATION_FAILED', status: 400, fields: [{ path, message: rule }] },
-        },
-      ]);
-  });
-
-  it('rethrows unexpected errors', () => {
-    const broken = new Documents({} as never, { introspection: true });
-    expect(() => broken.get('{ __typename }')).toThrow(/schema/i);
-  });
 });

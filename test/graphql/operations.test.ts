@@ -1,8 +1,5 @@
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { Operations } from '../../src/graphql/operations.ts';
-import { OperationRefused } from '../../src/graphql/result.ts';
-import { schema } from '../../src/schema.ts';
 import { dataOf, expectQueryRefusal, query, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 const TYPOS: [what: string, text: string, variables?: Record<string, unknown>][] = [
@@ -27,10 +24,6 @@ const INTROSPECTION: [what: string, text: string][] = [
 
 describe('INTROSPECTION=on', () => {
   const kit = useGateway(sqlite);
-
-  it.each(INTROSPECTION)('returns %s', async (_what, text) => {
-    dataOf(await query(kit.gateway, text));
-  });
 
   it('suggests the right name for a typo', async () => {
     const sent = await query(kit.gateway, '{ petz { nodes { id } } }');
@@ -93,16 +86,5 @@ describe('operations of a document', () => {
     expect(dataOf(await run('B', TWO))).toEqual({ b: 'Mutation' });
     for (const name of ['A', undefined, null, ''])
       expect(dataOf(await run(name, 'query A { a: __typename }'))).toEqual({ a: 'Query' });
-  });
-});
-
-describe('internal operations', () => {
-  it('refuses an invalid operation when it is prepared', () => {
-    const reported: unknown[] = [];
-    const operations = new Operations(schema, (error) => reported.push(error));
-    for (const text of ['{', '{ nothing }', '{ pet(id: 1, x: 2) { id } }'])
-      expect(() => operations.prepareInternal(text), text).toThrow(OperationRefused);
-    expect(operations.prepareInternal('query ($id: ID!) { pet(id: $id) { id } }')).toBeInstanceOf(Function);
-    expect(reported).toEqual([]);
   });
 });

@@ -143,12 +143,4 @@ describe('a GraphQL request', () => {
     const sent = await send(kit.gateway, 'POST /graphql', { headers, body: '{ pets { nodes { id } } }' });
     expectQueryRefusal(sent, 'BAD_REQUEST', /A request is \{"query": "\{ pets \{ nodes \{ id \} \} \}"\}\.$/);
   });
-
-  it('must not be a mutation by GET', async () => {
-    const sent = await send(
-      kit.gateway,
-      `GET /graphql?query=${encodeURIComponent('mutation { deletePet(id: 1) }')}`,
-    );
-    expectQueryRefusal(sent, 'METHOD_NOT_ALLOWED', 'Mutations and subscriptions must be sent with POST.');
-  });
 });

@@ -289,9 +289,4 @@ describe.each(engines)('$name', (engine) => {
     expect(await used('a', T + 2)).toEqual([{ ...document, lastUsedAt: T + 2 }]);
     expect(await used('a', T + 1)).toEqual([{ ...document, lastUsedAt: T + 2 }]);
   });
-
-  it('responds to a ping and names its engine', async () => {
-    await store.ping();
-    expect(store.engine).toBe(engine.name);
-  });
 });
