@@ -1,4 +1,5 @@
 import type { AnyRecord } from '../../src/foundation/record.ts';
+import type { ObjectKind } from '../../src/store/objects.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Tables } from '../../src/foundation/table.ts';
 
@@ -7,7 +8,7 @@ type Work = (tables: Tables) => unknown;
 /**
  * A store some of whose methods fail, in transactions too. Nothing is served from its caches.
  *
- * @param names which: `charge`, or `pets.byIds` for a table
+ * @param names which: `charge`, `pets.byIds` for a table, `webhooks.find` for a kind of objects
  * @param fail called in their place, with what they were called with and what they would have done
  */
 export function failing(
@@ -23,6 +24,10 @@ export function failing(
         if (typeof member !== 'function') return member;
         if (name === 'table') {
           return (record: AnyRecord) => wrapped((target as Tables).table(record), `${record.plural}.`);
+        }
+        if (name === 'objects') {
+          return (kind: ObjectKind<unknown>) =>
+            wrapped((target as unknown as Pick<Store, 'objects'>).objects(kind), `${kind.name}.`);
         }
         if (name === 'transaction' || name === 'once') {
           return (...args: unknown[]) =>
