@@ -4,10 +4,10 @@ import { codegen } from '@graphql-codegen/core';
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
 import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
+import { api } from './src/api.ts';
 import { readConfig } from './src/config.ts';
 import { openApiJson } from './src/openapi/document.ts';
 import { postmanJson } from './src/openapi/postman.ts';
-import { schema } from './src/schema.ts';
 import { config } from './test/clients/codegen-config.ts';
 
 /**
@@ -23,9 +23,9 @@ async function generate(file: string, text: string): Promise<void> {
   process.exitCode = 1;
 }
 
-const sdl = `${printSchema(lexicographicSortSchema(schema))}\n`;
+const sdl = `${printSchema(lexicographicSortSchema(api.schema))}\n`;
 await generate('schema/schema.graphql', sdl);
-const openApi = openApiJson(readConfig({}), { indent: 2 });
+const openApi = openApiJson(api, readConfig({}), { indent: 2 });
 await generate('schema/openapi.json', `${openApi}\n`);
 await generate('schema/postman.json', `${postmanJson(openApi, 'http://localhost:4000')}\n`);
 

@@ -46,7 +46,7 @@ ${parent ? `  filters: ['${parent}Id'],\n` : ''}  sorts: ['name'],
 export type ${type} = RecordOf<typeof ${type}>;
 `;
 
-const domain = `import { recordDomain } from '../../schema/record-domain.ts';
+const domain = `import { recordDomain } from '../record-domain.ts';
 import { ${type} } from './${kind}.ts';
 
 export const ${kind} = recordDomain(${type}, { tag: 'Store', example: { name: 'Bella' } });

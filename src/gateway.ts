@@ -6,9 +6,8 @@ import { OpenStreams } from './access/open-streams.ts';
 import { MAX_TEXT, RequestLog } from './access/request-log.ts';
 import { OTHER, UsageHistory } from './access/usage-history.ts';
 import { type Config, publicBase } from './config.ts';
-import { ROUTES } from './domains/routes.ts';
+import type { Api } from './domains/create-api.ts';
 import { EventStreams } from './events/streams.ts';
-import { FEATURES } from './features.ts';
 import { AppError, asAppError, cut, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
 import { withoutInput, wordsOf } from './foundation/masking.ts';
@@ -23,8 +22,7 @@ import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
 import { NamedDocuments } from './graphql/named-documents.ts';
 import { Operations } from './graphql/operations.ts';
-import type { Route } from './rest-routes/route.ts';
-import { schema } from './schema.ts';
+import type { ServedRoute } from './rest-routes/route.ts';
 import type { RequestHandler } from './server.ts';
 import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
@@ -34,6 +32,8 @@ const PUBLIC_HOST = /^([\w-]+\.)+(?!local|internal|test|invalid)[a-z]{2,63}(:\d+
 
 /** The parts that a gateway is made from. */
 export interface GatewayOptions {
+  /** What it serves. */
+  api: Api;
   store: Store;
   config: Config;
   log: Logger;
@@ -42,12 +42,12 @@ export interface GatewayOptions {
   /** Replaced by tests. */
   clock?: Clock;
   /** The REST operations. Tests pass their own. */
-  routes?: readonly Route[];
+  routes?: readonly ServedRoute[];
 }
 
 /** Everything that outlives a request, built once per process. */
-function createServices({ clock = systemClock, routes = ROUTES, ...options }: GatewayOptions) {
-  const { config, log, metrics, tracing } = options;
+function createServices({ clock = systemClock, ...options }: GatewayOptions) {
+  const { api, routes = api.routes, config, log, metrics, tracing } = options;
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
   const store = metrics ? instrumentedStore(options.store, metrics) : options.store;
   const history = new UsageHistory(store, report);
@@ -60,10 +60,12 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
     storeOf: (caller: RequestContext) => tracing?.traced(caller, store) ?? store,
   });
   const openStreams = new OpenStreams((key) => access.principalOf(key, store));
-  const streams = new EventStreams(store, openStreams, report);
+  const streams = new EventStreams(store, api.eventTypes, openStreams, report);
   const sessionOf = (apiKeyId: string) => access.sessionOf(apiKeyId, store);
-  const features = FEATURES.flatMap(
-    (feature) => feature.start?.({ config, store, clock, log, report, feed: streams.feed, sessionOf }) ?? [],
+  const { feed } = streams;
+  const { eventTypes } = api;
+  const features = api.features.flatMap(
+    (feature) => feature.start?.({ config, store, clock, log, report, feed, eventTypes, sessionOf }) ?? [],
   );
   const documents = new NamedDocuments({
     store,
@@ -82,7 +84,6 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
     routes,
     report,
     store,
-    schema,
     access,
     history,
     requestLog,
@@ -90,7 +91,7 @@ function createServices({ clock = systemClock, routes = ROUTES, ...options }: Ga
     streams,
     features,
     documents,
-    operations: new Operations(schema, report, {
+    operations: new Operations(api.schema, report, {
       introspection: config.INTROSPECTION,
       context: Object.assign({}, ...features.map(({ context }) => context)),
     }),
@@ -295,7 +296,7 @@ export class Gateway implements RequestHandler {
   /** The first error's message, without what it repeats of the body, the query or the headers. */
   #loggedMessage({ errorMessage, query, body, headers }: RequestContext): string | undefined {
     if (errorMessage === undefined) return undefined;
-    this.#publicWords ??= new Set(wordsOf(printSchema(this.services.schema)));
+    this.#publicWords ??= new Set(wordsOf(printSchema(this.services.api.schema)));
     const { 'content-type': type = '', 'content-encoding': coding = '' } = headers;
     const sent = [query, body?.toString() ?? '', type, coding];
     return withoutInput(cut(errorMessage, MAX_TEXT.message), sent, (word) => this.#publicWords!.has(word));

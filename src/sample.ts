@@ -1,20 +1,21 @@
-import { DOMAINS, RECORDS } from './domains/index.ts';
+import type { Api } from './domains/create-api.ts';
 import { referencesOf } from './foundation/record.ts';
 import type { Store } from './store/store.ts';
 import { DAY } from './store/usage.ts';
 
 /** The samples of the domains that have one, parents before their children. */
-const SAMPLES = RECORDS.flatMap((record) => {
-  const rows = DOMAINS.find((domain) => domain.record === record && domain.sample)?.sample;
-  return rows ? [{ record, rows: rows as readonly Readonly<Record<string, unknown>>[] }] : [];
-});
+const samplesOf = ({ domains, records }: Pick<Api, 'domains' | 'records'>) =>
+  records.flatMap((record) => {
+    const rows = domains.find((domain) => domain.record === record && domain.sample)?.sample;
+    return rows ? [{ record, rows: rows as readonly Readonly<Record<string, unknown>>[] }] : [];
+  });
 
 /** True if a store has no records and none of its keys was ever used. Keys may be created before the first start. */
-export async function isUnused(store: Store): Promise<boolean> {
+export async function isUnused(store: Store, api: Api): Promise<boolean> {
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));
   if (usage.some((state) => state !== null)) return false;
-  for (const { record } of SAMPLES)
+  for (const { record } of samplesOf(api))
     if ((await store.table(record).page({}, { limit: 1 })).items.length > 0) return false;
   return true;
 }
@@ -24,7 +25,7 @@ export async function isUnused(store: Store): Promise<boolean> {
  *
  * @throws CONFLICT while another process adds them, and UNAVAILABLE; can be retried
  */
-export async function addSampleData(store: Store): Promise<void> {
+export async function addSampleData(store: Store, api: Api): Promise<void> {
   const call = {
     apiKeyId: 'sample',
     idempotencyKey: 'sample',
@@ -34,7 +35,7 @@ export async function addSampleData(store: Store): Promise<void> {
   };
   await store.once(call, async (tables) => {
     const ids: Record<string, unknown[]> = {};
-    for (const { record, rows } of SAMPLES) {
+    for (const { record, rows } of samplesOf(api)) {
       const added: unknown[] = (ids[record.plural] = []);
       for (const row of rows) {
         const values: Record<string, unknown> = { ...row };

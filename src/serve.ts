@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { using } from './cli/command.ts';
 import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
-import { RECORDS } from './domains/index.ts';
+import { api } from './api.ts';
 import { AppError } from './foundation/errors.ts';
 import { deferred } from './foundation/maybe-promise.ts';
 import { Gateway } from './gateway.ts';
@@ -42,7 +42,7 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
         warn: (message) => log.warn({ message }, 'traces'),
         error: (message) => log.error({ message }, 'traces'),
       });
-      const open = () => openStore(config, RECORDS, 'server');
+      const open = () => openStore(config, api, 'server');
       const exit = () => output.end(LOG_FLUSH_TIMEOUT).then(() => process.exit(0));
       await using(config, open, (store) => serve(store, config, { output, tracing, exit }));
       await tracing?.close();
@@ -67,7 +67,7 @@ async function serve(
 
   const metrics = config.METRICS ? new Metrics({ linesDropped: output.dropped }) : undefined;
   metrics?.observeProcess();
-  const gateway = new Gateway({ store, config, log, metrics, tracing });
+  const gateway = new Gateway({ api, store, config, log, metrics, tracing });
   const server = new HttpServer(gateway);
   const port = await listen(server, config.PORT, config.HOST);
   printBanner(output, config, port, key);
@@ -99,7 +99,7 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
   const { SAMPLE_DATA = store.engine === 'sqlite' ? 'on' : 'off', NODE_ENV, DATA_FILE } = config;
   const file = NODE_ENV === 'production' ? undefined : keyFileOf(DATA_FILE);
   const fill = async (): Promise<string | null> => {
-    if (SAMPLE_DATA === 'on' && (await isUnused(store))) await addSampleData(store);
+    if (SAMPLE_DATA === 'on' && (await isUnused(store, api))) await addSampleData(store, api);
     return file === undefined ? null : await developmentKey(store, file, Date.now());
   };
   const retry = () => fill().catch((err) => (isTransient(err) ? fillLater() : log.error({ err }, 'error')));

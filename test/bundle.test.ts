@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../src/api.ts';
 import { addSampleData } from '../src/sample.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { printedKey, type ServerProcess, startServer } from './kit/process.ts';
@@ -125,7 +126,7 @@ describe('the built program', () => {
 
   beforeAll(async () => {
     opened = await sqlite.open();
-    await addSampleData(opened.store);
+    await addSampleData(opened.store, api);
     [gateway, server] = await Promise.all([
       TestGateway.start(opened.store),
       startServer({ DATA_FILE: join(home, 'petstore.db') }),

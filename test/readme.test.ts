@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../src/api.ts';
 import { PLANS } from '../src/access/plans.ts';
 import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { ERRORS } from '../src/foundation/errors.ts';
@@ -34,7 +35,7 @@ let close: () => Promise<void>;
 
 beforeAll(async () => {
   const opened = await embedded!.open();
-  await addSampleData(opened.store);
+  await addSampleData(opened.store, api);
   gateway = await TestGateway.start(opened.store);
   close = async () => {
     await gateway.close();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { api } from '../src/api.ts';
 import { newApiKey } from '../src/access/api-keys.ts';
 import { Category } from '../src/domains/category/category.ts';
 import { Order } from '../src/domains/order/order.ts';
@@ -25,7 +26,7 @@ const untilKilled = (store: Store): Store =>
   );
 
 const fill = async (store: Store): Promise<void> => {
-  if (await isUnused(store)) await addSampleData(store);
+  if (await isUnused(store, api)) await addSampleData(store, api);
 };
 
 const contentOf = async (store: Store) => {
@@ -74,13 +75,13 @@ describe.each(enginesAtLength)('sample data in $name', (engine) => {
   it('is not added to existing records, nor to an empty store with a used key', async () => {
     const { store } = opened;
     await store.table(Category).insert({ name: 'Snakes' });
-    expect(await isUnused(store)).toBe(false);
+    expect(await isUnused(store, api)).toBe(false);
     await store.table(Category).remove((await store.table(Category).page({}, { limit: 1 })).items[0]!.id);
-    expect(await isUnused(store)).toBe(true);
+    expect(await isUnused(store, api)).toBe(true);
     const { apiKey } = newApiKey({ name: randomUUID(), plan: 'free', now: Date.now() });
     await store.createApiKey(apiKey);
     await store.charge({ apiKeyId: apiKey.id, limits: apiKey.limits, cost: 1, now: Date.now() });
-    expect(await isUnused(await opened.reopen())).toBe(false);
+    expect(await isUnused(await opened.reopen(), api)).toBe(false);
   });
 });
 
@@ -89,9 +90,9 @@ it.each(engines)(
   { timeout: 60_000 },
   async (engine) => {
     const { store, close } = await engine.open();
-    const results = await Promise.allSettled([addSampleData(store), addSampleData(store)]);
+    const results = await Promise.allSettled([addSampleData(store, api), addSampleData(store, api)]);
     // One call may fail with a conflict and is repeated.
-    if (results.some(({ status }) => status === 'rejected')) await addSampleData(store);
+    if (results.some(({ status }) => status === 'rejected')) await addSampleData(store, api);
     expect(await contentOf(store)).toEqual(SAMPLE);
     await close();
   },

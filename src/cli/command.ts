@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
+import { api } from '../api.ts';
 import { type Config, readConfig } from '../config.ts';
 import { AppError, isUnavailable } from '../foundation/errors.ts';
 import { parseInteger } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
-import type { AnyRecord } from '../foundation/record.ts';
-import { hostsOf, missingFile, openStore } from '../store/open.ts';
+import { type Contents, hostsOf, missingFile, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { printable } from './table.ts';
 
@@ -33,13 +33,17 @@ export function reports(command: Command, run: (...args: never[]) => Promise<Rep
 export function reportsOnStore(
   command: Command,
   run: (store: Store, ...args: never[]) => Promise<Report>,
-  { createsStore = false, records = [] as readonly AnyRecord[], role = 'tool' as 'tool' | 'snapshot' } = {},
+  {
+    createsStore = false,
+    contents = { records: [], objects: api.objects } as Contents,
+    role = 'tool' as 'tool' | 'snapshot',
+  } = {},
 ): void {
   reports(command, (...args) => {
     const config = readConfig(process.env);
     const { MONGODB_URI, DATA_FILE } = config;
     if (!createsStore && MONGODB_URI === undefined && !existsSync(DATA_FILE)) throw missingFile(DATA_FILE);
-    const open = () => openStore(config, records, role);
+    const open = () => openStore(config, contents, role);
     return using(config, open, (store) => run(store, ...args));
   });
 }

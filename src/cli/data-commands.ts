@@ -1,12 +1,12 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { readConfig } from '../config.ts';
-import { RECORDS } from '../domains/index.ts';
+import { api } from '../api.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { backUpStore, openDumpTarget } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
 import {
-  CONTENTS,
+  contentsOf,
   type Manifest,
   type OnProgress,
   readExport,
@@ -24,7 +24,7 @@ export function define(data: Command): void {
       `Add records from a file, by the rules of any write and with events, also beside a running server. CSV (with a header; comma, semicolon or tab), JSON objects a line or a JSON array, in UTF-8 and of any length. Columns are fields of the record; a reference is an id (categoryId) or its parent's name (category.name). The whole file is checked before anything is written.`,
     );
   loading
-    .addArgument(new Argument('<kind>', 'what to add').choices(RECORDS.map(({ plural }) => plural)))
+    .addArgument(new Argument('<kind>', 'what to add').choices(api.records.map(({ plural }) => plural)))
     .argument('<file>', 'the file; - for standard input')
     .option('--dry-run', 'only check the file', false)
     .option('--create-parents', 'create parents of names that no record has', false)
@@ -36,7 +36,7 @@ export function define(data: Command): void {
     .option('--map <column=field>', 'what field a column is; may be repeated', mapped, new Map())
     .option('--ignore-unknown', 'leave out columns that are no fields', false)
     .option('--update', 'change the records whose ids rows have, instead of refusing them', false);
-  reportsOnStore(loading, loadFrom, { createsStore: true, records: RECORDS });
+  reportsOnStore(loading, loadFrom, { createsStore: true, contents: api });
 
   const backingUp = data.command('backup <file>');
   backingUp.description(
@@ -46,9 +46,9 @@ export function define(data: Command): void {
 
   const exporting = data.command('export <dir>');
   exporting.description(
-    `Write everything that the store holds to a new directory: records, ${CONTENTS}; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
+    `Write everything that the store holds to a new directory: records, ${contentsOf(api)}; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
   );
-  reportsOnStore(exporting, exportTo, { records: RECORDS, role: 'snapshot' });
+  reportsOnStore(exporting, exportTo, { contents: api, role: 'snapshot' });
   const importing = data.command('import <dir>');
   importing.description(
     `Fill an empty store from an export, of either engine. One that was interrupted is begun again; a half-filled store is not served.`,
@@ -85,7 +85,7 @@ async function loadFrom(
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.once(signal, () => stopping.abort(new Error(`stopped by ${signal}`)));
-  const record = RECORDS.find(({ plural }) => plural === kind)!;
+  const record = api.records.find(({ plural }) => plural === kind)!;
   return load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
 }
 
@@ -97,14 +97,14 @@ async function backUp(file: string): Promise<Report> {
 }
 
 async function exportTo(store: Store, directory: string): Promise<Report> {
-  return report('Exported', await writeExport(directory, store, show).finally(redraw));
+  return report('Exported', await writeExport(directory, store, api, show).finally(redraw));
 }
 
 async function importFrom(directory: string): Promise<Report> {
   const config = readConfig(process.env);
-  const manifest = await readManifest(directory);
-  const open = () => openDumpTarget(config, RECORDS);
-  await using(config, open, (target) => readExport(directory, manifest, target, show)).finally(redraw);
+  const manifest = await readManifest(directory, api);
+  const open = () => openDumpTarget(config, api);
+  await using(config, open, (target) => readExport(directory, manifest, target, api, show)).finally(redraw);
   return report('Imported', manifest);
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Argument, type Command, Option } from 'commander';
 import { Kind, parse, validate } from 'graphql';
 import { hashOf } from '../graphql/named-documents.ts';
-import { schema } from '../schema.ts';
+import { api } from '../api.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
 import { isoTime } from '../foundation/instant.ts';
@@ -47,7 +47,7 @@ Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids
 function summaryOf(text: string): { operations?: string; fault?: string } {
   try {
     const document = parse(text);
-    const faults = validate(schema, document);
+    const faults = validate(api.schema, document);
     if (faults.length > 0) return { fault: faults.map(({ message }) => message).join(' ') };
     const operations = document.definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION);
     return { operations: operations.map(({ name, operation }) => name?.value ?? operation).join(', ') };

@@ -2,18 +2,15 @@ import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { RECORDS } from '../domains/index.ts';
-import { FEATURES } from '../features.ts';
+import type { Api } from '../domains/create-api.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { newRules } from '../foundation/record-input.ts';
 import { type AnyRecord, renamed } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
-import { API_KEYS } from '../store/api-keys.ts';
-import { type DumpTarget, type ExportPart, exportPart, type KeyUsage, objectPart } from '../store/dump.ts';
+import { type DumpTarget, type ExportPart, exportPart, type KeyUsage } from '../store/dump.ts';
 import type { LastIds, Stored } from '../store/engine.ts';
 import type { Store } from '../store/store.ts';
-import { DOCUMENTS } from '../store/trusted-documents.ts';
 import { USAGE_HISTORY, type UsageRow } from '../store/usage-history.ts';
 
 /**
@@ -49,8 +46,11 @@ const recordPart = (record: AnyRecord) =>
     add: (target, rows) => target.addRecords(record, rows),
   });
 
-const PARTS: readonly ExportPart[] = [
-  ...RECORDS.map(recordPart),
+/** The API whose store is exported or imported. */
+export type Exported = Pick<Api, 'records' | 'features'>;
+
+const partsOf = ({ records, features }: Exported): readonly ExportPart[] => [
+  ...records.map(recordPart),
   exportPart<KeyUsage>({
     name: 'usage',
     contents: 'usage',
@@ -71,16 +71,15 @@ const PARTS: readonly ExportPart[] = [
     },
     add: ({ store }, rows) => store.addUsage(rows, {}),
   }),
-  objectPart('documents', 'trusted documents', DOCUMENTS),
-  ...FEATURES.flatMap((feature) => feature.exports ?? []),
-  objectPart('keys', 'API keys with their hashes', API_KEYS),
+  ...features.flatMap((feature) => feature.exports ?? []),
 ];
 
 /** What an export has besides records, for people. */
-export const CONTENTS = listed(
-  PARTS.flatMap(({ contents }) => contents ?? []),
-  'and',
-);
+export const contentsOf = (api: Exported): string =>
+  listed(
+    partsOf(api).flatMap(({ contents }) => contents ?? []),
+    'and',
+  );
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
 
@@ -92,16 +91,17 @@ const LAST_IDS = exportPart<{ records: string; last: Id }>({
   add: (target, rows) =>
     target.setLastIds(Object.fromEntries(rows.map(({ records, last }) => [records, last]))),
 });
-const KNOWN_PARTS = [LAST_IDS, ...PARTS];
+const manifestRule = (api: Exported) =>
+  z.object({
+    ...{ format: z.literal(FORMAT), version: z.literal(VERSION) },
+    ...{ createdAt: z.string(), engine: z.string() },
+    lastIds: z.record(z.string(), LAST_ID).optional(),
+    parts: z.array(
+      z.object({ name: z.enum([LAST_IDS, ...partsOf(api)].map(({ name }) => name)), rows: z.int().min(0) }),
+    ),
+  });
 
-const MANIFEST_RULE = z.object({
-  ...{ format: z.literal(FORMAT), version: z.literal(VERSION) },
-  ...{ createdAt: z.string(), engine: z.string() },
-  lastIds: z.record(z.string(), LAST_ID).optional(),
-  parts: z.array(z.object({ name: z.enum(KNOWN_PARTS.map(({ name }) => name)), rows: z.int().min(0) })),
-});
-
-export type Manifest = z.infer<typeof MANIFEST_RULE>;
+export type Manifest = z.infer<ReturnType<typeof manifestRule>>;
 
 const fileOf = (name: string): string => `${name}.jsonl`;
 /** The options with which each file is written: for its owner only, and flushed to the disk. */
@@ -116,6 +116,7 @@ const PRIVATE = { mode: 0o600, flush: true };
 export async function writeExport(
   directory: string,
   store: Store,
+  api: Exported,
   onProgress: OnProgress,
 ): Promise<Manifest> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -123,7 +124,7 @@ export async function writeExport(
   if (file !== undefined) throw new Error(`${directory} is not empty: ${file}. Name a new directory.`);
   const parts: Manifest['parts'] = [];
   // From the last to the first, so that writes made meanwhile add no child without its parent.
-  for (const { name, read } of PARTS.toReversed()) {
+  for (const { name, read } of partsOf(api).toReversed()) {
     let rows = 0;
     async function* lines() {
       for await (const batch of read(store)) {
@@ -152,11 +153,13 @@ export async function readExport(
   directory: string,
   manifest: Manifest,
   target: DumpTarget,
+  api: Exported,
   onProgress: OnProgress,
 ): Promise<void> {
   if (manifest.lastIds) await target.setLastIds(manifest.lastIds as LastIds);
+  const parts = [LAST_IDS, ...partsOf(api)];
   for (const { name, rows } of manifest.parts) {
-    const { rule, add } = KNOWN_PARTS.find((part) => part.name === name)!;
+    const { rule, add } = parts.find((part) => part.name === name)!;
     const file = fileOf(name);
     let line = 0;
     let batch: unknown[] = [];
@@ -184,11 +187,11 @@ export async function readExport(
 }
 
 /** @throws Error if the directory isn't an export, or contains files that don't belong to one */
-export async function readManifest(directory: string): Promise<Manifest> {
+export async function readManifest(directory: string, api: Exported): Promise<Manifest> {
   const file = join(directory, MANIFEST);
   if (!existsSync(file))
     throw new Error(`${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`);
-  const manifest = parsed(await readFile(file, 'utf8'), MANIFEST, MANIFEST_RULE) as Manifest;
+  const manifest = parsed(await readFile(file, 'utf8'), MANIFEST, manifestRule(api)) as Manifest;
   const expected = [MANIFEST, ...manifest.parts.map(({ name }) => fileOf(name))];
   const foreign = (await readdir(directory)).find((name) => !expected.includes(name));
   if (foreign !== undefined) throw new Error(`${foreign} does not belong to this export.`);

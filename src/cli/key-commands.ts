@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
 import { usedToday } from '../access/limiter.ts';
 import { summarised, sumOf } from '../access/usage-history.ts';
-import { FEATURES } from '../features.ts';
+import { api } from '../api.ts';
 import { formatDate, isoTime } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeyChanges } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
@@ -27,7 +27,9 @@ export function define(keys: Command): void {
   const days = `the number of days, today included: 1 to ${HISTORY_KEPT}`;
   reportsOnStore(usage.option('--days <n>', days, integerFrom(1, HISTORY_KEPT), 30), showUsage);
 
-  for (const { name, description, option, run } of FEATURES.flatMap(({ keyCommands = [] }) => keyCommands)) {
+  for (const { name, description, option, run } of api.features.flatMap(
+    ({ keyCommands = [] }) => keyCommands,
+  )) {
     const command = keys
       .command(`${name} <id>`)
       .description(description)

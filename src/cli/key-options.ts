@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { bindingOf, isListName } from '../access/api-keys.ts';
 import { isNetwork, MAX_NETWORKS } from '../access/networks.ts';
 import { PLANS } from '../access/plans.ts';
-import { SCOPES } from '../domains/routes.ts';
+import { api } from '../api.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { parseDate, parseDuration } from '../foundation/instant.ts';
 import { MAX_NAME_LENGTH, name } from '../foundation/validation.ts';
@@ -29,7 +29,7 @@ export interface KeyOptions {
 /** Adds the options of `create`, which needs a name and a plan, and `update`. */
 export function addKeyOptions(command: Command, isNew: boolean): Command {
   const limit = integerFrom(1, MAX_INT32);
-  const scopes = SCOPES.join(', ');
+  const scopes = api.scopes.join(', ');
   return command
     .option(
       '--name <name>',
@@ -45,7 +45,11 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
     .option(
       '--scope <scopes>',
       `what the key may do, separated by commas; everything by default, as with any: ${scopes}; write includes read`,
-      listFrom((scope) => SCOPES.includes(scope), SCOPES.length, `It must be any, or some of ${scopes}.`),
+      listFrom(
+        (scope) => api.scopes.includes(scope),
+        api.scopes.length,
+        `It must be any, or some of ${scopes}.`,
+      ),
     )
     .option(
       '--expires <when>',

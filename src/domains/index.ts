@@ -1,8 +1,7 @@
-import { type AnyRecord, referencesOf } from '../foundation/record.ts';
-import type { Domain } from '../schema/domain.ts';
 import { category } from './category/category.domain.ts';
 import { inventory } from './inventory/inventory.domain.ts';
 import { order } from './order/order.domain.ts';
+import type { Domain } from './domain.ts';
 import { pet } from './pet/pet.domain.ts';
 
 /**
@@ -10,13 +9,3 @@ import { pet } from './pet/pet.domain.ts';
  * store holds are built from this list, in this order.
  */
 export const DOMAINS: readonly Domain[] = [pet, category, order, inventory];
-
-const afterParents = (record: AnyRecord): AnyRecord[] => [
-  ...referencesOf(record).flatMap(({ parent }) => afterParents(parent)),
-  record,
-];
-
-/** All records, parents before those that refer to them. */
-export const RECORDS: readonly AnyRecord[] = [
-  ...new Set(DOMAINS.flatMap(({ record }) => afterParents(record))),
-];

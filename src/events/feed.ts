@@ -12,7 +12,6 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventJson } from '../domains/event/event.ts';
 import { isUnavailable } from '../foundation/errors.ts';
 import { deferred } from '../foundation/maybe-promise.ts';
 import { ownTurn } from '../foundation/turns.ts';
@@ -23,6 +22,7 @@ import {
   NOW,
   type StoredEvent,
 } from '../store/events.ts';
+import type { EventTypes } from './event-types.ts';
 
 /** The number of events kept for readers that keep up. */
 const KEPT = 1_000;
@@ -40,8 +40,6 @@ export interface FeedEvent {
   event: StoredEvent;
   json: string;
 }
-
-const toFeedEvent = (event: StoredEvent): FeedEvent => ({ event, json: eventJson(event) });
 
 /** The events to read. */
 export type Selection = Omit<EventRequest, 'limit'>;
@@ -69,6 +67,7 @@ export interface EventReader {
  */
 export class EventFeed {
   readonly #store: EventStore;
+  readonly #toFeedEvent: (event: StoredEvent) => FeedEvent;
   readonly #report: (error: unknown) => void;
   #readers = 0;
   #isFollowing = false;
@@ -83,8 +82,9 @@ export class EventFeed {
   #delay = 0;
 
   /** @param report receives errors of following the log, except for an unreachable database */
-  constructor(store: EventStore, report: (error: unknown) => void) {
+  constructor(store: EventStore, types: EventTypes, report: (error: unknown) => void) {
     this.#store = store;
+    this.#toFeedEvent = (event) => ({ event, json: types.jsonOf(event) });
     this.#report = report;
   }
 
@@ -123,7 +123,7 @@ export class EventFeed {
     this.#readers++;
     try {
       if (!this.#isFollowing) void this.#follow();
-      for (let events = first.events.map(toFeedEvent); ;) {
+      for (let events = first.events.map(this.#toFeedEvent); ;) {
         yield { events, next };
         signal.throwIfAborted();
         const state = this.#state;
@@ -143,7 +143,7 @@ export class EventFeed {
           });
           if (page?.atEnd) seen = state;
           next = page?.next ?? next;
-          events = page?.events.map(toFeedEvent) ?? [];
+          events = page?.events.map(this.#toFeedEvent) ?? [];
           // Other work gets its turn between pages, even if the client reads as fast as they are written.
           await (page ? ownTurn() : this.#told.promise);
         }
@@ -208,7 +208,7 @@ export class EventFeed {
     const last = events.at(-1);
     this.#answeredAt = performance.now();
     this.#delay = last ? Math.max(0, Date.now() - last.time) : 0;
-    this.#kept.push(...events.map(toFeedEvent));
+    this.#kept.push(...events.map(this.#toFeedEvent));
     const dropped = this.#kept.splice(0, this.#kept.length - KEPT);
     this.#start = dropped.at(-1)?.event.id ?? this.#start;
     if (last) this.#state++;

@@ -1,8 +1,8 @@
 import { CLIENT_DISCONNECTED, isFault, type OpenStreams, SERVER_STOPPING } from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
-import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventStore } from '../store/events.ts';
+import type { EventTypes } from './event-types.ts';
 import { EventFeed, type EventReader, type FeedEvent, type Selection } from './feed.ts';
 
 /** The number of events covered by one payment. */
@@ -49,6 +49,7 @@ export interface EventStream {
 export class EventStreams {
   /** The log, which is followed once for all readers at its end. */
   readonly feed: EventFeed;
+  readonly #types: EventTypes;
   readonly #openStreams: OpenStreams;
   readonly #report: (error: unknown, requestId?: string) => void;
   /** Number of open event streams, long polls included. */
@@ -59,11 +60,13 @@ export class EventStreams {
   /** @param report receives internal errors, which clients must never see */
   constructor(
     store: EventStore,
+    types: EventTypes,
     openStreams: OpenStreams,
     report: (error: unknown, requestId?: string) => void,
   ) {
     this.#report = (error, requestId) => isFault(error) && report(error, requestId);
-    this.feed = new EventFeed(store, this.#report);
+    this.feed = new EventFeed(store, types, this.#report);
+    this.#types = types;
     this.#openStreams = openStreams;
   }
 
@@ -81,7 +84,7 @@ export class EventStreams {
     this.size++;
     const stream: EventStream = {
       ...{ beginning: reader.beginning, ending, sent: 0, meter: new Meter(cost) },
-      events: paidEvents(reader, ending.signal, session, cost, (count, isPaidAnew) => {
+      events: paidEvents(reader, this.#types, ending.signal, session, cost, (count, isPaidAnew) => {
         if (isPaidAnew) stream.meter = new Meter(cost);
         stream.sent += count;
         this.sent += count;
@@ -110,7 +113,7 @@ export class EventStreams {
     signal.addEventListener('abort', () => ending.abort(CLIENT_DISCONNECTED));
     this.size++;
     try {
-      const types = readableTypes(session.principal, selection.types);
+      const types = this.#types.readable(session.principal, selection.types);
       const { pages } = await this.feed.open({ ...selection, ...(types && { types }) }, ending.signal);
       for await (const { events } of pages) if (events.length > 0) break;
       return true;
@@ -127,6 +130,7 @@ export class EventStreams {
 
 async function* paidEvents(
   { pages }: EventReader,
+  types: EventTypes,
   signal: AbortSignal,
   session: Session,
   cost: number,
@@ -137,7 +141,7 @@ async function* paidEvents(
     for (;;) {
       signal.throwIfAborted();
       // The key may have changed since they arrived.
-      events = events.filter(({ event }) => mayReadEvent(session.principal, event.type));
+      events = events.filter(({ event }) => types.mayRead(session.principal, event.type));
       if (events.length === 0) break;
       const isPaidAnew = paid === 0;
       if (isPaidAnew) {

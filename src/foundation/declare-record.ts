@@ -70,7 +70,7 @@ export function declareRecord<
     },
     ...declaration,
     ...{ id: ownId(declaration.id ?? 'Unique identifier, assigned on creation'), combinations: [] },
-    ...{ referrers: [], index: declared++ },
+    index: declared++,
   } as unknown as RecordDeclaration<F, Filters> & { computed: C };
   const filtered = filteredFields(record as AnyRecord);
   const together = combinations ?? [filtered];
@@ -80,7 +80,6 @@ export function declareRecord<
   record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()];
   for (const fault of faultsOf(record as AnyRecord, combinations !== undefined))
     throw new Error(type + fault);
-  for (const reference of referencesOf(record as AnyRecord)) reference.parent.referrers.push(reference);
   return record;
 }
 
@@ -167,7 +166,7 @@ function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<
     const siblings = references.slice(0, n).filter((other) => other.parent === parent);
     const taken = [
       ...Object.keys({ ...parent.fields, ...parent.computed }),
-      ...[...parent.referrers, ...siblings].map(({ list }) => list),
+      ...siblings.map(({ list }) => list),
       ...referencesOf(parent).map(({ field }) => parentField(field)),
     ];
     if (taken.includes(list))

@@ -1,3 +1,4 @@
+import { listed } from './words.ts';
 import { type Issue, validationFailed } from './errors.ts';
 import type { Computed, Field, Reference } from './fields.ts';
 import type { Id } from './id.ts';
@@ -41,8 +42,6 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   unique: readonly (readonly (string & keyof F)[])[];
   /** True if clients may choose the id of a new record. By default it is assigned. */
   choosesId: boolean;
-  /** The references to records of this kind, in the order of declaration. */
-  referrers: Referrer[];
   /** The number of the declaration, an index for arrays with an entry per declaration. */
   index: number;
 }
@@ -182,9 +181,13 @@ export const isHolding = ({ where = {} }: Reference, child: object): boolean =>
   where !== null &&
   Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
 
-/** The references that can block the deletion of a record, in an order independent of that of imports. */
-export const holdersOf = ({ referrers }: AnyRecord): readonly Referrer[] =>
-  referrers
+/** The references among records that lead to one of them. */
+export const referrersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
+  records.flatMap(referencesOf).filter(({ parent }) => parent === record);
+
+/** Those that can block its deletion, in an order independent of that of the records. */
+export const holdersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
+  referrersOf(records, record)
     .filter(({ where }) => where !== null)
     .toSorted((a, b) => (holdersName(a) < holdersName(b) ? -1 : 1));
 
@@ -202,4 +205,25 @@ export const NO_RULES = (): readonly Issue[] => [];
 export function checkRules({ rules }: AnyRecord, values: object): void {
   const issues = rules(values as never);
   if (issues.length > 0) throw validationFailed(issues);
+}
+
+/**
+ * The obstacles to a change of a record, for descriptions: what blocks it, must be unique or is refused by hooks.
+ * Empty if there are none.
+ *
+ * @param holding the references that can block its deletion
+ */
+export function refusalsDescription(
+  record: AnyRecord,
+  change: ChangeKind,
+  holding: readonly Referrer[],
+): string {
+  const { kind, unique } = record;
+  const holders = [...new Set(holding.map(holdersName))];
+  const others = (unique as readonly (readonly string[])[]).map(
+    (fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`,
+  );
+  const held = holders.length > 0 ? [`Refused while the ${kind} has ${listed(holders, 'or')}.`] : [];
+  const own = refusalsOf(record, change).map(({ description }) => description);
+  return [...(change === 'deletion' ? held : others), ...own].join(' ');
 }

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { VERSION } from '../config.ts';
-import type { Metric } from '../feature.ts';
+import type { Metric } from '../domains/feature.ts';
 import { lruCache } from '../foundation/cache.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';

@@ -1,9 +1,9 @@
 import { stringify } from 'lossless-json';
 import { type Config, publicBase } from '../config.ts';
-import { RESOURCES, ROUTES, SCHEMAS, SHAPES, STREAMS } from '../domains/routes.ts';
+import type { Api } from '../domains/create-api.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
-import type { Route } from '../rest-routes/route.ts';
+import type { ServedRoute } from '../rest-routes/route.ts';
 import { Components } from './components.ts';
 import { describeOperation } from './operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
@@ -12,24 +12,28 @@ interface Options {
   /** Spaces per level. */
   indent?: number;
   /** Replaced by tests. */
-  routes?: readonly Route[];
+  routes?: readonly ServedRoute[];
 }
 
 /**
  * The OpenAPI 3.0.3 description of the REST interface as JSON text. It is derived from the domains, their
  * rules and the error table, so it cannot diverge from the code.
  */
-export function openApiJson(config: Config, { indent, routes = ROUTES }: Options = {}): string {
-  return stringify(describe(config, routes), undefined, indent)!;
+export function openApiJson(api: Api, config: Config, { indent, routes = api.routes }: Options = {}): string {
+  return stringify(describe(api, config, routes), undefined, indent)!;
 }
 
-function describe(config: Config, routes: readonly Route[]): JsonSchema {
+function describe(
+  { resources, shapes, schemas, streams }: Api,
+  config: Config,
+  routes: readonly ServedRoute[],
+): JsonSchema {
   const components = new Components();
   components.add('schemas', 'Error', errorSchema(routes));
-  for (const shape of SHAPES) addShape(components, shape);
-  for (const [name, schema] of Object.entries(SCHEMAS)) components.add('schemas', name, schema);
+  for (const shape of shapes) addShape(components, shape);
+  for (const [name, schema] of Object.entries(schemas)) components.add('schemas', name, schema);
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of [...routes, ...STREAMS]) {
+  for (const route of [...routes, ...streams]) {
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = describeOperation(route, config, components);
   }
@@ -44,9 +48,9 @@ function describe(config: Config, routes: readonly Route[]): JsonSchema {
     },
     // Relative to where the description is read, unless PUBLIC_URL is set (OpenAPI 3.0, Server Object).
     servers: [{ url: publicBase(config) + config.REST_BASE_PATH || '/', description: 'This gateway' }],
-    tags: RESOURCES.flatMap(({ tags = {} }) =>
-      Object.entries(tags).map(([name, description]) => ({ name, description })),
-    ).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    tags: resources
+      .flatMap(({ tags = {} }) => Object.entries(tags).map(([name, description]) => ({ name, description })))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     security: [{ KeyHeader: [] }, { BearerToken: [] }],
     paths,
     components: {

@@ -1,15 +1,10 @@
-import { RECORDS } from '../domains/index.ts';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { ChangeKind } from '../foundation/refusal.ts';
-import { type AnyRecord, holdersOf, referencesOf, refusalsOf } from '../foundation/record.ts';
-import { acceptsIdempotencyKey, type Route } from '../rest-routes/route.ts';
+import { referencesOf, refusalsOf } from '../foundation/record.ts';
+import { acceptsIdempotencyKey, type Route, type ServedRoute } from '../rest-routes/route.ts';
 import { type Components, refTo } from './components.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
-
-/** The record that an operation is about; undefined if it is about something else. */
-export const recordOfKind = (kind: string | undefined): AnyRecord | undefined =>
-  RECORDS.find((record) => record.kind === kind);
 
 /** The effect of an operation on its record: a change, if its path names one. */
 export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefined => {
@@ -19,10 +14,9 @@ export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefin
 };
 
 /** Every error that an operation can respond with: HTTP's, the gateway's and its domain's. */
-export function errorsOf(route: Route): ErrorCode[] {
-  const { method, body, pathParameter, pathValue, deprecation, kind } = route;
+export function errorsOf(route: ServedRoute): ErrorCode[] {
+  const { method, body, pathParameter, pathValue, deprecation, record, holders } = route;
   const idempotent = acceptsIdempotencyKey(method);
-  const record = recordOfKind(kind);
   const change = changeOf(route);
   const refusals = record && change ? refusalsOf(record, change) : [];
   const errors = [...(route.errors ?? []), ...refusals.map(({ code }) => code)];
@@ -38,7 +32,7 @@ export function errorsOf(route: Route): ErrorCode[] {
     NOT_ACCEPTABLE: true,
     CONFLICT:
       idempotent ||
-      (method === 'DELETE' && record !== undefined && holdersOf(record).length > 0) ||
+      (method === 'DELETE' && holders.length > 0) ||
       (record?.unique.some((fields: readonly string[]) => fields.some(isGiven)) ?? false),
     UNKNOWN_REFERENCE: record !== undefined && referencesOf(record).some(({ field }) => isGiven(field)),
     GONE: deprecation !== undefined,
@@ -57,7 +51,7 @@ export function errorsOf(route: Route): ErrorCode[] {
 const PASSING: readonly number[] = [403, 409, 429, 503];
 
 /** The error responses of an operation, by status. */
-export function describeErrors(route: Route, components: Components): Record<string, JsonSchema> {
+export function describeErrors(route: ServedRoute, components: Components): Record<string, JsonSchema> {
   const possible = errorsOf(route);
   const statuses = new Set(possible.map((code) => ERRORS[code].status));
   return Object.fromEntries(

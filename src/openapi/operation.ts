@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
 import { listed } from '../foundation/words.ts';
-import { refusalsDescription } from '../schema/domain.ts';
+import { refusalsDescription } from '../foundation/record.ts';
 import {
   acceptsIdempotencyKey,
   hasOwnVariables,
@@ -11,18 +11,23 @@ import {
   type Method,
   NDJSON,
   type Route,
+  type ServedRoute,
   repeatableFields,
   type Stability,
 } from '../rest-routes/route.ts';
 import { schemaNameOf } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
-import { changeOf, describeErrors, recordOfKind } from './errors.ts';
+import { changeOf, describeErrors } from './errors.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 
 /** Describes the operation of a route. */
-export function describeOperation(route: Route, lifecycle: Lifecycle, components: Components): JsonSchema {
+export function describeOperation(
+  route: ServedRoute,
+  lifecycle: Lifecycle,
+  components: Components,
+): JsonSchema {
   const { operationId, tag, summary, stability, body, shape, deprecation, described } = route;
   return {
     operationId,
@@ -104,12 +109,13 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
 };
 
 /** The refusals of the record's references, uniqueness and hooks. */
-export const refusalsOf = (route: Route): string | undefined => {
-  const [record, change] = [recordOfKind(route.kind), changeOf(route)];
-  return record && change && refusalsDescription(record, change);
+export const refusalsOf = (route: ServedRoute): string | undefined => {
+  const { record, holders } = route;
+  const change = changeOf(route);
+  return record && change && refusalsDescription(record, change, holders);
 };
 
-function descriptionOf(route: Route, lifecycle: Lifecycle): string {
+function descriptionOf(route: ServedRoute, lifecycle: Lifecycle): string {
   const { description, method, list, stability, deprecation } = route;
   return [
     deprecation &&

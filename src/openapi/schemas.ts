@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
-import type { Body, Method, Route } from '../rest-routes/route.ts';
+import type { Body, Method, Route, ServedRoute } from '../rest-routes/route.ts';
 import { idFieldOf, type Shape } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './errors.ts';
@@ -81,7 +81,7 @@ export function bodyExample(shape: Shape, body: Body): JsonSchema {
   );
 }
 
-export function errorSchema(routes: readonly Route[]): JsonSchema {
+export function errorSchema(routes: readonly ServedRoute[]): JsonSchema {
   const codes = (Object.keys(ERRORS) as ErrorCode[]).filter(
     (code) => code === 'METHOD_NOT_ALLOWED' || routes.some((route) => errorsOf(route).includes(code)),
   );

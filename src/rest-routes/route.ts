@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
+import type { AnyRecord, Referrer } from '../foundation/record.ts';
 import { rememberParsed } from '../schema/input-rules.ts';
 import type { QueryParameter } from './parameter.ts';
 import { idFieldOf, type Shape, type ShapeField } from './shape.ts';
@@ -79,6 +80,18 @@ export interface Route {
   deprecation?: Deprecation;
   /** Other parts of its OpenAPI description: its callbacks, and extensions. */
   described?: JsonSchema;
+}
+
+/** A route of an API, with what follows from its resource and the record that it is about. */
+export interface ServedRoute extends Route {
+  /** The scopes that a key needs for it: that of its resource, by its method. */
+  scopes: readonly string[];
+  /** True if it is a tool for agents. */
+  isTool: boolean;
+  /** Undefined if it is about something else. */
+  record: AnyRecord | undefined;
+  /** The references that can block the deletion of that record. */
+  holders: readonly Referrer[];
 }
 
 /** A domain's contribution to REST. */

@@ -71,12 +71,7 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
 /** Cursors are ids. Every text field declares its maximum length, because its weight in the cost depends on it. */
 const CURSOR = { maxLength: 19 };
 
-/**
- * The Pothos builder to which every domain adds its types. Importing it has no side effects and reads no
- * environment. Inputs are checked with their domain's rules by the validation plugin (`checkedBy`), and failures become
- * VALIDATION_FAILED.
- */
-export const builder = new SchemaBuilder<{
+interface SchemaTypes {
   Context: Context;
   Scalars: {
     ID: { Input: Id; Output: Id };
@@ -88,58 +83,70 @@ export const builder = new SchemaBuilder<{
   DefaultFieldNullability: false;
   DefaultEdgesNullability: false;
   DefaultNodeNullability: false;
-}>({
-  defaultFieldNullability: false,
-  plugins: [RelayPlugin, ValidationPlugin],
-  relay: {
-    nodeQueryOptions: false,
-    nodesQueryOptions: false,
-    cursorType: 'String',
-    nodesOnConnection: { description: 'The items without cursors.' },
-    edgesFieldOptions: { nullable: false, description: 'The items with their cursors.' },
-    nodeFieldOptions: { nullable: false, description: 'The item.' },
-    cursorFieldOptions: {
-      description: 'The position of the item, for `after` and `before`.',
-      extensions: CURSOR,
-    },
-    pageInfoFieldOptions: { description: 'The position of the page in the list.' },
-    pageInfoTypeOptions: { description: 'The position of a page in its list (Relay cursor connections).' },
-    hasNextPageFieldOptions: { description: 'Whether there are items after this page.' },
-    hasPreviousPageFieldOptions: { description: 'Whether there are items before this page.' },
-    startCursorFieldOptions: { description: 'The cursor of the first item.', extensions: CURSOR },
-    endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
-    firstArgOptions: {
-      description: 'Number of items from the start, 1 to 100. Defaults to 20 without `last`.',
-      // One rule covers all four.
-      extensions: withRule(connectionRule),
-    },
-    lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
-    afterArgOptions: { description: 'Only items after this cursor.' },
-    beforeArgOptions: { description: 'Only items before this cursor.' },
-  },
-  validation: {
-    // All rules are zod's.
-    validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
-  },
-});
+}
 
-builder.addScalarType('ID', IdScalar);
-builder.addScalarType('DateTime', DateTimeScalar);
-builder.addScalarType('Date', DateScalar);
-builder.addScalarType('JSON', JsonScalar);
-builder.globalConnectionField('totalCount', (t) =>
-  t.int({
-    description: 'Total number of items in the list. Counted only if selected.',
-    resolve: (connection) => connection.totalCount(),
-  }),
-);
-builder.queryType({ description: 'Root type of all queries.' });
-builder.mutationType({
-  description: 'Root type of all mutations. An `Idempotency-Key` header makes a request safe to retry.',
-});
+/** The Pothos builder of one schema, to which domains and features add their types. */
+export type Builder = ReturnType<typeof newBuilder>;
+export type Types = Builder['$inferSchemaTypes'];
+
+/**
+ * Makes a builder without any domain. Inputs are checked with their domain's rules by the validation plugin
+ * (`checkedBy`), and failures become VALIDATION_FAILED.
+ */
+export function newBuilder() {
+  const builder = new SchemaBuilder<SchemaTypes>({
+    defaultFieldNullability: false,
+    plugins: [RelayPlugin, ValidationPlugin],
+    relay: {
+      nodeQueryOptions: false,
+      nodesQueryOptions: false,
+      cursorType: 'String',
+      nodesOnConnection: { description: 'The items without cursors.' },
+      edgesFieldOptions: { nullable: false, description: 'The items with their cursors.' },
+      nodeFieldOptions: { nullable: false, description: 'The item.' },
+      cursorFieldOptions: {
+        description: 'The position of the item, for `after` and `before`.',
+        extensions: CURSOR,
+      },
+      pageInfoFieldOptions: { description: 'The position of the page in the list.' },
+      pageInfoTypeOptions: { description: 'The position of a page in its list (Relay cursor connections).' },
+      hasNextPageFieldOptions: { description: 'Whether there are items after this page.' },
+      hasPreviousPageFieldOptions: { description: 'Whether there are items before this page.' },
+      startCursorFieldOptions: { description: 'The cursor of the first item.', extensions: CURSOR },
+      endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
+      firstArgOptions: {
+        description: 'Number of items from the start, 1 to 100. Defaults to 20 without `last`.',
+        // One rule covers all four.
+        extensions: withRule(connectionRule),
+      },
+      lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
+      afterArgOptions: { description: 'Only items after this cursor.' },
+      beforeArgOptions: { description: 'Only items before this cursor.' },
+    },
+    validation: {
+      // All rules are zod's.
+      validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
+    },
+  });
+  builder.addScalarType('ID', IdScalar);
+  builder.addScalarType('DateTime', DateTimeScalar);
+  builder.addScalarType('Date', DateScalar);
+  builder.addScalarType('JSON', JsonScalar);
+  builder.globalConnectionField('totalCount', (t) =>
+    t.int({
+      description: 'Total number of items in the list. Counted only if selected.',
+      resolve: (connection) => connection.totalCount(),
+    }),
+  );
+  builder.queryType({ description: 'Root type of all queries.' });
+  builder.mutationType({
+    description: 'Root type of all mutations. An `Idempotency-Key` header makes a request safe to retry.',
+  });
+  return builder;
+}
 
 /** Builds the schema from the domains' types, with our ID type instead of graphql-js's, which Pothos always uses. */
-export function buildSchema(): GraphQLSchema {
+export function buildSchema(builder: Builder): GraphQLSchema {
   const schema = builder.toSchema();
   const types = schema.getTypeMap();
   types[IdScalar.name] = IdScalar;

@@ -1,10 +1,8 @@
 import type { ObjectFieldsShape } from '@pothos/core';
 import { formatInstant } from '../foundation/instant.ts';
-import type { Declaration } from '../rest-routes/shape.ts';
-import { builder } from './builder.ts';
-import { exposed, typeOf } from './record-domain.ts';
-
-type Types = typeof builder.$inferSchemaTypes;
+import type { Fields } from '../foundation/record.ts';
+import type { Builder, Types } from './builder.ts';
+import { exposed, typeOf } from './record-types.ts';
 
 /**
  * Makes the GraphQL type of a declaration that isn't a record of a store. Its instants are milliseconds since 1970.
@@ -12,7 +10,8 @@ type Types = typeof builder.$inferSchemaTypes;
  * @param more fields that the declaration does not have
  */
 export const declaredType = <T extends object>(
-  { type, description, fields }: Declaration,
+  builder: Builder,
+  { type, description, fields }: { type: string; description: string; fields: Fields },
   more?: ObjectFieldsShape<Types, T>,
 ) =>
   builder.objectRef<T>(type).implement({
@@ -24,7 +23,7 @@ export const declaredType = <T extends object>(
             const value = from[name as keyof T] ?? null;
             return field.kind === 'instant' && value !== null ? formatInstant(value as number) : value;
           };
-          return [name, t.field({ type: typeOf(field), ...exposed(field), resolve } as never)];
+          return [name, t.field({ type: typeOf(builder, field), ...exposed(field), resolve } as never)];
         }),
       ),
       ...more?.(t),

@@ -1,76 +1,84 @@
 import type { GraphQLSchema } from 'graphql';
+import { memoized } from '../foundation/cache.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { OPAQUE, withRule } from './arguments.ts';
-import { builder } from './builder.ts';
+import type { Builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './connection.ts';
 import type { Context } from './context.ts';
 import { mayRead } from './scopes.ts';
-
-/** Records by the name of the GraphQL type that shows them. */
-const records = new Map<string, AnyRecord>();
 
 /** The description of nodeId fields. */
 export const NODE_ID =
   'An opaque id, unique across all types, for clients that cache records of all types together.';
 
-/** Relay's Node interface. `nodeId` is unique across all types, while `id` is unique within one type only. */
-export const NodeInterface = builder.interfaceRef<object>('Node').implement({
-  description: 'A record with an id that is unique across all types.',
-  fields: (t) => ({ nodeId: t.id({ description: NODE_ID }) }),
-  // The record alone doesn't tell the type: pets and inventory entries share one.
-  resolveType: (node) => (node as { __typename: string }).__typename,
-});
-
 /** The nodeId of a record. Clients may store it, so the format must never change. */
 const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
 
+/** The types of a schema that implement Node: the record that each shows, by its name. */
+const nodeTypesOf = memoized((_: Builder) => new Map<string, AnyRecord>());
+
 /**
- * Makes the type of a record, or of a view of it, implement Node.
+ * Has a type implement Node. `nodeId` is unique across all types, while `id` is unique within one type only.
  *
- * @param type name of the GraphQL type
- * @returns the resolver of its nodeId
+ * @param type the name of the type, which shows the record or a view of it
+ * @returns the interface, and the resolver of its nodeId
  */
-export function nodeType(record: AnyRecord, type = record.type): (record: { id: Id }) => string {
-  records.set(type, record);
-  return ({ id }) => nodeIdOf(type, id);
+export function implementNode(builder: Builder, record: AnyRecord, type = record.type) {
+  nodeTypesOf(builder).set(type, record);
+  return {
+    interfaces: [nodeInterfaceOf(builder)],
+    nodeId: { description: NODE_ID, resolve: ({ id }: { id: Id }) => nodeIdOf(type, id) },
+  };
 }
 
-/** Finds a record by nodeId; null if there is none, the key may not read it or the nodeId is malformed. */
-function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybePromise<object | null> {
-  const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
-  const record = records.get(type);
-  if (!record || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
-  if (!mayRead(context.principal, schema.getType(type)!)) return null;
-  return andThen(context.loaders.record(record, id), (row) => row && { __typename: type, ...row });
-}
+/** Relay's Node interface, with the fields that look it up. */
+const nodeInterfaceOf = memoized((builder: Builder) => {
+  const types = nodeTypesOf(builder);
+
+  /** Finds a record by nodeId; null if there is none, the key may not read it or the nodeId is malformed. */
+  function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybePromise<object | null> {
+    const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
+    const record = types.get(type);
+    if (!record || nodeIdOf(type, id) !== nodeId || parseId(id) === null) return null;
+    if (!mayRead(context.principal, schema.getType(type)!)) return null;
+    return andThen(context.loaders.record(record, id), (row) => row && { __typename: type, ...row });
+  }
+
+  const NodeInterface = builder.interfaceRef<object>('Node').implement({
+    description: 'A record with an id that is unique across all types.',
+    fields: (t) => ({ nodeId: t.id({ description: NODE_ID }) }),
+    // The record alone doesn't tell the type: pets and inventory entries share one.
+    resolveType: (node) => (node as { __typename: string }).__typename,
+  });
+  builder.queryFields((t) => ({
+    node: t.field({
+      type: NodeInterface,
+      nullable: true,
+      description: 'Looks up a record by nodeId; null if there is none.',
+      args: { nodeId: t.arg.id({ required: true, description: 'A nodeId.', extensions: OPAQUE }) },
+      resolve: (_root, { nodeId }, context, { schema }) => nodeOf(nodeId, context, schema),
+    }),
+    nodes: t.field({
+      type: [NodeInterface],
+      nullable: { list: false, items: true },
+      description: 'Looks up records by nodeId, in the given order; null for each that does not exist.',
+      args: {
+        nodeIds: t.arg.idList({
+          required: true,
+          description: `At most ${MAX_PAGE_SIZE} nodeIds.`,
+          extensions: { ...OPAQUE, ...withRule(nodeIdsRule) },
+        }),
+      },
+      resolve: (_root, { nodeIds }, context, { schema }) =>
+        nodeIds.map((nodeId) => nodeOf(nodeId, context, schema)),
+    }),
+  }));
+  return NodeInterface;
+});
 
 const nodeIdsRule = ({ nodeIds }: { nodeIds: readonly string[] }) =>
   nodeIds.length > MAX_PAGE_SIZE
     ? [{ path: 'nodeIds', message: `must have at most ${MAX_PAGE_SIZE} items` }]
     : [];
-
-builder.queryFields((t) => ({
-  node: t.field({
-    type: NodeInterface,
-    nullable: true,
-    description: 'Looks up a record by nodeId; null if there is none.',
-    args: { nodeId: t.arg.id({ required: true, description: 'A nodeId.', extensions: OPAQUE }) },
-    resolve: (_root, { nodeId }, context, { schema }) => nodeOf(nodeId, context, schema),
-  }),
-  nodes: t.field({
-    type: [NodeInterface],
-    nullable: { list: false, items: true },
-    description: 'Looks up records by nodeId, in the given order; null for each that does not exist.',
-    args: {
-      nodeIds: t.arg.idList({
-        required: true,
-        description: `At most ${MAX_PAGE_SIZE} nodeIds.`,
-        extensions: { ...OPAQUE, ...withRule(nodeIdsRule) },
-      }),
-    },
-    resolve: (_root, { nodeIds }, context, { schema }) =>
-      nodeIds.map((nodeId) => nodeOf(nodeId, context, schema)),
-  }),
-}));

@@ -12,7 +12,13 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
-import type { Resource } from '../rest-routes/route.ts';
+
+/** What is served over REST, as far as scopes depend on it. */
+interface Resource {
+  scope: string | null;
+  shapes: readonly { type: string }[];
+  routes: readonly { document: string }[];
+}
 
 /** The scope that a root field needs, where that depends on its arguments: the value of its extension `scope`. */
 export type ScopesOfField = (field: FieldNode) => readonly string[];

@@ -2,24 +2,35 @@ import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { AnyRecord } from '../foundation/record.ts';
+import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
+
+/** What a store holds: the records, none for a tool that needs only keys, and the kinds of objects that features add. */
+export interface Contents {
+  records: readonly AnyRecord[];
+  objects: readonly ObjectKind<never>[];
+}
 
 /**
  * Opens the configured store.
  *
- * @param records the records it holds; none for a tool that needs only keys
  * @param role only one server at a time may open an embedded store; tools may run beside it, and a `snapshot` is a tool that
  *   reads an embedded store as it is now
  */
 export async function openStore(
   config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP' | 'DURABILITY'>,
-  records: readonly AnyRecord[],
+  { records, objects }: Contents,
   role: 'server' | 'tool' | 'snapshot',
 ): Promise<Store> {
   // Load only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
-    return openMongoStore({ uri: config.MONGODB_URI, records, role: role === 'server' ? role : 'tool' });
+    return openMongoStore({
+      uri: config.MONGODB_URI,
+      records,
+      objects,
+      role: role === 'server' ? role : 'tool',
+    });
   }
   const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
   return openSqliteStore({
@@ -34,10 +45,10 @@ export async function openStore(
 type Place = Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>;
 
 /** Opens the configured store to be filled. @throws Error if it is not empty, or an embedded one is in use */
-export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, records: readonly AnyRecord[]) {
+export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, { records, objects }: Contents) {
   if (MONGODB_URI === undefined)
     return (await import('./sqlite/dump.ts')).openSqliteTarget(DATA_FILE, records);
-  return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records });
+  return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records, objects });
 }
 
 /**

@@ -29,7 +29,6 @@ import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from '
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { REQUESTS, requestLogOver } from './request-log.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
-import { WEBHOOK_COUNTS, WEBHOOKS } from '../webhooks/stored-webhooks.ts';
 
 /**
  * Builds the store over an engine: the rules of records, written once for all engines. If several errors apply to an
@@ -146,15 +145,13 @@ const OUTCOMES: ObjectKind<KeptOutcome> = {
   expiresAt: ({ expiresAt }) => expiresAt,
 };
 
-/** All kinds of objects that a store has. */
+/** The kinds of objects that every store has. */
 export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   API_KEYS,
   CHILD_COUNTS,
   USAGE_HISTORY,
   REQUESTS,
   DOCUMENTS,
-  WEBHOOKS,
-  WEBHOOK_COUNTS,
   OUTCOMES,
   LOADS,
 ];
@@ -358,7 +355,7 @@ function writesOf(
 
     async remove(id, check) {
       const current = await existing(id, check);
-      const referrers = holdersOf(record).filter(({ child }) => records.includes(child));
+      const referrers = holdersOf(records, record);
       const checkChildren = async () => {
         // Locked before children are looked for, so that none is added afterwards.
         if (referrers.length > 0) await own.lock([id], 'alone');

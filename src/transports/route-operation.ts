@@ -1,7 +1,7 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import { type EventTypeName, eventSelection } from '../domains/event/event.ts';
-import { scopesOf } from '../domains/routes.ts';
+import { eventSelection } from '../domains/event/event.ts';
+import type { EventTypeName } from '../events/event-types.ts';
 import type { EventStreams } from '../events/streams.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';
@@ -9,7 +9,7 @@ import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Context } from '../schema/context.ts';
 import type { PublicResult } from '../graphql/result.ts';
-import type { Lifecycle, Route } from '../rest-routes/route.ts';
+import type { Lifecycle, ServedRoute } from '../rest-routes/route.ts';
 import type { Shape } from '../rest-routes/shape.ts';
 import type { Variables } from './input.ts';
 import type { TransportServices } from './transport-services.ts';
@@ -19,9 +19,7 @@ export const ROUTE_COST = 1;
 
 /** A route, prepared at startup to be run over any transport. */
 export class RouteOperation {
-  readonly route: Route;
-  /** The scopes that a key needs for it. */
-  readonly scopes: readonly string[];
+  readonly route: ServedRoute;
   /** The subject that usage is recorded under: the transport, and the root field of its document with its price. */
   readonly subject: UsageSubject;
   /** Runs a call that has been charged. */
@@ -30,7 +28,7 @@ export class RouteOperation {
   readonly #lifecycle: Lifecycle;
 
   constructor(
-    route: Route,
+    route: ServedRoute,
     transport: UsageSubject['transport'],
     { operations, streams, config }: TransportServices,
   ) {
@@ -40,7 +38,6 @@ export class RouteOperation {
     const read = operations.prepareInternal(route.document);
     const { variables } = route;
     this.read = variables ? (given, context) => read(variables(given), context) : read;
-    this.scopes = scopesOf(route);
     this.subject = { transport, operations: [{ name: read.field.name, units: ROUTE_COST }] };
   }
 
@@ -61,13 +58,13 @@ export class RouteOperation {
   /** Charges a call. @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE */
   charge(session: Session): MaybePromise<void> {
     // The common case is a key that may do everything.
-    if (session.principal.scopes) requireScopes(session.principal, this.scopes);
+    if (session.principal.scopes) requireScopes(session.principal, this.route.scopes);
     return session.charge(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
   }
 
   /** Charges a response that stays open for as long as its key permits it. @throws as `charge` */
   open(session: Session): MaybePromise<void> {
-    session.require((principal) => requireScopes(principal, this.scopes));
+    session.require((principal) => requireScopes(principal, this.route.scopes));
     return this.charge(session);
   }
 

@@ -1,19 +1,19 @@
-import type { GraphQLSchema } from 'graphql';
 import type { Access } from '../access/access.ts';
 import type { OpenStreams } from '../access/open-streams.ts';
 import type { Config } from '../config.ts';
+import type { Api } from '../domains/create-api.ts';
 import type { EventStreams } from '../events/streams.ts';
 import type { Cors } from '../http/cors.ts';
 import type { NamedDocuments } from '../graphql/named-documents.ts';
 import type { Operations } from '../graphql/operations.ts';
-import type { Route } from '../rest-routes/route.ts';
+import type { ServedRoute } from '../rest-routes/route.ts';
 import type { Store } from '../store/store.ts';
 
 /** The services that transports are made from. */
 export interface TransportServices {
   config: Config;
   store: Store;
-  schema: GraphQLSchema;
+  api: Api;
   operations: Operations;
   documents: NamedDocuments;
   streams: EventStreams;
@@ -27,5 +27,5 @@ export interface TransportServices {
   /** Served to scrapers if present. */
   metrics?: { readonly contentType: string; text(): Promise<string> } | undefined;
   /** The REST operations. */
-  routes: readonly Route[];
+  routes: readonly ServedRoute[];
 }

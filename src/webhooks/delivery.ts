@@ -17,9 +17,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import { mayReadEvent, readableTypes } from '../domains/event/event.ts';
 import type { EventReader, FeedEvent, Selection } from '../events/feed.ts';
-import type { FeatureServices } from '../feature.ts';
+import type { FeatureServices } from '../domains/feature.ts';
 import { AppError } from '../foundation/errors.ts';
 import { type DisabledReason, type Webhook, type WebhookAttempt, webhooksOf } from './stored-webhooks.ts';
 import type { Outcome } from './request.ts';
@@ -177,7 +176,7 @@ export class Delivery {
     this.pendingSince = event.time;
     const session = await this.#session();
     if (!session) return false;
-    if (!mayReadEvent(session.principal, event.type)) return this.#acknowledge(event.id);
+    if (!this.#task.eventTypes.mayRead(session.principal, event.type)) return this.#acknowledge(event.id);
     const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
     if (isDue && !(await this.#pay(session))) return false;
     // The owner's latest changes apply to this attempt.
@@ -284,6 +283,6 @@ export class Delivery {
   }
 
   #typesFor(session: Session) {
-    return readableTypes(session.principal, this.#webhook.settings.types);
+    return this.#task.eventTypes.readable(session.principal, this.#webhook.settings.types);
   }
 }

@@ -26,7 +26,9 @@ import type {
   WebhookSecret,
   WebhookSettings,
 } from './stored-webhooks.ts';
-import { EVENT_TYPES, eventType, place, toEventTypeName } from '../domains/event/event.ts';
+import { eventType, place } from '../domains/event/event.ts';
+import { type EventTypes, toEventTypeName } from '../events/event-types.ts';
+import { memoized } from '../foundation/cache.ts';
 
 /** In characters. */
 const MAX_URL_LENGTH = 2_048;
@@ -59,28 +61,13 @@ const url = {
         for (const message of faultsOf(value)) issues.push({ code: 'custom', input: value, message });
       }),
 };
-const types = optional(
-  list(eventType(''), EVENT_TYPES.length, 'Only events of these types are sent; all by default', [
-    'pet.updated',
-  ]),
-);
 const enabled = boolean('Whether events are sent; the position is kept meanwhile', true);
 const after = place('The position in the log: everything up to it was acknowledged');
 
-/** The inputs for a new webhook and for changes to one. */
-export const inputs: Inputs = {
-  kind: 'webhook',
-  plural: 'webhooks',
-  type: 'Webhook',
-  choosesId: false,
-  fields: { url, types, after: defaulting(NOW, { ...after, description: 'Only events after this one' }) },
-  changeable: { url, types, enabled, after },
-};
-
-/** The output of the rules of {@link inputs}. */
+/** The output of the rules of the inputs. */
 export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & { after: string };
 
-/** The output of the rules of {@link inputs}. */
+/** The output of the rules of the inputs. */
 export interface WebhookPatch {
   url?: string | undefined;
   types?: readonly EventType[] | null | undefined;
@@ -136,22 +123,41 @@ export const WebhookFailureDeclaration = {
   },
 };
 
-/** A webhook, apart from the event that cannot be delivered. */
-export const WebhookDeclaration = {
-  type: 'Webhook',
-  listName: 'Webhooks',
-  description: 'A position in the event log, and where to send what comes after it.',
-  fields: {
-    id: opaqueId(100, 'An opaque id', 'whk_8aFz3kQpLmN0tYvR'),
-    url,
-    types,
-    enabled,
-    after,
-    createdAt: instant('When it was created', '2026-11-21T12:00:00Z'),
-    disabledReason: optional(choice(DisabledReasons, 'Why it was disabled, if not by its owner', 'failing')),
-    secret: optional(text(60, 'What requests are signed with; only when created and rotated', 'whsec_…')),
-  },
-};
+/** A webhook, apart from the event that cannot be delivered, and the inputs for a new one and for changes to one. */
+export const declarationsOf = memoized((of: EventTypes) => {
+  const types = optional(
+    list(eventType(of, ''), of.names.length, 'Only events of these types are sent; all by default', [
+      of.example,
+    ]),
+  );
+  const inputs: Inputs = {
+    kind: 'webhook',
+    plural: 'webhooks',
+    type: 'Webhook',
+    choosesId: false,
+    fields: { url, types, after: defaulting(NOW, { ...after, description: 'Only events after this one' }) },
+    changeable: { url, types, enabled, after },
+  };
+
+  const WebhookDeclaration = {
+    type: 'Webhook',
+    listName: 'Webhooks',
+    description: 'A position in the event log, and where to send what comes after it.',
+    fields: {
+      id: opaqueId(100, 'An opaque id', 'whk_8aFz3kQpLmN0tYvR'),
+      url,
+      types,
+      enabled,
+      after,
+      createdAt: instant('When it was created', '2026-11-21T12:00:00Z'),
+      disabledReason: optional(
+        choice(DisabledReasons, 'Why it was disabled, if not by its owner', 'failing'),
+      ),
+      secret: optional(text(60, 'What requests are signed with; only when created and rotated', 'whsec_…')),
+    },
+  };
+  return { inputs, WebhookDeclaration };
+});
 
 export const grace = integer(0, GRACE.max, 'How many seconds the old secret signs too', GRACE.default);
 

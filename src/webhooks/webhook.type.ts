@@ -2,22 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InputRef } from '@pothos/core';
 import { PLANS } from '../access/plans.ts';
+import type { EventTypes } from '../events/event-types.ts';
 import { notFound, validationFailed } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { OPAQUE, withRule } from '../schema/arguments.ts';
-import { builder } from '../schema/builder.ts';
+import type { Builder } from '../schema/builder.ts';
 import type { Context } from '../schema/context.ts';
 import { declaredType } from '../schema/declared-type.ts';
-import { inputsOf } from '../schema/record-domain.ts';
+import { inputsOf } from '../schema/record-types.ts';
 import { unchanged, write } from '../schema/write.ts';
 import { NOW } from '../store/events.ts';
 import type { Webhook, WebhookAttempt, WebhookFailure } from './stored-webhooks.ts';
 import { MAX_ATTEMPTS, webhooksOf, webhookWritesOf } from './stored-webhooks.ts';
 import {
   createdWebhook,
+  declarationsOf,
   GRACE,
-  inputs,
   MAX_WEBHOOKS,
   type NewWebhook,
   newSecret,
@@ -26,29 +27,9 @@ import {
   rotationRules,
   viewOf,
   WebhookAttemptDeclaration,
-  WebhookDeclaration,
   WebhookFailureDeclaration,
   type WebhookPatch,
 } from './webhook.ts';
-
-const AttemptType = declaredType<WebhookAttempt>(WebhookAttemptDeclaration);
-const FailureType = declaredType<WebhookFailure>(WebhookFailureDeclaration);
-
-const WebhookType = declaredType<ReturnType<typeof viewOf>>(WebhookDeclaration, (t) => ({
-  failing: t.expose('failing', {
-    type: FailureType,
-    nullable: true,
-    description: 'The event that cannot be delivered at the moment.',
-  }),
-  attempts: t.field({
-    type: [AttemptType],
-    description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
-    extensions: { maxItems: MAX_ATTEMPTS },
-    resolve: ({ attempts }) => [...attempts],
-  }),
-}));
-
-const { created: NewWebhookInput, changes: WebhookPatchInput } = inputsOf(inputs);
 
 const graceRule = (args: { grace?: number | null }) =>
   issuesOf(rotationRules(graphqlDialect).safeParse({ grace: args.grace }).error?.issues ?? []);
@@ -77,37 +58,11 @@ async function find(id: string, { store, principal }: Context): Promise<Webhook 
   return webhook?.apiKeyId === principal.id ? webhook : null;
 }
 
-const ID = builder.args((t) => ({
-  id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),
-}));
-
-const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
-  builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
-
 /** The check of a write against If-Match. */
 const unchangedWebhook = (context: Context) => {
   const check = unchanged('Webhook', context);
   return check && ((webhook: Webhook) => check(viewOf(webhook)));
 };
-
-builder.queryFields((t) => ({
-  webhook: t.field({
-    type: WebhookType,
-    nullable: true,
-    description: 'Looks up a webhook of this key by id; null if there is none.',
-    args: ID,
-    resolve: (_root, { id }, context) => find(id, context).then((found) => found && viewOf(found)),
-  }),
-  webhooks: t.field({
-    type: [WebhookType],
-    description: 'All webhooks of this key, oldest first.',
-    extensions: { maxItems: MAX_WEBHOOKS },
-    resolve: async (_root, _args, { loaders, store, principal }) => {
-      const webhooks = await loaders.list(() => webhooksOf(store).ofKey(principal.id));
-      return webhooks.map((webhook) => viewOf(webhook));
-    },
-  }),
-}));
 
 /**
  * The time that sending a test may take, and the interval at which other calls look for its outcome, in milliseconds.
@@ -136,87 +91,137 @@ async function sentBefore(
   }
 }
 
-builder.mutationFields((t) => ({
-  createWebhook: t.field({
-    type: WebhookType,
-    description:
-      'Creates a webhook, which sends every event from now on to a URL (Standard Webhooks 1.0.0). The result has its secret.',
-    args: inputOf(NewWebhookInput, 'The webhook.'),
-    resolve: async (writer, args, context) => {
-      const { principal, now } = context;
-      const input = await checked(args.input as NewWebhook, context);
-      return write(async (transaction) => {
-        const webhook = createdWebhook(input, { principal, after: input.after, now: now() });
-        await webhookWritesOf(transaction).create(webhook, PLANS[principal.plan].webhooks);
-        return viewOf(webhook, webhook.settings.secrets[0]);
-      })(writer, args, context);
-    },
-  }),
-  updateWebhook: t.field({
-    type: WebhookType,
-    description: 'Updates a webhook. Ends a running wait.',
-    args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
-    resolve: async (writer, args, context) => {
-      const input = await checked(args.input as WebhookPatch, context);
-      return write(async (transaction) => {
-        const patched = await webhookWritesOf(transaction).change(
-          context.principal.id,
-          args.id,
-          (webhook) => {
-            unchangedWebhook(context)?.(webhook);
-            return patchedWebhook(input)(webhook);
-          },
-        );
-        return viewOf(patched);
-      })(writer, args, context);
-    },
-  }),
-  deleteWebhook: t.id({
-    description: 'Deletes a webhook and returns its id.',
-    args: ID,
-    resolve: write((transaction, { id }, context) =>
-      webhookWritesOf(transaction).delete(context.principal.id, id, unchangedWebhook(context)),
-    ),
-  }),
-  rotateWebhookSecret: t.field({
-    type: WebhookType,
-    description:
-      'Replaces the secret of a webhook. The old one signs too for `grace` seconds. The result has the new one.',
-    args: {
-      ...ID,
-      grace: t.arg.int({
-        description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
-        extensions: withRule(graceRule),
-      }),
-    },
-    resolve: write(async (transaction, { id, grace }, { principal, now }) => {
-      const secret = newSecret();
-      const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
-      return viewOf(await webhookWritesOf(transaction).change(principal.id, id, rotated), secret);
+/** Adds webhooks. @param types of events */
+export function addWebhooks(builder: Builder, types: EventTypes): void {
+  const { WebhookDeclaration, inputs } = declarationsOf(types);
+  const AttemptType = declaredType<WebhookAttempt>(builder, WebhookAttemptDeclaration);
+  const FailureType = declaredType<WebhookFailure>(builder, WebhookFailureDeclaration);
+
+  const WebhookType = declaredType<ReturnType<typeof viewOf>>(builder, WebhookDeclaration, (t) => ({
+    failing: t.expose('failing', {
+      type: FailureType,
+      nullable: true,
+      description: 'The event that cannot be delivered at the moment.',
     }),
-  }),
-  testWebhook: t.field({
-    type: AttemptType,
-    description: 'Sends a `webhook.test` now, even while disabled. Must be the only field of its operation.',
-    // None of it could be undone.
-    extensions: { alone: true },
-    args: ID,
-    resolve: async (writer, args, context) => {
-      const webhook = await find(args.id, context);
-      const outcomeOf = <T>(work: () => Promise<T>) => write(work, 'single')(writer, args, context);
-      const found = (): Webhook => {
-        if (!webhook) throw notFound('webhook', args.id);
-        return webhook;
-      };
-      const id = `test_${randomUUID()}`;
-      const test = await outcomeOf(async () => {
-        found();
-        return { id, time: context.now() };
-      });
-      const sent = test.id === id ? null : await sentBefore(test, outcomeOf, context);
-      if (sent) return sent;
-      const attempt = await context.webhooks!.test(found(), test);
-      return context.idempotency ? outcomeOf(async () => attempt) : attempt;
-    },
-  }),
-}));
+    attempts: t.field({
+      type: [AttemptType],
+      description: `The last ${MAX_ATTEMPTS} attempts, newest first.`,
+      extensions: { maxItems: MAX_ATTEMPTS },
+      resolve: ({ attempts }) => [...attempts],
+    }),
+  }));
+
+  const { created: NewWebhookInput, changes: WebhookPatchInput } = inputsOf(builder, inputs);
+
+  const ID = builder.args((t) => ({
+    id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),
+  }));
+
+  const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
+    builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
+
+  builder.queryFields((t) => ({
+    webhook: t.field({
+      type: WebhookType,
+      nullable: true,
+      description: 'Looks up a webhook of this key by id; null if there is none.',
+      args: ID,
+      resolve: (_root, { id }, context) => find(id, context).then((found) => found && viewOf(found)),
+    }),
+    webhooks: t.field({
+      type: [WebhookType],
+      description: 'All webhooks of this key, oldest first.',
+      extensions: { maxItems: MAX_WEBHOOKS },
+      resolve: async (_root, _args, { loaders, store, principal }) => {
+        const webhooks = await loaders.list(() => webhooksOf(store).ofKey(principal.id));
+        return webhooks.map((webhook) => viewOf(webhook));
+      },
+    }),
+  }));
+
+  builder.mutationFields((t) => ({
+    createWebhook: t.field({
+      type: WebhookType,
+      description:
+        'Creates a webhook, which sends every event from now on to a URL (Standard Webhooks 1.0.0). The result has its secret.',
+      args: inputOf(NewWebhookInput, 'The webhook.'),
+      resolve: async (writer, args, context) => {
+        const { principal, now } = context;
+        const input = await checked(args.input as NewWebhook, context);
+        return write(async (transaction) => {
+          const webhook = createdWebhook(input, { principal, after: input.after, now: now() });
+          await webhookWritesOf(transaction).create(webhook, PLANS[principal.plan].webhooks);
+          return viewOf(webhook, webhook.settings.secrets[0]);
+        })(writer, args, context);
+      },
+    }),
+    updateWebhook: t.field({
+      type: WebhookType,
+      description: 'Updates a webhook. Ends a running wait.',
+      args: { ...ID, ...inputOf(WebhookPatchInput, 'The changes.') },
+      resolve: async (writer, args, context) => {
+        const input = await checked(args.input as WebhookPatch, context);
+        return write(async (transaction) => {
+          const patched = await webhookWritesOf(transaction).change(
+            context.principal.id,
+            args.id,
+            (webhook) => {
+              unchangedWebhook(context)?.(webhook);
+              return patchedWebhook(input)(webhook);
+            },
+          );
+          return viewOf(patched);
+        })(writer, args, context);
+      },
+    }),
+    deleteWebhook: t.id({
+      description: 'Deletes a webhook and returns its id.',
+      args: ID,
+      resolve: write((transaction, { id }, context) =>
+        webhookWritesOf(transaction).delete(context.principal.id, id, unchangedWebhook(context)),
+      ),
+    }),
+    rotateWebhookSecret: t.field({
+      type: WebhookType,
+      description:
+        'Replaces the secret of a webhook. The old one signs too for `grace` seconds. The result has the new one.',
+      args: {
+        ...ID,
+        grace: t.arg.int({
+          description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
+          extensions: withRule(graceRule),
+        }),
+      },
+      resolve: write(async (transaction, { id, grace }, { principal, now }) => {
+        const secret = newSecret();
+        const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
+        return viewOf(await webhookWritesOf(transaction).change(principal.id, id, rotated), secret);
+      }),
+    }),
+    testWebhook: t.field({
+      type: AttemptType,
+      description:
+        'Sends a `webhook.test` now, even while disabled. Must be the only field of its operation.',
+      // None of it could be undone.
+      extensions: { alone: true },
+      args: ID,
+      resolve: async (writer, args, context) => {
+        const webhook = await find(args.id, context);
+        const outcomeOf = <T>(work: () => Promise<T>) => write(work, 'single')(writer, args, context);
+        const found = (): Webhook => {
+          if (!webhook) throw notFound('webhook', args.id);
+          return webhook;
+        };
+        const id = `test_${randomUUID()}`;
+        const test = await outcomeOf(async () => {
+          found();
+          return { id, time: context.now() };
+        });
+        const sent = test.id === id ? null : await sentBefore(test, outcomeOf, context);
+        if (sent) return sent;
+        const attempt = await context.webhooks!.test(found(), test);
+        return context.idempotency ? outcomeOf(async () => attempt) : attempt;
+      },
+    }),
+  }));
+}

@@ -1,13 +1,13 @@
 import { isLocalDevelopment } from '../config.ts';
-import type { Feature, KeyCommand, Metric } from '../feature.ts';
+import type { Feature, KeyCommand, Metric } from '../domains/feature.ts';
 import { isoTime } from '../foundation/instant.ts';
 import { objectPart } from '../store/dump.ts';
 import { NOW } from '../store/events.ts';
 import { Deliveries } from './deliveries.ts';
-import { WEBHOOKS, webhooksOf, webhookWritesOf } from './stored-webhooks.ts';
+import { WEBHOOK_COUNTS, WEBHOOKS, webhooksOf, webhookWritesOf } from './stored-webhooks.ts';
 import { Targets } from './targets.ts';
-import { webhooks as resource } from './webhook.routes.ts';
-import './webhook.type.ts';
+import { webhookResource } from './webhook.routes.ts';
+import { addWebhooks } from './webhook.type.ts';
 
 declare module '../schema/context.ts' {
   interface Context {
@@ -73,7 +73,9 @@ const metricsOf = (deliveries: Deliveries): readonly Metric[] => [
 
 /** Deliveries of events to receivers. */
 export const webhooks: Feature = {
-  resources: [resource],
+  objects: [WEBHOOKS, WEBHOOK_COUNTS],
+  resources: (types) => [webhookResource(types)],
+  addTypes: addWebhooks,
   exports: [
     // Their positions are not moved, because the log starts over.
     objectPart('webhooks', 'webhooks with their secrets', WEBHOOKS, async (rows, store) => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { unavailable } from '../../src/foundation/errors.ts';
 import type { ApiKey, ApiKeyChanges } from '../../src/store/api-keys.ts';
@@ -20,7 +20,7 @@ async function deploy(engine: string, clock: Clock) {
     return { stores: [opened.store], remove: () => opened.close() };
   }
   const database = `streams-${randomUUID().slice(0, 8)}`;
-  const open = () => openMongoStore({ records: RECORDS, uri: mongoUri(database) });
+  const open = () => openMongoStore({ records: api.records, uri: mongoUri(database) });
   const stores = [await open(), await open()];
   const remove = async () => {
     for (const store of stores) await store.close();

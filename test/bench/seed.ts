@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs';
+import { api } from '../../src/api.ts';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
@@ -16,7 +16,7 @@ const NAMES = ['Cat', 'Dog', 'Bird', 'Fish', 'Horse'];
  */
 export async function seed(file: string, pets: number): Promise<string> {
   const written = `${file}.seed`;
-  const store = openSqliteStore({ records: RECORDS, file: written, role: 'server' });
+  const store = openSqliteStore({ records: api.records, file: written, role: 'server' });
   for (let n = 1; n <= CATEGORIES; n++) await store.table(Category).insert({ name: `Category ${n}` });
   const writes: unknown[] = [];
   for (let n = 1; n <= pets; n++) {

@@ -12,10 +12,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { formatDate } from '../../src/foundation/instant.ts';
@@ -60,17 +60,17 @@ afterAll(async () => {
   for (const name of databases) await dropDatabase(name);
 });
 
-const open = (config: Config): Promise<Store> => openStore(config, RECORDS, 'server');
+const open = (config: Config): Promise<Store> => openStore(config, api, 'server');
 const nothing = () => {};
 async function exportTo(config: Config, directory = path()): Promise<string> {
-  const source = await openStore(config, RECORDS, 'snapshot');
-  await writeExport(directory, source, nothing).finally(() => source.close());
+  const source = await openStore(config, api, 'snapshot');
+  await writeExport(directory, source, api, nothing).finally(() => source.close());
   return directory;
 }
 async function importFrom(directory: string, config: Config): Promise<void> {
-  const manifest = await readManifest(directory);
-  const target = await openDumpTarget(config, RECORDS);
-  await readExport(directory, manifest, target, nothing).finally(() => target.close());
+  const manifest = await readManifest(directory, api);
+  const target = await openDumpTarget(config, api);
+  await readExport(directory, manifest, target, api, nothing).finally(() => target.close());
 }
 
 /** Made by the key of {@link fill}; one of them is revoked. */
@@ -222,15 +222,15 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
 
   it('that was killed is not served, and is begun again', { timeout: 120_000 }, async () => {
     const target = newStore();
-    const manifest = await readManifest(directory);
+    const manifest = await readManifest(directory, api);
     for (const batches of name === 'sqlite' ? [1, 2, 3] : [2]) {
-      const killed = await openDumpTarget(target, RECORDS);
+      const killed = await openDumpTarget(target, api);
       let left = batches;
       const addRecords: DumpTarget['addRecords'] = async (...args) => {
         if (left-- === 0) throw new Error('killed');
         await killed.addRecords(...args);
       };
-      await expect(readExport(directory, manifest, { ...killed, addRecords }, nothing)).rejects.toThrow(
+      await expect(readExport(directory, manifest, { ...killed, addRecords }, api, nothing)).rejects.toThrow(
         /jsonl, lines \d+ to \d+: killed/,
       );
       if (name === 'sqlite') {
@@ -246,7 +246,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     const { replies, ids } = await seen(target, key);
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
     expect(ids).toEqual(['3', '1011', '2']);
-    const { parts } = await readManifest(await exportTo(target));
+    const { parts } = await readManifest(await exportTo(target), api);
     expect(Object.fromEntries(parts.map((part) => [part.name, part.rows]))).toMatchObject({
       categories: 2,
       pets: 1_011,
@@ -313,15 +313,15 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
 
   it('is refused while another one runs, which loses nothing', { timeout: 60_000 }, async () => {
     const target = newStore();
-    const first = await openDumpTarget(target, RECORDS);
+    const first = await openDumpTarget(target, api);
     // It goes on writing.
-    const manifest = await readManifest(directory);
+    const manifest = await readManifest(directory, api);
     const importing = (async () => {
       for (let n = 0; n < 8; n++) {
         await first.addRecords(Category, [{ id: `${1_000 + n}`, name: 'Later' }]);
         await sleep(250);
       }
-      await readExport(directory, manifest, first, nothing).finally(() => first.close());
+      await readExport(directory, manifest, first, api, nothing).finally(() => first.close());
     })();
     await expect(importFrom(directory, target)).rejects.toThrow(/is in use|Another process imports/);
     await expect(open(target)).rejects.toThrow(/is in use|unfinished import/);

@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { type LoadOptions, load } from '../../src/cli/load.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -34,7 +34,7 @@ describe.each(engines)('loading a file to $name', (engine) => {
 
   const loadFrom = (kind: string, content: string | Buffer, options: Partial<LoadOptions> = {}) =>
     load(store, {
-      record: RECORDS.find(({ plural }) => plural === kind)!,
+      record: api.records.find(({ plural }) => plural === kind)!,
       file: fileOf(content),
       onProgress: () => {},
       ...options,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ROUTES, STREAMS } from '../../src/domains/routes.ts';
+import { api } from '../../src/api.ts';
 import { printedKey, useServer } from '../kit/process.ts';
 
 interface Run {
@@ -20,7 +20,7 @@ describe('the Postman collection', () => {
     const { item, variable } = await (await fetch(`${server.url}/postman.json`)).json();
     expect(variable.find(({ key }: { key: string }) => key === 'baseUrl').value).toBe(server.url);
     const requests = item.flatMap((tag: { item: { request: object }[] }) => tag.item);
-    expect(requests).toHaveLength(ROUTES.length + STREAMS.length);
+    expect(requests).toHaveLength(api.routes.length + api.streams.length);
     const required = new Set([
       'Content-Type',
       ...ROUTES.flatMap(({ query = [] }) => query.flatMap(({ name, required }) => (required ? [name] : []))),
@@ -48,7 +48,10 @@ describe('the Postman collection', () => {
       );
       const { run } = JSON.parse(readFileSync(report, 'utf8')) as Run;
       expect(run.failures).toEqual([]);
-      expect(run.stats.assertions).toMatchObject({ total: ROUTES.length + STREAMS.length, failed: 0 });
+      expect(run.stats.assertions).toMatchObject({
+        total: api.routes.length + api.streams.length,
+        failed: 0,
+      });
     }
   }, 120_000);
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { stringify } from 'lossless-json';
 import { expect, it } from 'vitest';
-import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
+import { api } from '../../src/api.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { inputFields } from '../../src/foundation/record-input.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
@@ -28,7 +28,7 @@ import {
 
 /** A PUT removes what it leaves out, for which GraphQL has no operation of its own. */
 const ROWS: ReadonlyMap<string, { record: AnyRecord; route: Route }> = new Map(
-  DOMAINS.flatMap(({ record, resource }) =>
+  api.domains.flatMap(({ record, resource }) =>
     resource.routes
       .filter(({ method }) => method !== 'PUT')
       .map((route) => [route.operationId, { record, route }] as const),
@@ -115,7 +115,7 @@ const anyStep: fc.Arbitrary<Step> = fc.constantFrom(...ROWS.keys()).chain((opera
 });
 
 /** One record of each kind, with the examples of its declaration, so that there is something to read and change. */
-const FIRST_STEPS = RECORDS.map((record): Step => {
+const FIRST_STEPS = api.records.map((record): Step => {
   const fields = Object.entries<Field>(inputFields(record));
   const body = fields.map(([name, { example, reference }]) => [name, reference ? 0 : example]);
   return { operation: `create${record.type}`, at: -1, parameters: {}, body: Object.fromEntries(body) };

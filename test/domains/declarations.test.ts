@@ -3,16 +3,20 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { folded } from '../../src/foundation/folded.ts';
 import { type AnyRecord, type Fields, groupedFields } from '../../src/foundation/record.ts';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
+  apiWith,
   breaksRule,
   canonical,
   childListName,
   conditionsOf as conditions,
   declarations,
+  declare,
   holdsOf,
   hooksRefuse,
   countOf,
@@ -26,7 +30,7 @@ import {
   uniqueAt,
   writtenBeside,
 } from '../kit/declared.ts';
-import type { TestGateway } from '../kit/gateway.ts';
+import { TestGateway } from '../kit/gateway.ts';
 import { rpc } from '../kit/mcp.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines } from '../kit/stores.ts';
@@ -340,37 +344,30 @@ class Program {
 const home = mkdtempSync(join(tmpdir(), 'petstore-declared-'));
 const databases: string[] = [];
 afterAll(async () => {
-  // Other files of this worker load the declarations that there are.
-  vi.resetModules();
   rmSync(home, { recursive: true });
   for (const database of databases) await dropDatabase(database);
 });
 
 /** Starts a program with these declarations on the data of each engine. */
 async function start(specs: readonly RecordSpec[], stage: Since, name: string, model: Model) {
-  vi.resetModules();
-  const { addDomains, declare } = await import('../kit/declared.ts');
   const unique = specs.map((spec, n) => spec.unique !== 'restart' || model.mayBeUnique(n));
   const declared = declare(specs, stage, unique);
-  addDomains(declared);
+  const served = apiWith(declared);
+  const { records, objects } = served;
   model.begin(stage, declared);
-  const { RECORDS: records } = await import('../../src/domains/index.ts');
-  const { TestGateway } = await import('../kit/gateway.ts');
   const stores: Store[] = [];
-  const { openSqliteStore } = await import('../../src/store/sqlite/sqlite-store.ts');
   // A copy, as if moved to another machine: this process has not let go of the file of the first start.
   const file = (at: Since, end = '') => join(home, `${name}-${at}.db${end}`);
   for (const end of ['', '-wal'])
     if (stage === 'restart' && existsSync(file('start', end))) cpSync(file('start', end), file(stage, end));
-  stores.push(openSqliteStore({ records, file: file(stage), role: 'server' }) as Store);
+  stores.push(openSqliteStore({ records, file: file(stage), role: 'server' }));
   if (engines.length > 1) {
-    const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     if (!databases.includes(name)) databases.push(name);
-    stores.push(await openMongoStore({ records, uri: mongoUri(name) }));
+    stores.push(await openMongoStore({ records, objects, uri: mongoUri(name) }));
   }
   const programs: Program[] = [];
   for (const store of stores) {
-    const gateway = (await TestGateway.start(store as never, { SAMPLE_DATA: 'off' })) as TestGateway;
+    const gateway = await TestGateway.start(store, { SAMPLE_DATA: 'off' }, undefined, { api: served });
     programs.push(new Program(gateway, (n) => declared[n]!));
   }
   return {

@@ -2,27 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { load } from '../../src/cli/load.ts';
+import { Pet } from '../../src/domains/pet/pet.ts';
+import { NOW } from '../../src/store/events.ts';
+import { openSqliteTarget } from '../../src/store/sqlite/dump.ts';
+import { Purchase } from '../fixtures/shop/purchase.ts';
+import { apiWith } from '../kit/declared.ts';
+import { rpc } from '../kit/mcp.ts';
+import { dataOf, makeWorld, onEachEngine, query, send } from '../kit/petstore.ts';
 
-// The schema is built with the domain that it adds.
-vi.resetModules();
-const { Purchase } = await import('../fixtures/shop/purchase.ts');
-const { addDomains } = await import('../kit/declared.ts');
-addDomains([Purchase]);
-const { load } = await import('../../src/cli/load.ts');
-const { RECORDS } = await import('../../src/domains/index.ts');
-const { Pet } = await import('../../src/domains/pet/pet.ts');
-const { NOW } = await import('../../src/store/events.ts');
-const { openSqliteTarget } = await import('../../src/store/sqlite/dump.ts');
-const { rpc } = await import('../kit/mcp.ts');
-const { dataOf, makeWorld, onEachEngine, query, send } = await import('../kit/petstore.ts');
-
+/** The Petstore of a shop. */
+const shop = apiWith([Purchase]);
 const home = mkdtempSync(join(tmpdir(), 'petstore-hooks-'));
-afterAll(() => {
-  rmSync(home, { recursive: true });
-  // Other files of this worker load the domains that there are.
-  vi.resetModules();
-});
+afterAll(() => rmSync(home, { recursive: true }));
 
 /** The rule of a shop: a purchase of a sold pet is refused, and a complete one sells its pet (docs/adding-a-domain.md). */
 onEachEngine('hooks of a record', (kit) => {
@@ -163,9 +156,9 @@ it('the guide shows the rule as it is', () => {
 });
 
 it('hooks do not run for an import', async () => {
-  const target = await openSqliteTarget(join(home, 'imported.db'), RECORDS);
+  const target = await openSqliteTarget(join(home, 'imported.db'), shop.records);
   await target.addRecords(
-    RECORDS.find(({ kind }) => kind === 'category')!,
+    shop.records.find(({ kind }) => kind === 'category')!,
     [{ id: '1', name: 'Dogs' }],
   );
   await target.addRecords(Pet, [{ id: '1', name: 'Rex', categoryId: '1', status: 'available', quantity: 0 }]);

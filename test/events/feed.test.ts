@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { EventFeed, type FeedEvent, type Selection } from '../../src/events/feed.ts';
 import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
@@ -52,7 +53,7 @@ beforeEach(async () => {
     },
   };
   reported = [];
-  feed = new EventFeed(log, (error) => reported.push(error));
+  feed = new EventFeed(log, api.eventTypes, (error) => reported.push(error));
 });
 afterEach(() => opened.close());
 

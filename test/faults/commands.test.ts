@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
@@ -39,7 +39,7 @@ describe.runIf(binary)('failing MongoDB commands', () => {
     admin = await MongoClient.connect(server.uri);
     const uri = mongoUri(`faults-${randomUUID().slice(0, 8)}`, server.uri);
     gateway = await TestGateway.start(
-      await openMongoStore({ records: RECORDS, uri, timeoutMs: TIMEOUT }),
+      await openMongoStore({ records: api.records, uri, timeoutMs: TIMEOUT }),
       {},
       new Clock(),
     );

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ROUTES } from '../../src/domains/routes.ts';
+import { api } from '../../src/api.ts';
 import { type AppError, ERRORS } from '../../src/foundation/errors.ts';
 import { anyCharacter, cases } from '../kit/cases.ts';
 import { makeWorld, query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
@@ -77,7 +77,7 @@ const path = fc.oneof(
   {
     weight: 8,
     arbitrary: fc
-      .tuple(fc.constantFrom(...ROUTES), fc.array(segment, { minLength: 2, maxLength: 2 }))
+      .tuple(fc.constantFrom(...api.routes), fc.array(segment, { minLength: 2, maxLength: 2 }))
       .map(([route, values]) => route.path.replace(/\{\w+\}/g, () => values.pop()!)),
   },
   { weight: 1, arbitrary: fc.array(segment, { maxLength: 4 }).map((parts) => `/${parts.join('/')}`) },

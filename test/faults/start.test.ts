@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { newSecret } from '../../src/access/api-keys.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { within } from '../kit/deadline.ts';
@@ -34,7 +34,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
 
     mongo = await startSecantus(binary!, { port });
     await expect.poll(() => status('/health/ready'), { timeout: 20_000 }).toBe(200);
-    const sampleStore = await openMongoStore({ records: RECORDS, uri: store.MONGODB_URI });
+    const sampleStore = await openMongoStore({ records: api.records, uri: store.MONGODB_URI });
     await expect.poll(() => sampleStore.table(Pet).count({}), { timeout: 20_000 }).toBe(10);
     await sampleStore.close();
     const made = await runKeys(store, 'create', '--name', 'late', '--plan', 'pro', '--json');

@@ -8,17 +8,19 @@ import {
   parse,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import { Documents } from '../../src/graphql/documents.ts';
 import { Plans } from '../../src/graphql/plan.ts';
 import { coerceVariables } from '../../src/graphql/variables.ts';
-import { schema } from '../../src/schema.ts';
 import { serializeIn } from '../../src/schema/builder.ts';
 import { cases } from '../kit/cases.ts';
 import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { makeWorld, query, sqlite, type World } from '../kit/petstore.ts';
 import type { OpenedStore } from '../kit/stores.ts';
+
+const { schema } = api;
 
 let opened: OpenedStore;
 let gateway: TestGateway;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Documents } from '../../src/graphql/documents.ts';
 import { Operations } from '../../src/graphql/operations.ts';
 import { OperationRefused } from '../../src/graphql/result.ts';
-import { schema } from '../../src/schema.ts';
+
+const { schema } = api;
 
 describe('documents', () => {
   const refusalOf = (text: string, variables = {}) => {

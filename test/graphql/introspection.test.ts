@@ -1,9 +1,11 @@
 import { executeSync, getIntrospectionQuery, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import type { Context } from '../../src/schema/context.ts';
 import { Operations } from '../../src/graphql/operations.ts';
-import { schema } from '../../src/schema.ts';
 import { dataOf, makeWorld, query, sqlite, useGateway } from '../kit/petstore.ts';
+
+const { schema } = api;
 
 const TYPE = 'fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { name } } } }';
 

@@ -6,12 +6,13 @@ import {
   parse,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { ROUTES } from '../../src/domains/routes.ts';
+import { api } from '../../src/api.ts';
 import { Operations } from '../../src/graphql/operations.ts';
 import { measuresOf, priceOf } from '../../src/graphql/price.ts';
 import { OperationRefused } from '../../src/graphql/result.ts';
 import { select } from '../../src/graphql/selection.ts';
-import { schema } from '../../src/schema.ts';
+
+const { schema } = api;
 
 const operations = new Operations(schema, () => {});
 
@@ -171,7 +172,7 @@ describe('operation cost', () => {
 
   // A list of webhooks or keys, each with its types or scopes, is dearer over GraphQL, which has no plan to bound it by.
   const DEARER = ['listWebhooks', 'listKeys'];
-  it.each(ROUTES.filter(({ operationId, method }) => method === 'GET' && !DEARER.includes(operationId)))(
+  it.each(api.routes.filter(({ operationId, method }) => method === 'GET' && !DEARER.includes(operationId)))(
     'charges 1 unit for the document of the REST operation $operationId',
     (route) => {
       // A day and its 100 operations are 101 entries, though a REST call is always one unit.

@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { type DocumentNode, type ExecutionResult, execute, type GraphQLError, parse } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import type { Session } from '../../src/access/session.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import { newContext } from '../../src/schema/context.ts';
 import type { Write } from '../../src/schema/write.ts';
-import { schema } from '../../src/schema.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { PageRequest, Tables } from '../../src/foundation/table.ts';
 import { cases } from '../kit/cases.ts';
@@ -17,6 +16,8 @@ import { documentOf, type RandomDocument, type Subject } from '../kit/documents.
 import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
+
+const { schema } = api;
 
 /**
  * Random documents are answered as graphql-js alone answers them. Each is sent several times with changing variables, as
@@ -67,7 +68,9 @@ async function expectedOf(store: Store, document: DocumentNode, variableValues: 
 }
 
 const recordsOf = (tables: Tables) =>
-  Promise.all(RECORDS.map(async (record) => (await tables.table(record).page({}, { limit: 10_000 })).items));
+  Promise.all(
+    api.records.map(async (record) => (await tables.table(record).page({}, { limit: 10_000 })).items),
+  );
 
 const eventsOf = async (gateway: TestGateway): Promise<string> => (await gateway.call('/events?last=1')).text;
 

@@ -10,9 +10,8 @@ import {
   type OperationTypeNode,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { RESOURCES } from '../../src/domains/routes.ts';
+import { api } from '../../src/api.ts';
 import type { Resource, Route } from '../../src/rest-routes/route.ts';
-import { schema } from '../../src/schema.ts';
 import {
   expectQueryRefusal,
   expectRefusal,
@@ -24,7 +23,9 @@ import {
   useGateway,
 } from '../kit/petstore.ts';
 
-const DOMAINS = [...new Set(RESOURCES.flatMap(({ scope }) => scope ?? []))];
+const { schema } = api;
+
+const DOMAINS = [...new Set(api.resources.flatMap(({ scope }) => scope ?? []))];
 const SCOPES = ['*:read', ...DOMAINS.flatMap((domain) => [`${domain}:read`, `${domain}:write`])];
 
 /** Whether one scope is enough for what needs another; undefined needs none. */
@@ -59,7 +60,7 @@ describe('every operation and scope', () => {
       : ([line, {}] as const);
   };
 
-  const rows = RESOURCES.flatMap((resource: Resource) =>
+  const rows = api.resources.flatMap((resource: Resource) =>
     resource.routes.map((row) => ({ ...row, domain: resource.scope, isManaged: resource.isManaged })),
   );
   it.each(rows.map((row) => [row.operationId, row] as const))('%s', async (_, row) => {

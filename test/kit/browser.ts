@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { api } from '../../src/api.ts';
 import { addSampleData } from '../../src/sample.ts';
 import { Clock, TestGateway } from './gateway.ts';
 import { engines, type OpenedStore } from './stores.ts';
@@ -158,7 +159,7 @@ export function withBrowser(
     let opened: OpenedStore;
     beforeAll(async () => {
       opened = await engines[0]!.open();
-      await addSampleData(opened.store);
+      await addSampleData(opened.store, api);
       kit.gateway = await TestGateway.start(opened.store, environment, new RealClock());
       kit.browser = await launch();
       kit.open = (path, look) => openTab(kit.browser, kit.gateway.url, path, look);

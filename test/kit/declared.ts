@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { DOMAINS, RECORDS } from '../../src/domains/index.ts';
+import { FEATURES } from '../../src/api.ts';
+import { type Api, createApi } from '../../src/domains/create-api.ts';
 import * as fields from '../../src/foundation/fields.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
 import { refusal } from '../../src/foundation/refusal.ts';
-import type { Domain } from '../../src/schema/domain.ts';
 import { findersOf, rangesOf } from '../../src/schema/list-arguments.ts';
-import { recordDomain } from '../../src/schema/record-domain.ts';
+import { recordDomain } from '../../src/domains/record-domain.ts';
 
 /** When something is declared: never, from the start, or from the restart on. */
 export type Since = 'never' | 'start' | 'restart';
@@ -308,10 +308,12 @@ export const conditionsOf = (
   ...rangesOf(record).map(([name]) => [name, 'range'] as const),
 ];
 
-/** Adds domains of these records to the program, which must not have built its schema yet. */
-export function addDomains(records: readonly AnyRecord[]): void {
-  for (const record of records) {
-    (DOMAINS as Domain[]).push(recordDomain(record, { tag: 'Store', scope: null, example: {} }));
-    (RECORDS as AnyRecord[]).push(record);
-  }
-}
+/** The API of the Petstore with domains of these records in addition. */
+export const apiWith = (records: readonly AnyRecord[]): Api =>
+  createApi(
+    [
+      ...api.domains,
+      ...records.map((record) => recordDomain(record, { tag: 'Store', scope: null, example: {} })),
+    ],
+    FEATURES,
+  );

@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
 import { pino } from 'pino';
+import { api } from '../../src/api.ts';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import type { GatewayOptions } from '../../src/gateway.ts';
@@ -80,7 +81,7 @@ export class TestGateway {
     const logs: string[] = [];
     const log = pino(logOptions('debug'), { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
-    const gateway = new Gateway({ store, config, log, metrics: new Metrics(), clock, ...more });
+    const gateway = new Gateway({ api, store, config, log, metrics: new Metrics(), clock, ...more });
     const server = new HttpServer(gateway, timeouts);
     const url = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}`;
     const { key } = await makeKey(store, clock, UNLIMITED);

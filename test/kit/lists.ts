@@ -1,4 +1,4 @@
-import { RECORDS } from '../../src/domains/index.ts';
+import { api } from '../../src/api.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
 
@@ -15,4 +15,4 @@ export const listsOf = (record: AnyRecord) => ({
   ),
 });
 
-export const LISTS = RECORDS.map(listsOf);
+export const LISTS = api.records.map(listsOf);

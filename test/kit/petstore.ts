@@ -1,5 +1,6 @@
 import { parse, stringify } from 'lossless-json';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
@@ -125,12 +126,12 @@ export interface Kit {
 }
 
 /** Starts a gateway with a new store for the tests of this `describe`, and stops it afterwards. */
-export function useGateway(engine: Engine, environment: Record<string, string> = {}): Kit {
+export function useGateway(engine: Engine, environment: Record<string, string> = {}, served = api): Kit {
   const kit = {} as Kit;
   beforeAll(async () => {
     kit.clock = new Clock();
-    kit.opened = await engine.open(kit.clock.now);
-    kit.gateway = await TestGateway.start(kit.opened.store, environment, kit.clock);
+    kit.opened = await engine.open(kit.clock.now, { served });
+    kit.gateway = await TestGateway.start(kit.opened.store, environment, kit.clock, { api: served });
   });
   afterAll(async () => {
     await kit.gateway?.close();
@@ -142,8 +143,8 @@ export function useGateway(engine: Engine, environment: Record<string, string> =
 }
 
 /** Runs the same tests on every engine, each with a gateway and a new store. */
-export function onEachEngine(name: string, tests: (kit: Kit, engine: Engine) => void): void {
-  describe.each(engines)(`${name} ($name)`, (engine) => tests(useGateway(engine), engine));
+export function onEachEngine(name: string, tests: (kit: Kit, engine: Engine) => void, served = api): void {
+  describe.each(engines)(`${name} ($name)`, (engine) => tests(useGateway(engine, {}, served), engine));
 }
 
 /** The same on the embedded engine alone, and at length on every engine: for what is decided above the store. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { RECORDS } from '../../src/domains/index.ts';
+import { api } from '../../src/api.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { TestGateway } from './gateway.ts';
 import { runKeys, type ServerProcess, startServer } from './process.ts';
@@ -23,7 +23,7 @@ export function useProgram(): Program {
     server = await startServer(settings);
     const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
     const { stdout } = await runKeys(settings, 'create', '--name', 'test', ...limits, '--json');
-    const store = openSqliteStore({ records: RECORDS, file, role: 'tool' });
+    const store = openSqliteStore({ records: api.records, file, role: 'tool' });
     program.gateway = { url: server.url, key: JSON.parse(stdout).key, store };
   });
   afterAll(async () => {

@@ -1,5 +1,5 @@
 import { stringify } from 'lossless-json';
-import { RECORDS } from '../../src/domains/index.ts';
+import { api } from '../../src/api.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import { inputFields } from '../../src/foundation/record-input.ts';
@@ -36,7 +36,7 @@ export async function valuesOf(
   const values: Values = {};
   const unique = new Set(record.unique.flat());
   for (const [name, field] of fields.filter(([each]) => names.includes(each))) {
-    const referred = RECORDS.find(({ kind }) => kind === field.reference?.parent.kind);
+    const referred = api.records.find(({ kind }) => kind === field.reference?.parent.kind);
     if (referred) values[name] = parent ?? (await create(store, referred));
     else values[name] = unique.has(name) ? another(field) : field.example;
   }
@@ -54,7 +54,7 @@ export async function create(store: Store, record: AnyRecord, values: Values = {
 
 /** Stores something that holds off the deletion of a record, for each kind that does. */
 export async function holdOff(store: Store, record: AnyRecord, id: Id): Promise<void> {
-  for (const { child, field, where } of holdersOf(record))
+  for (const { child, field, where } of holdersOf(api.records, record))
     await create(store, child, { ...where, [field]: id });
 }
 

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RECORDS } from '../../src/domains/index.ts';
+import { api } from '../../src/api.ts';
+import type { Api } from '../../src/domains/create-api.ts';
 import { NOW } from '../../src/store/events.ts';
 import { openDatabase } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore, type SqliteOptions } from '../../src/store/sqlite/sqlite-store.ts';
@@ -27,14 +28,14 @@ export interface Engine {
 }
 
 /** What one of the engines can do otherwise. */
-export type EngineOptions = Pick<SqliteOptions, 'cacheBytes'>;
+export type EngineOptions = Pick<SqliteOptions, 'cacheBytes'> & { served?: Api };
 
 const sqlite: Engine = {
   name: 'sqlite',
-  async open(now, options = {}) {
+  async open(now, { served = api, ...options } = {}) {
     const home = mkdtempSync(join(tmpdir(), 'petstore-'));
     const file = join(home, 'petstore.db');
-    const open = () => openSqliteStore({ records: RECORDS, file, role: 'server', now, ...options });
+    const open = () => openSqliteStore({ records: served.records, file, role: 'server', now, ...options });
     const checkpoint = () => {
       const db = openDatabase(file);
       const [busy] = db.prepare('pragma wal_checkpoint(truncate)').get([])!;
@@ -47,10 +48,11 @@ const sqlite: Engine = {
 
 const mongodb: Engine = {
   name: 'mongodb',
-  async open() {
+  async open(_now, { served = api } = {}) {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     const database = `contract-${randomUUID().slice(0, 8)}`;
-    const open = () => openMongoStore({ records: RECORDS, uri: mongoUri(database) });
+    const open = () =>
+      openMongoStore({ records: served.records, objects: served.objects, uri: mongoUri(database) });
     return opened(await open(), open, () => dropDatabase(database));
   },
 };

@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { readConfig } from '../../src/config.ts';
-import { RESOURCES, ROUTES, STREAMS } from '../../src/domains/routes.ts';
 import { AppError, ERRORS, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { holdersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
 import { openApiJson } from '../../src/openapi/document.ts';
-import { errorsOf, recordOfKind } from '../../src/openapi/errors.ts';
+import { errorsOf } from '../../src/openapi/errors.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
 import {
   acceptsIdempotencyKey,
   hasOwnVariables,
-  type Route,
+  type ServedRoute,
   repeatableFields,
 } from '../../src/rest-routes/route.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -22,12 +22,12 @@ import { type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 import { create, holdOff, toBody, valuesOf } from '../kit/records.ts';
 
 const generate = (environment: Record<string, string> = {}, indent = 0) =>
-  openApiJson(readConfig(environment), { indent });
+  openApiJson(api, readConfig(environment), { indent });
 const description = new Description(generate());
 const { document } = description;
-const OPERATIONS = [...ROUTES, ...STREAMS];
+const OPERATIONS = [...api.routes, ...api.streams];
 
-const routeOf = (operationId: string): Route =>
+const routeOf = (operationId: string): ServedRoute =>
   OPERATIONS.find((route) => route.operationId === operationId)!;
 
 describe('the OpenAPI description', () => {
@@ -143,7 +143,7 @@ const PROBES: readonly unknown[] = [
 ];
 
 describe('request body schemas', () => {
-  it.each(ROUTES.filter(({ body }) => body).map((route) => [route.operationId, route] as const))(
+  it.each(api.routes.filter(({ body }) => body).map((route) => [route.operationId, route] as const))(
     'accepts for %s exactly what the validation rules accept',
     (operationId, route) => {
       const { body } = route;
@@ -228,22 +228,21 @@ interface Attempt extends Call {
 }
 
 /** The example of a body, but for an address, which leads nowhere. */
-function exampleOf({ shape, body }: Route): string {
+function exampleOf({ shape, body }: ServedRoute): string {
   const example = bodyExample(shape!, body!);
   return JSON.stringify('url' in example ? { ...example, url: 'https://localhost:1/' } : example);
 }
 
 const MISSING = '9223372036854775806';
-const success = ({ operationId, list, method }: Route): Attempt[] => [
+const success = ({ operationId, list, method }: ServedRoute): Attempt[] => [
   {},
   ...(list && list !== 'whole' ? [{ query: 'limit=1' }, { query: 'limit=100' }] : []),
   ...(acceptsIdempotencyKey(method) ? [{ headers: { 'idempotency-key': operationId } }] : []),
 ];
 
-const isScoped = (route: Route): boolean =>
-  RESOURCES.some(({ scope, routes }) => scope !== null && routes.includes(route));
+const isScoped = ({ scopes }: ServedRoute): boolean => scopes.length > 0;
 
-const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
+const PROVOCATIONS: Record<number, (route: ServedRoute) => Attempt[]> = {
   200: success,
   201: success,
   204: success,
@@ -261,8 +260,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
   ],
   404: () => [{ id: MISSING }],
   406: () => [{ headers: { accept: 'text/html' } }],
-  409: ({ method, kind, body }) => {
-    const record = recordOfKind(kind);
+  409: ({ method, record, body }) => {
     return [
       // The embedded engine runs one call after the other, so the store must pretend that one is still running.
       ...(acceptsIdempotencyKey(method)
@@ -276,7 +274,7 @@ const PROVOCATIONS: Record<number, (route: Route) => Attempt[]> = {
         : []),
       ...(body && record?.choosesId && method === 'POST' ? [{ taken: 'id' as const }] : []),
       ...(body && record && record.unique.length > 0 ? [{ taken: 'values' as const }] : []),
-      ...(method === 'DELETE' && record && holdersOf(record).length > 0 ? [{ held: true }] : []),
+      ...(method === 'DELETE' && record && holdersOf(api.records, record).length > 0 ? [{ held: true }] : []),
     ];
   },
   410: ({ errors }) => [errors?.includes('GONE') ? { on: 'faulty', fault: eventsGone() } : { on: 'ended' }],
@@ -338,7 +336,7 @@ describe('live responses', () => {
       Object.keys(operation.responses).map((status) => [operationId, Number(status)] as const),
     )
     // Streams never end; events.test.ts compares them with their description.
-    .filter(([operationId, status]) => status >= 400 || !STREAMS.includes(routeOf(operationId)));
+    .filter(([operationId, status]) => status >= 400 || !api.streams.includes(routeOf(operationId)));
 
   it.each(cases)('responds to %s with %i as described', async (operationId, status) => {
     const route = routeOf(operationId);
@@ -358,7 +356,7 @@ describe('live responses', () => {
     }
   });
 
-  it.each(ROUTES.map((route) => [route.operationId, route] as const))(
+  it.each(api.routes.map((route) => [route.operationId, route] as const))(
     'responds to %s as described to what provokes other statuses elsewhere',
     async (operationId, route) => {
       const others = Object.entries(PROVOCATIONS).flatMap(([status, attemptsOf]) =>
@@ -379,10 +377,10 @@ describe('live responses', () => {
   }
 
   /** Makes an attempt on a new record. */
-  async function provoke(route: Route, attempt: Attempt): Promise<Sent> {
+  async function provoke(route: ServedRoute, attempt: Attempt): Promise<Sent> {
     const { store } = usual.gateway;
     const { id = await idFor(route), taken, parents, held } = attempt;
-    const record = recordOfKind(route.kind);
+    const record = route.record;
     let { body } = attempt;
     if (route.body && body === undefined) {
       const values = record && (await valuesOf(store, record, Object.keys(route.body.rules.shape), parents));
@@ -399,7 +397,11 @@ describe('live responses', () => {
     return perform(route, request, id);
   }
 
-  async function perform(route: Route, { on = 'usual', query, by, headers, body }: Attempt, id: string) {
+  async function perform(
+    route: ServedRoute,
+    { on = 'usual', query, by, headers, body }: Attempt,
+    id: string,
+  ) {
     const path = route.path.replace(/\{(\w+)\}/, id);
     const gateway = gateways[on];
     // Rotations end the first secrets of a key.
@@ -420,9 +422,8 @@ describe('live responses', () => {
   }
 
   /** What the operation can succeed with: a record without children, or whatever else is in its path. */
-  async function idFor({ kind, pathParameter, pathValue }: Route): Promise<string> {
+  async function idFor({ kind, record, pathParameter, pathValue }: ServedRoute): Promise<string> {
     if (pathParameter === undefined) return '';
-    const record = recordOfKind(kind);
     if (record) return create(usual.gateway.store, record);
     if (!pathValue!.namesRecord) return pathValue!.example;
     // Webhooks and keys belong to their key, which has at most 20 of its own.
@@ -430,7 +431,7 @@ describe('live responses', () => {
       const [oldest] = (await send(usual.gateway, '/keys')).json;
       if (oldest) await send(usual.gateway, `DELETE /keys/${oldest.id}`);
     }
-    const creation = ROUTES.find((route) => route.kind === kind && route.status === 201)!;
+    const creation = api.routes.find((route) => route.kind === kind && route.status === 201)!;
     return (await send(usual.gateway, `POST ${creation.path}`, { body: exampleOf(creation) })).json.id;
   }
 });

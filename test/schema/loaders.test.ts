@@ -1,7 +1,7 @@
 import type { CommandStartedEvent } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { withCalls } from '../../src/observability/instrumented-store.ts';
@@ -129,7 +129,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   let gateway: TestGateway;
 
   beforeAll(async () => {
-    store = await openMongoStore({ records: RECORDS, uri: monitoredUri(database) });
+    store = await openMongoStore({ records: api.records, uri: monitoredUri(database) });
     await fillStore(store);
     gateway = await TestGateway.start(store);
   });

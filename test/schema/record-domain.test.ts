@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Pet } from '../../src/domains/pet/pet.ts';
-import { recordDomain } from '../../src/schema/record-domain.ts';
+import { recordDomain } from '../../src/domains/record-domain.ts';
 
 it('refuses to describe what a record does not have, and paths of others', () => {
   const descriptions = { 'Pet.categroy': 'Its kind.', '?status': 'By status.' };

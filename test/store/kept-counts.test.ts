@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { openDatabase } from '../../src/store/sqlite/connection.ts';
@@ -12,7 +12,8 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 const home = mkdtempSync(join(tmpdir(), 'petstore-counts-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
-const open = (name: string) => openSqliteStore({ records: RECORDS, file: join(home, name), role: 'server' });
+const open = (name: string) =>
+  openSqliteStore({ records: api.records, file: join(home, name), role: 'server' });
 
 /** What is kept, and what there is: rows of values with how many records have them. */
 function compared(file: string) {

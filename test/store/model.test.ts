@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import { folded } from '../../src/foundation/folded.ts';
-import { type AnyRecord, groupedFields, referencesOf } from '../../src/foundation/record.ts';
+import { type AnyRecord, groupedFields, referencesOf, referrersOf } from '../../src/foundation/record.ts';
 import type { IdempotentCall } from '../../src/store/store.ts';
 import type { PageRequest, Table, Tables } from '../../src/foundation/table.ts';
 import { cases } from '../kit/cases.ts';
@@ -252,13 +253,12 @@ const onceOnly = fc
 
 const reads = records.flatMap(({ record, filter, sorts, key }) => {
   const request = requestIn(sorts);
-  const { referrers } = record as AnyRecord;
   return [
     callWith(record, 'page', filter, request),
     callWith(record, 'count', filter),
     ...groupsOf(record).map((by) => callWith(record, 'countsBy', fc.constant(by), filter)),
     callWith(record, 'byIds', fc.array(key, { maxLength: 4 })),
-    ...referrers.flatMap(({ child, field }) => {
+    ...referrersOf(api.records, record as AnyRecord).flatMap(({ child, field }) => {
       const { filter, sorts } = records.find((one) => (one.record as AnyRecord) === child)!;
       const parents = [fc.constant(field), fc.array(orderId, { maxLength: 4 })] as const;
       return [

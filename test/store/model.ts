@@ -1,3 +1,4 @@
+import { api } from '../../src/api.ts';
 import { AppError, idempotencyKeyReused, notFound, unknownReferences } from '../../src/foundation/errors.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { folded } from '../../src/foundation/folded.ts';
@@ -120,7 +121,7 @@ class ModelTable {
 
   remove(id: Id, check?: Check<never>): Id {
     this.#existing(id, check);
-    for (const referrer of holdersOf(this.#record)) {
+    for (const referrer of holdersOf(api.records, this.#record)) {
       for (const child of this.#model.table(referrer.child).stored.values())
         if (child[referrer.field] === id && isHolding(referrer, child))
           throw stillReferred(this.#record, id, referrer);

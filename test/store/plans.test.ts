@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BSON, Collection, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { RECORDS } from '../../src/domains/index.ts';
+import { api } from '../../src/api.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import type { SortValue } from '../../src/foundation/cursor.ts';
 import { isFolded } from '../../src/foundation/fields.ts';
@@ -93,7 +93,7 @@ describe('the embedded store', () => {
   it.each([false, true])(
     'reads the pages of many parents by one statement (bounds included: %s)',
     async (inclusive) => {
-      const store = openSqliteStore({ records: RECORDS, file: join(home, 'parents.db'), role: 'server' });
+      const store = openSqliteStore({ records: api.records, file: join(home, 'parents.db'), role: 'server' });
       const reads = vi.spyOn(SqliteConnection.prototype, 'row');
       await store
         .table(Order)
@@ -105,7 +105,7 @@ describe('the embedded store', () => {
   );
 
   it('finds every page and count of 100,000 records by an index with all conditions, in its order', async () => {
-    const store = openSqliteStore({ records: RECORDS, file, role: 'server' });
+    const store = openSqliteStore({ records: api.records, file, role: 'server' });
     fillWithTies(file);
     sent.clear();
     for (const { record, filter, request } of PAGES) {
@@ -164,7 +164,7 @@ describe.runIf(engines.length > 1)('MongoDB', () => {
       Collection.prototype.aggregate = aggregate;
     }
     const indexes = new Map<string, string[]>();
-    for (const { plural } of RECORDS) {
+    for (const { plural } of api.records) {
       const listed = await client.db().collection(plural).indexes();
       indexes.set(
         plural,

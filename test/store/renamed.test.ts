@@ -2,25 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
+import { declareRecord } from '../../src/foundation/declare-record.ts';
+import * as fields from '../../src/foundation/fields.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
+import { openMongoTarget } from '../../src/store/mongo/dump.ts';
+import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
+import { openSqliteTarget } from '../../src/store/sqlite/dump.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { apiWith } from '../kit/declared.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines } from '../kit/stores.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-renamed-'));
-afterAll(() => {
-  rmSync(home, { recursive: true });
-  // Other files of this worker load the records that there are.
-  vi.resetModules();
-});
+afterAll(() => rmSync(home, { recursive: true }));
 
 /** A program of a version: with the field `description`, or that field under another name. */
-async function program(version: 'earlier' | 'later') {
-  vi.resetModules();
-  const fields = await import('../../src/foundation/fields.ts');
-  const { declareRecord } = await import('../../src/foundation/declare-record.ts');
-  const { RECORDS } = await import('../../src/domains/index.ts');
+function program(version: 'earlier' | 'later') {
   const described = fields.optional(fields.text(50, 'A text', 'a'));
   const [field, declared] =
     version === 'earlier' ? ['description', described] : ['about', fields.formerly('description', described)];
@@ -33,16 +33,11 @@ async function program(version: 'earlier' | 'later') {
     sorts: [field as string],
     unique: [[field as string]],
   }) as AnyRecord;
-  const records = [...RECORDS, Thing];
-  (RECORDS as AnyRecord[]).push(Thing);
-  const { openSqliteStore } = await import('../../src/store/sqlite/sqlite-store.ts');
-  const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
-  const { openSqliteTarget } = await import('../../src/store/sqlite/dump.ts');
-  const { openMongoTarget } = await import('../../src/store/mongo/dump.ts');
-  const dump = await import('../../src/cli/dump-files.ts');
+  const api = apiWith([Thing]);
+  const { records } = api;
   return {
     Thing,
-    ...dump,
+    api,
     /** @param file the copy of a data file, since this process has not let go of the other */
     open: (engine: string, place: string, file = place): Promise<Store> | Store =>
       engine === 'sqlite'
@@ -63,23 +58,23 @@ describe.each(engines)('a field with another name ($name)', ({ name: engine }) =
   });
 
   it('keeps its values, which are listed, unique, changed, told and imported by the new name', async () => {
-    const earlier = await program('earlier');
+    const earlier = program('earlier');
     const before = await earlier.open(engine, place);
     for (const description of ['Éva', 'Bert', undefined, 'eva'])
       await before.table(earlier.Thing).insert({ label: 'Rex', description } as never);
     const directory = join(home, `export-${engine}`);
-    await earlier.writeExport(directory, before, () => {});
+    await writeExport(directory, before, earlier.api, () => {});
     const { events } = await before.eventPage({ limit: 100 });
     expect(events.at(-1)!.record).toMatchObject({ description: 'eva' });
     await before.close();
 
-    const later = await program('later');
+    const later = program('later');
     for (const end of ['', '-wal'])
       if (existsSync(join(home, `${place}${end}`)))
         cpSync(join(home, `${place}${end}`), join(home, `${place}-2${end}`));
     const after = await later.open(engine, place, `${place}-2`);
     const target = await later.target(engine, imported);
-    await later.readExport(directory, await later.readManifest(directory), target, () => {});
+    await readExport(directory, await readManifest(directory, later.api), target, later.api, () => {});
     await target.close();
     const moved = await later.open(engine, imported);
     for (const store of [after, moved]) {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { CLAIM_TIME, webhooksOf } from '../../src/webhooks/stored-webhooks.ts';
@@ -174,7 +174,7 @@ it('disables a webhook whose place is no longer kept, as often as it is enabled 
   const home = mkdtempSync(join(tmpdir(), 'petstore-'));
   const start = async () => {
     const options = { file: join(home, 'petstore.db'), role: 'server', keepEvents: 3_600_000 } as const;
-    const store = openSqliteStore({ ...options, records: RECORDS, now: clock.now });
+    const store = openSqliteStore({ ...options, records: api.records, now: clock.now });
     return TestGateway.start(store, ALLOW_LOCAL, clock);
   };
   let gateway = await start();
@@ -228,7 +228,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('webhooks of two instances', () => 
   beforeAll(async () => {
     proxy = await openProxy(database);
     const gateway = async (uri: string, clock: Clock) =>
-      TestGateway.start(await openMongoStore({ records: RECORDS, uri }), ALLOW_LOCAL, clock);
+      TestGateway.start(await openMongoStore({ records: api.records, uri }), ALLOW_LOCAL, clock);
     first = await gateway(proxy.uri, here);
     second = await gateway(mongoUri(database), there);
   });

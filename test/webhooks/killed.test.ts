@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { RECORDS } from '../../src/domains/index.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
@@ -32,7 +32,10 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
     const server = secantus ? await startSecantus(secantus) : undefined;
     const uri = mongoUri(database, server?.uri);
     const settings = { MONGODB_URI: uri, SAMPLE_DATA: 'off', ...ALLOW_LOCAL };
-    const observer = await TestGateway.start(await openMongoStore({ records: RECORDS, uri }), ALLOW_LOCAL);
+    const observer = await TestGateway.start(
+      await openMongoStore({ records: api.records, uri }),
+      ALLOW_LOCAL,
+    );
     const store = observer.store as MongoStore;
     const db = store.client.db();
     const receiver = await Receiver.start();

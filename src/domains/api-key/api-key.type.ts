@@ -5,10 +5,10 @@ import { writeScope } from '../../access/scopes.ts';
 import { notFound } from '../../foundation/errors.ts';
 import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../schema/arguments.ts';
-import { builder } from '../../schema/builder.ts';
+import type { Builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import { declaredType } from '../../schema/declared-type.ts';
-import { inputsOf } from '../../schema/record-domain.ts';
+import { inputsOf } from '../../schema/record-types.ts';
 import type { ScopesOfField } from '../../schema/scopes.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { type ApiKey, apiKeyWritesOf } from '../../store/api-keys.ts';
@@ -25,56 +25,13 @@ import {
   viewOf,
 } from './api-key.ts';
 
-const ApiKeyType = declaredType<ReturnType<typeof viewOf>>(ApiKeyDeclaration);
-const { created: NewKeyInput, changes: KeyPatchInput } = inputsOf(inputs);
-
 /** Needed to manage keys, even to see them. */
 const MANAGED = { scope: writeScope('keys') };
-
-const ID = builder.args((t) => ({
-  id: t.id({ required: true, description: 'The id of the key.', extensions: OPAQUE }),
-}));
-
-const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
-  builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
 
 const makerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveInfo) => ({
   ...{ principal, store, now },
   allScopes: schema.extensions.scopes as readonly string[],
 });
-
-builder.queryFields((t) => ({
-  apiKey: t.field({
-    type: ApiKeyType,
-    description: 'The API key of the request.',
-    resolve: async (_root, _args, { store, principal: { id, plan } }) => {
-      const key = await store.apiKeyById(id);
-      if (!key) throw notFound('key', id);
-      return viewOf({ ...key, plan });
-    },
-  }),
-  keys: t.field({
-    type: [ApiKeyType],
-    description: 'All keys that this key has made, oldest first.',
-    extensions: { ...MANAGED, maxItems: MAX_CHILDREN },
-    resolve: async (_root, _args, { loaders, store, principal: { id, plan } }) => {
-      const children = await loaders.list(() => store.childrenOf(id));
-      return children.map((key) => viewOf({ ...key, plan }));
-    },
-  }),
-  key: t.field({
-    type: ApiKeyType,
-    nullable: true,
-    description: 'Looks up a key that this key has made by its id; null if there is none.',
-    args: ID,
-    extensions: MANAGED,
-    resolve: async (_root, { id }, { store, principal }) => {
-      const key = await store.apiKeyById(id);
-      const isOwn = key?.owner === principal.id && key.revokedAt === undefined;
-      return isOwn ? viewOf({ ...key, plan: principal.plan }) : null;
-    },
-  }),
-}));
 
 /** Without an id a key rotates itself, which it always may. */
 const scopesOfRotation: ScopesOfField = ({ arguments: args = [] }: FieldNode) =>
@@ -83,68 +40,114 @@ const scopesOfRotation: ScopesOfField = ({ arguments: args = [] }: FieldNode) =>
 const graceRule = (args: { grace?: number | null }) =>
   issuesOf(rotationRules(graphqlDialect).safeParse({ grace: args.grace }).error?.issues ?? []);
 
-builder.mutationFields((t) => ({
-  createKey: t.field({
-    type: ApiKeyType,
-    description:
-      'Creates a key that draws on the budget of this one and can do no more. The result has the key itself.',
-    args: inputOf(NewKeyInput, 'The key.'),
-    extensions: MANAGED,
-    resolve: async (writer, args, context, info) => {
-      const make = await newChild(args.input as NewKey, makerOf(context, info));
-      return write(async (transaction) => {
-        const { key, apiKey } = make();
-        return viewOf(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
-      })(writer, args, context);
-    },
-  }),
-  updateKey: t.field({
-    type: ApiKeyType,
-    description: 'Updates a key that this key has made.',
-    args: { ...ID, ...inputOf(KeyPatchInput, 'The changes.') },
-    extensions: MANAGED,
-    resolve: async (writer, args, context, info) => {
-      const changes = await narrowed(args.input as KeyPatch, makerOf(context, info));
-      return write(async (transaction) => {
-        const { id, plan } = context.principal;
-        const check = unchanged('ApiKey', context);
-        const key = await apiKeyWritesOf(transaction).updateChild(id, args.id, changes, check);
+/** Adds the API key of the request, and the keys that it has made. */
+export function addApiKeys(builder: Builder): void {
+  const ApiKeyType = declaredType<ReturnType<typeof viewOf>>(builder, ApiKeyDeclaration);
+  const { created: NewKeyInput, changes: KeyPatchInput } = inputsOf(builder, inputs);
+
+  const ID = builder.args((t) => ({
+    id: t.id({ required: true, description: 'The id of the key.', extensions: OPAQUE }),
+  }));
+
+  const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
+    builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
+
+  builder.queryFields((t) => ({
+    apiKey: t.field({
+      type: ApiKeyType,
+      description: 'The API key of the request.',
+      resolve: async (_root, _args, { store, principal: { id, plan } }) => {
+        const key = await store.apiKeyById(id);
+        if (!key) throw notFound('key', id);
         return viewOf({ ...key, plan });
-      })(writer, args, context);
-    },
-  }),
-  deleteKey: t.id({
-    description: 'Revokes a key that this key has made, for good, and returns its id.',
-    args: ID,
-    extensions: MANAGED,
-    resolve: write(async (transaction, { id }, context) => {
-      const { principal, now } = context;
-      await apiKeyWritesOf(transaction).revokeChild(principal.id, id, now(), unchanged('ApiKey', context));
-      return id;
+      },
     }),
-  }),
-  rotateKey: t.field({
-    type: ApiKeyType,
-    description:
-      'Gives a key another secret: one that this key has made, or without `id` this key itself. The old one works too for `grace` seconds. The result has the new one.',
-    args: {
-      id: t.arg.id({ description: 'The id of the key; by default this one.', extensions: OPAQUE }),
-      grace: t.arg.int({
-        description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
-        extensions: withRule(graceRule),
+    keys: t.field({
+      type: [ApiKeyType],
+      description: 'All keys that this key has made, oldest first.',
+      extensions: { ...MANAGED, maxItems: MAX_CHILDREN },
+      resolve: async (_root, _args, { loaders, store, principal: { id, plan } }) => {
+        const children = await loaders.list(() => store.childrenOf(id));
+        return children.map((key) => viewOf({ ...key, plan }));
+      },
+    }),
+    key: t.field({
+      type: ApiKeyType,
+      nullable: true,
+      description: 'Looks up a key that this key has made by its id; null if there is none.',
+      args: ID,
+      extensions: MANAGED,
+      resolve: async (_root, { id }, { store, principal }) => {
+        const key = await store.apiKeyById(id);
+        const isOwn = key?.owner === principal.id && key.revokedAt === undefined;
+        return isOwn ? viewOf({ ...key, plan: principal.plan }) : null;
+      },
+    }),
+  }));
+
+  builder.mutationFields((t) => ({
+    createKey: t.field({
+      type: ApiKeyType,
+      description:
+        'Creates a key that draws on the budget of this one and can do no more. The result has the key itself.',
+      args: inputOf(NewKeyInput, 'The key.'),
+      extensions: MANAGED,
+      resolve: async (writer, args, context, info) => {
+        const make = await newChild(args.input as NewKey, makerOf(context, info));
+        return write(async (transaction) => {
+          const { key, apiKey } = make();
+          return viewOf(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
+        })(writer, args, context);
+      },
+    }),
+    updateKey: t.field({
+      type: ApiKeyType,
+      description: 'Updates a key that this key has made.',
+      args: { ...ID, ...inputOf(KeyPatchInput, 'The changes.') },
+      extensions: MANAGED,
+      resolve: async (writer, args, context, info) => {
+        const changes = await narrowed(args.input as KeyPatch, makerOf(context, info));
+        return write(async (transaction) => {
+          const { id, plan } = context.principal;
+          const check = unchanged('ApiKey', context);
+          const key = await apiKeyWritesOf(transaction).updateChild(id, args.id, changes, check);
+          return viewOf({ ...key, plan });
+        })(writer, args, context);
+      },
+    }),
+    deleteKey: t.id({
+      description: 'Revokes a key that this key has made, for good, and returns its id.',
+      args: ID,
+      extensions: MANAGED,
+      resolve: write(async (transaction, { id }, context) => {
+        const { principal, now } = context;
+        await apiKeyWritesOf(transaction).revokeChild(principal.id, id, now(), unchanged('ApiKey', context));
+        return id;
       }),
-    },
-    extensions: { scope: scopesOfRotation },
-    resolve: write(async (transaction, { id, grace }, { principal, now }) => {
-      const { key, secret } = newSecret();
-      const until = now() + (grace ?? GRACE.default) * 1_000;
-      const rotated: ApiKey = await apiKeyWritesOf(transaction).rotateKey(
-        principal.id,
-        id ?? principal.id,
-        secret,
-        until,
-      );
-      return viewOf({ ...rotated, plan: principal.plan }, key);
     }),
-  }),
-}));
+    rotateKey: t.field({
+      type: ApiKeyType,
+      description:
+        'Gives a key another secret: one that this key has made, or without `id` this key itself. The old one works too for `grace` seconds. The result has the new one.',
+      args: {
+        id: t.arg.id({ description: 'The id of the key; by default this one.', extensions: OPAQUE }),
+        grace: t.arg.int({
+          description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
+          extensions: withRule(graceRule),
+        }),
+      },
+      extensions: { scope: scopesOfRotation },
+      resolve: write(async (transaction, { id, grace }, { principal, now }) => {
+        const { key, secret } = newSecret();
+        const until = now() + (grace ?? GRACE.default) * 1_000;
+        const rotated: ApiKey = await apiKeyWritesOf(transaction).rotateKey(
+          principal.id,
+          id ?? principal.id,
+          secret,
+          until,
+        );
+        return viewOf({ ...rotated, plan: principal.plan }, key);
+      }),
+    }),
+  }));
+}

@@ -1,4 +1,4 @@
-import { recordDomain } from '../../schema/record-domain.ts';
+import { recordDomain } from '../record-domain.ts';
 import { Category } from './category.ts';
 
 export const category = recordDomain(Category, {

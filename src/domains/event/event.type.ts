@@ -3,95 +3,15 @@ import type { Issue } from '../../foundation/errors.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { inputObject, issuesOf, list } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../schema/arguments.ts';
-import { builder } from '../../schema/builder.ts';
+import type { Builder } from '../../schema/builder.ts';
 import { connectionRule } from '../../schema/connection.ts';
 import { declaredType } from '../../schema/declared-type.ts';
-import type { Domain } from '../../schema/domain.ts';
+import type { Domain } from '../domain.ts';
 import type { ConnectionArguments } from '../../schema/list-arguments.ts';
-import { enumOf } from '../../schema/record-domain.ts';
+import { enumOf } from '../../schema/record-types.ts';
 import { type EventPage, NOW, type StoredEvent } from '../../store/events.ts';
-import { DOMAINS } from '../index.ts';
-import {
-  domainOf,
-  EventDeclaration,
-  type EventTypeName,
-  EventTypes,
-  eventData,
-  eventSelection,
-  readableTypes,
-  toEventTypeName,
-} from './event.ts';
-
-const EventTypeType = enumOf(EventTypes);
-
-const EventRef = declaredType<StoredEvent>(
-  {
-    ...EventDeclaration,
-    description:
-      'One committed write. `pet`, `category` and so on return the current record; `data` has it as of the event.',
-  },
-  (t) => ({
-    type: t.field({
-      type: EventTypeType,
-      description: 'What happened.',
-      resolve: ({ type }) => toEventTypeName(type),
-    }),
-    data: t.field({
-      type: 'JSON',
-      description: 'The record after the write in its REST form; for a deletion only its id.',
-      resolve: (event) => eventData(event),
-    }),
-    ...Object.fromEntries(
-      DOMAINS.map((domain: Domain) => [
-        domain.eventField.name,
-        t.field({
-          type: domain.type,
-          nullable: true,
-          description: domain.eventField.description,
-          resolve: ({ type, record }, _args, { loaders }) =>
-            domainOf(type) === domain ? (loaders.record(domain.record, record.id) as never) : null,
-        }),
-      ]),
-    ),
-  }),
-);
-
-const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
-  description: 'An event with its cursor.',
-  fields: (t) => ({
-    cursor: t.exposeString('id', { description: 'The id of the event.', extensions: { maxLength: 500 } }),
-    node: t.field({ type: EventRef, description: 'The event.', resolve: (event) => event }),
-  }),
-});
-
-/** The log has no end, so reading can continue after every page, even an empty one. */
-const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('EventConnection').implement({
-  description:
-    'Events in log order, oldest first. Pass `pageInfo.endCursor` as `after` to get what comes next, which it always names unless the page was read by `last`; pass `startCursor` as `before` to get what came earlier.',
-  fields: (t) => ({
-    edges: t.field({
-      type: [EventEdge],
-      description: 'The events, each with its cursor.',
-      resolve: ({ events }) => events,
-    }),
-    nodes: t.field({
-      type: [EventRef],
-      description: 'The events themselves.',
-      resolve: ({ events }) => events,
-    }),
-    pageInfo: t.field({
-      type: builder.pageInfoRef(),
-      description: 'The position of the page in the log.',
-      // No read is spent on the direction opposite to the page's (Relay's specification allows false).
-      resolve: ({ events, next, atEnd, backward }) => ({
-        startCursor: (backward ? next : events[0]?.id) || null,
-        endCursor: backward ? (events.at(-1)?.id ?? null) : next,
-        hasNextPage: !backward && !atEnd,
-        hasPreviousPage: backward === true && !atEnd,
-      }),
-    }),
-  }),
-});
+import { type EventTypeName, type EventTypes, toEventTypeName } from '../../events/event-types.ts';
+import { eventDeclaration, eventSelection } from './event.ts';
 
 const someTypes = inputObject({ types: list(z.string()).nullish() });
 const typesRule = ({ types }: { types?: readonly EventTypeName[] | null }): Issue[] =>
@@ -103,64 +23,145 @@ const directionRule = ({ first, last, after, before }: ConnectionArguments): Iss
     ? [{ path: last == null ? 'before' : 'last', message: 'must not be combined with first or after' }]
     : [];
 
-/** The arguments that select events. @param begin where to begin if no position is given */
-const selectionArgs = (begin: string) =>
-  builder.args((t) => ({
-    after: t.id({
-      description: `Only events after this one; by default, ${begin}. \`now\` is the end of the log.`,
-      extensions: OPAQUE,
+/** Adds the log of events, and the stream at its end. */
+export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domains: readonly Domain[]): void {
+  const EventTypeType = enumOf(builder, types.choices);
+
+  const EventRef = declaredType<StoredEvent>(
+    builder,
+    {
+      ...eventDeclaration(types),
+      description:
+        'One committed write. `pet`, `category` and so on return the current record; `data` has it as of the event.',
+    },
+    (t) => ({
+      type: t.field({
+        type: EventTypeType,
+        description: 'What happened.',
+        resolve: ({ type }) => toEventTypeName(type),
+      }),
+      data: t.field({
+        type: 'JSON',
+        description: 'The record after the write in its REST form; for a deletion only its id.',
+        resolve: (event) => types.dataOf(event),
+      }),
+      ...Object.fromEntries(
+        domains.map((domain) => [
+          domain.eventField.name,
+          t.field({
+            type: domain.resource.shapes[0]!.type as 'String',
+            nullable: true,
+            description: domain.eventField.description,
+            resolve: ({ type, record }, _args, { loaders }) =>
+              types.sourceOf(type) === domain ? (loaders.record(domain.record, record.id) as never) : null,
+          }),
+        ]),
+      ),
     }),
-    types: t.field({
-      type: [EventTypeType],
-      description: 'Only events of these types.',
-      extensions: withRule(typesRule),
+  );
+
+  const EventEdge = builder.objectRef<StoredEvent>('EventEdge').implement({
+    description: 'An event with its cursor.',
+    fields: (t) => ({
+      cursor: t.exposeString('id', { description: 'The id of the event.', extensions: { maxLength: 500 } }),
+      node: t.field({ type: EventRef, description: 'The event.', resolve: (event) => event }),
+    }),
+  });
+
+  /** The log has no end, so reading can continue after every page, even an empty one. */
+  const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('EventConnection').implement({
+    description:
+      'Events in log order, oldest first. Pass `pageInfo.endCursor` as `after` to get what comes next, which it always names unless the page was read by `last`; pass `startCursor` as `before` to get what came earlier.',
+    fields: (t) => ({
+      edges: t.field({
+        type: [EventEdge],
+        description: 'The events, each with its cursor.',
+        resolve: ({ events }) => events,
+      }),
+      nodes: t.field({
+        type: [EventRef],
+        description: 'The events themselves.',
+        resolve: ({ events }) => events,
+      }),
+      pageInfo: t.field({
+        type: builder.pageInfoRef(),
+        description: 'The position of the page in the log.',
+        // No read is spent on the direction opposite to the page's (Relay's specification allows false).
+        resolve: ({ events, next, atEnd, backward }) => ({
+          startCursor: (backward ? next : events[0]?.id) || null,
+          endCursor: backward ? (events.at(-1)?.id ?? null) : next,
+          hasNextPage: !backward && !atEnd,
+          hasPreviousPage: backward === true && !atEnd,
+        }),
+      }),
+    }),
+  });
+
+  /** The arguments that select events. @param begin where to begin if no position is given */
+  const selectionArgs = (begin: string) =>
+    builder.args((t) => ({
+      after: t.id({
+        description: `Only events after this one; by default, ${begin}. \`now\` is the end of the log.`,
+        extensions: OPAQUE,
+      }),
+      types: t.field({
+        type: [EventTypeType],
+        description: 'Only events of these types.',
+        extensions: withRule(typesRule),
+      }),
+    }));
+
+  builder.subscriptionType({
+    description: 'Root type of all subscriptions, delivered as server-sent events.',
+  });
+
+  builder.subscriptionFields((t) => ({
+    events: t.field({
+      type: EventRef,
+      description:
+        'Every write as it is committed. Costs 1 unit to open, and for every 100 events the cost of the selection for 100 rows.',
+      args: selectionArgs('events from now on'),
+      subscribe: (_root, args, context) => context.followEvents!(eventSelection(args)),
+      resolve: (event) => event,
     }),
   }));
 
-builder.subscriptionType({ description: 'Root type of all subscriptions, delivered as server-sent events.' });
-
-builder.subscriptionFields((t) => ({
-  events: t.field({
-    type: EventRef,
-    description:
-      'Every write as it is committed. Costs 1 unit to open, and for every 100 events the cost of the selection for 100 rows.',
-    args: selectionArgs('events from now on'),
-    subscribe: (_root, args, context) => context.followEvents!(eventSelection(args)),
-    resolve: (event) => event,
-  }),
-}));
-
-builder.queryFields((t) => ({
-  events: t.field({
-    type: EventConnection,
-    description:
-      'The event log: every change, once, in commit order. To miss nothing, pass the `endCursor` of the last page as `after`.',
-    args: {
-      ...selectionArgs('from the oldest event kept'),
-      first: t.arg.int({
-        description: 'Number of events, 1 to 100; defaults to 20.',
-        extensions: withRule((args: ConnectionArguments) => [
-          ...connectionRule(args),
-          ...directionRule(args),
-        ]),
-      }),
-      last: t.arg.int({ description: 'Number of the latest events, 1 to 100, in place of `first`.' }),
-      before: t.arg.id({ description: 'Only events before this one, with `last`.', extensions: OPAQUE }),
-    },
-    resolve: async (_root, { after, types, first, last, before }, { loaders, meter, principal, store }) => {
-      const selection = eventSelection({ after, types });
-      const readable = readableTypes(principal, selection.types);
-      const backward = last != null || before != null;
-      const request = {
-        limit: last ?? first ?? DEFAULT_PAGE_SIZE,
-        ...selection,
-        ...(readable && { types: readable }),
-        ...(backward && { backward, ...(before != null && before !== NOW && { before }) }),
-        meter,
-      };
-      const page = await loaders.inTurn(() => store.eventPage(request));
-      meter.draw('entries', page.events.length);
-      return { ...page, backward };
-    },
-  }),
-}));
+  builder.queryFields((t) => ({
+    events: t.field({
+      type: EventConnection,
+      description:
+        'The event log: every change, once, in commit order. To miss nothing, pass the `endCursor` of the last page as `after`.',
+      args: {
+        ...selectionArgs('from the oldest event kept'),
+        first: t.arg.int({
+          description: 'Number of events, 1 to 100; defaults to 20.',
+          extensions: withRule((args: ConnectionArguments) => [
+            ...connectionRule(args),
+            ...directionRule(args),
+          ]),
+        }),
+        last: t.arg.int({ description: 'Number of the latest events, 1 to 100, in place of `first`.' }),
+        before: t.arg.id({ description: 'Only events before this one, with `last`.', extensions: OPAQUE }),
+      },
+      resolve: async (
+        _root,
+        { after, types: among, first, last, before },
+        { loaders, meter, principal, store },
+      ) => {
+        const selection = eventSelection({ after, types: among });
+        const readable = types.readable(principal, selection.types);
+        const backward = last != null || before != null;
+        const request = {
+          limit: last ?? first ?? DEFAULT_PAGE_SIZE,
+          ...selection,
+          ...(readable && { types: readable }),
+          ...(backward && { backward, ...(before != null && before !== NOW && { before }) }),
+          meter,
+        };
+        const page = await loaders.inTurn(() => store.eventPage(request));
+        meter.draw('entries', page.events.length);
+        return { ...page, backward };
+      },
+    }),
+  }));
+}

@@ -2,17 +2,16 @@ import { integer, ownId } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { graphqlDialect, inputObject, restDialect } from '../../foundation/validation.ts';
-import { builder } from '../../schema/builder.ts';
+import type { Builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
-import type { Domain } from '../../schema/domain.ts';
+import type { Domain } from '../domain.ts';
 import { checkedBy } from '../../schema/input-rules.ts';
-import { NODE_ID, NodeInterface, nodeType } from '../../schema/node.ts';
-import { addLists, enumOf, exposed } from '../../schema/record-domain.ts';
+import { implementNode } from '../../schema/node.ts';
+import { addLists, enumOf, exposed, typeOfRecord } from '../../schema/record-types.ts';
 import { unchanged, writeTo } from '../../schema/write.ts';
 import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
 import { listSelection } from '../../rest-routes/record-routes.ts';
 import { declaredShape, selectionOf, shapeOf } from '../../rest-routes/shape.ts';
-import { pet } from '../pet/pet.domain.ts';
 import { Pet, PetStatus } from '../pet/pet.ts';
 
 const { quantity, status } = Pet.fields;
@@ -21,88 +20,96 @@ const { quantity, status } = Pet.fields;
 const current = (pet: Pet, _args: object, { idempotency, loaders }: Context): MaybePromise<Pet> =>
   idempotency?.request.replayed ? andThen(loaders.record(Pet, pet.id), (now) => now ?? pet) : pet;
 
-/** An inventory entry is a view of its pet, so the two cannot disagree. */
-const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
-  interfaces: [NodeInterface],
-  description: 'The stock of a pet.',
-  fields: (t) => ({
-    nodeId: t.id({ description: NODE_ID, resolve: nodeType(Pet, 'InventoryItem') }),
-    id: t.exposeID('id', { description: 'The same as petId, for clients that cache records by id.' }),
-    petId: t.exposeID('id', { description: 'The id of the animal this entry tracks.' }),
-    quantity: t.exposeInt('quantity', exposed(quantity)),
-    status: t.expose('status', { type: enumOf(PetStatus), description: 'Status of the tracked animal.' }),
-    pet: t.field({ type: pet.type, description: 'The tracked animal.', resolve: current }),
-  }),
-});
-
-builder.objectField(pet.type, 'inventory', (t) =>
-  t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: current }),
-);
-
 /** The rules for a pet's stock, which both interfaces share. */
 const rules = inputObject({ quantity: quantity.rule(graphqlDialect) });
-
-const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
-  description: 'A new stock count.',
-  ...checkedBy(rules.partial()),
-  fields: (t) => ({
-    quantity: t.int({ description: `The new stock count, ${quantity.limits}.` }),
-  }),
-});
-
-addLists(
-  Pet,
-  InventoryItemType,
-  {
-    InventoryFilter: 'Selects inventory entries.',
-    'InventoryFilter.status': 'Entries of pets with any of these statuses.',
-    'Query.inventory': 'All inventory entries, by default ordered by petId.',
-  },
-  { view: 'inventory', filters: ['status'], items: 'entries' },
-);
-
-const petId = builder.args((t) => ({
-  petId: t.id({ required: true, description: 'The id of the pet.' }),
-}));
-
-builder.queryField('inventoryItem', (t) =>
-  t.field({
-    type: InventoryItemType,
-    nullable: true,
-    description: 'Looks up the inventory entry of a pet; null if there is no such pet.',
-    args: petId,
-    resolve: (_root, { petId }, { loaders }) => loaders.record(Pet, petId),
-  }),
-);
-
-builder.mutationField('updateInventory', (t) =>
-  t.field({
-    type: InventoryItemType,
-    description: 'Sets the stock of a pet.',
-    args: {
-      ...petId,
-      input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
-    },
-    resolve: writeTo(Pet, (pets, { petId, input }, context) =>
-      pets.update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
-    ),
-  }),
-);
 
 /** The change in stock. */
 const by = integer(-MAX_INT32, MAX_INT32, 'How much the stock changes; negative when something is sold', -1);
 
-builder.mutationField('adjustInventory', (t) =>
-  t.field({
-    type: InventoryItemType,
-    description:
-      'Changes the stock of a pet by a difference. Concurrent ones add up. Refused where the stock would be negative or beyond its maximum.',
-    args: { ...petId, by: t.arg.int({ required: true, description: `${by.description}.` }) },
-    resolve: writeTo(Pet, (pets, { petId, by }, context) =>
-      pets.adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
-    ),
-  }),
-);
+/** Adds the stock of pets. An inventory entry is a view of its pet, so the two cannot disagree. */
+function addTypes(builder: Builder): void {
+  const PetType = typeOfRecord(builder, Pet);
+  const { interfaces, nodeId } = implementNode(builder, Pet, 'InventoryItem');
+  const InventoryItemType = builder.objectRef<Pet>('InventoryItem').implement({
+    interfaces,
+    description: 'The stock of a pet.',
+    fields: (t) => ({
+      nodeId: t.id(nodeId),
+      id: t.exposeID('id', { description: 'The same as petId, for clients that cache records by id.' }),
+      petId: t.exposeID('id', { description: 'The id of the animal this entry tracks.' }),
+      quantity: t.exposeInt('quantity', exposed(quantity)),
+      status: t.expose('status', {
+        type: enumOf(builder, PetStatus),
+        description: 'Status of the tracked animal.',
+      }),
+      pet: t.field({ type: PetType, description: 'The tracked animal.', resolve: current }),
+    }),
+  });
+
+  builder.objectField(PetType, 'inventory', (t) =>
+    t.field({ type: InventoryItemType, description: 'The stock of this pet.', resolve: current }),
+  );
+
+  const InventoryUpdateInput = builder.inputType('InventoryUpdate', {
+    description: 'A new stock count.',
+    ...checkedBy(rules.partial()),
+    fields: (t) => ({
+      quantity: t.int({ description: `The new stock count, ${quantity.limits}.` }),
+    }),
+  });
+
+  addLists(
+    builder,
+    Pet,
+    InventoryItemType,
+    {
+      InventoryFilter: 'Selects inventory entries.',
+      'InventoryFilter.status': 'Entries of pets with any of these statuses.',
+      'Query.inventory': 'All inventory entries, by default ordered by petId.',
+    },
+    { view: 'inventory', filters: ['status'], items: 'entries' },
+  );
+
+  const petId = builder.args((t) => ({
+    petId: t.id({ required: true, description: 'The id of the pet.' }),
+  }));
+
+  builder.queryField('inventoryItem', (t) =>
+    t.field({
+      type: InventoryItemType,
+      nullable: true,
+      description: 'Looks up the inventory entry of a pet; null if there is no such pet.',
+      args: petId,
+      resolve: (_root, { petId }, { loaders }) => loaders.record(Pet, petId),
+    }),
+  );
+
+  builder.mutationField('updateInventory', (t) =>
+    t.field({
+      type: InventoryItemType,
+      description: 'Sets the stock of a pet.',
+      args: {
+        ...petId,
+        input: t.arg({ type: InventoryUpdateInput, required: true, description: 'The new stock count.' }),
+      },
+      resolve: writeTo(Pet, (pets, { petId, input }, context) =>
+        pets.update(petId, { quantity: input.quantity ?? undefined }, unchanged('InventoryItem', context)),
+      ),
+    }),
+  );
+
+  builder.mutationField('adjustInventory', (t) =>
+    t.field({
+      type: InventoryItemType,
+      description:
+        'Changes the stock of a pet by a difference. Concurrent ones add up. Refused where the stock would be negative or beyond its maximum.',
+      args: { ...petId, by: t.arg.int({ required: true, description: `${by.description}.` }) },
+      resolve: writeTo(Pet, (pets, { petId, by }, context) =>
+        pets.adjust(petId, 'quantity', by, unchanged('InventoryItem', context)),
+      ),
+    }),
+  );
+}
 
 const shape = shapeOf(Pet, {
   type: 'InventoryItem',
@@ -128,7 +135,7 @@ const document = `mutation updateInventory($petId: ID!, $input: InventoryUpdate!
 
 export const inventory: Domain = {
   record: Pet,
-  type: InventoryItemType,
+  addTypes,
   resource: {
     scope: 'inventory',
     shapes: [shape],

@@ -1,4 +1,4 @@
-import { recordDomain } from '../../schema/record-domain.ts';
+import { recordDomain } from '../record-domain.ts';
 import { Order } from './order.ts';
 
 const OF_STATE = 'Only fulfilled orders, or only unfulfilled ones.';

@@ -1,4 +1,4 @@
-import { recordDomain } from '../../schema/record-domain.ts';
+import { recordDomain } from '../record-domain.ts';
 import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
 import { listSelection } from '../../rest-routes/record-routes.ts';
 import { Pet } from './pet.ts';

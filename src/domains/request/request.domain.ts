@@ -9,7 +9,7 @@ import { fieldParameter, limit, type QueryParameter } from '../../rest-routes/pa
 import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, pageSelection } from '../../rest-routes/shape.ts';
 import { OPAQUE, withRule } from '../../schema/arguments.ts';
-import { builder } from '../../schema/builder.ts';
+import type { Builder } from '../../schema/builder.ts';
 import { connectionRule } from '../../schema/connection.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import type { ConnectionArguments } from '../../schema/list-arguments.ts';
@@ -100,8 +100,6 @@ const argumentIssues = ({ filter, after }: Arguments): Issue[] => [
   ...(after != null && decode(after) === null ? [{ path: 'after', message: CURSOR_RULE }] : []),
 ];
 
-const RequestType = declaredType<LoggedRequest>(Declaration);
-
 interface Edge {
   request: LoggedRequest;
   cursor: RequestCursor;
@@ -112,99 +110,104 @@ interface Page {
   after?: string | null | undefined;
 }
 
-const RequestEdge = builder.objectRef<Edge>('RequestEdge').implement({
-  description: 'A request with its cursor.',
-  fields: (t) => ({
-    cursor: t.string({
-      description: 'Its place in the list.',
-      extensions: { maxLength: 500 },
-      resolve: ({ cursor }) => encode(cursor),
-    }),
-    node: t.field({ type: RequestType, description: 'The request.', resolve: ({ request }) => request }),
-  }),
-});
-
-const RequestConnection = builder.objectRef<Page>('RequestConnection').implement({
-  description:
-    'Requests, newest first. A page may have fewer than `first` even if there are more: `pageInfo.hasNextPage` says so.',
-  fields: (t) => ({
-    edges: t.field({
-      type: [RequestEdge],
-      description: 'The requests, each with its cursor.',
-      resolve: ({ requests }) => [...requests],
-    }),
-    nodes: t.field({
-      type: [RequestType],
-      description: 'The requests themselves.',
-      resolve: ({ requests }) => requests.map(({ request }) => request),
-    }),
-    pageInfo: t.field({
-      type: builder.pageInfoRef(),
-      description: 'The position of the page in the list.',
-      resolve: ({ requests, next, after }) => {
-        const [first, last] = [requests[0]?.cursor, next ?? requests.at(-1)?.cursor];
-        return {
-          startCursor: first ? encode(first) : null,
-          endCursor: last ? encode(last) : null,
-          hasNextPage: next !== undefined,
-          hasPreviousPage: after != null,
-        };
-      },
-    }),
-  }),
-});
-
-const RequestFilter = builder.inputType('RequestFilter', {
-  description: 'Restricts a list of requests. All conditions must hold.',
-  fields: (t) => ({
-    status: t.stringList({
-      description: 'Those with any of these statuses, such as `404`, or classes, such as `4xx`.',
-    }),
-    operation: t.string({ description: 'Those of this operation.' }),
-    transport: t.field({
-      type: [UsageTransports.name as never],
-      description: 'Those sent in any of these ways.',
-    }),
-  }),
-});
-
 /** The keys whose requests a key sees: itself and the keys that it has made. */
 const visibleTo = ({ id, account }: Principal) => ({ keyId: id, ...(account === id && { account }) });
 
-builder.queryField('requests', (t) =>
-  t.field({
-    type: RequestConnection,
-    description: `The last ${MAX_REQUESTS.toLocaleString('en-US')} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry.`,
-    args: {
-      filter: t.arg({
-        type: RequestFilter,
-        description: 'Restricts the list.',
-        extensions: withRule(argumentIssues),
+/** Adds the list of the latest requests. */
+export function addRequests(builder: Builder): void {
+  const RequestType = declaredType<LoggedRequest>(builder, Declaration);
+
+  const RequestEdge = builder.objectRef<Edge>('RequestEdge').implement({
+    description: 'A request with its cursor.',
+    fields: (t) => ({
+      cursor: t.string({
+        description: 'Its place in the list.',
+        extensions: { maxLength: 500 },
+        resolve: ({ cursor }) => encode(cursor),
       }),
-      first: t.arg.int({
-        description: 'Number of requests, 1 to 100; defaults to 20.',
-        extensions: withRule((args: ConnectionArguments) => connectionRule(args)),
+      node: t.field({ type: RequestType, description: 'The request.', resolve: ({ request }) => request }),
+    }),
+  });
+
+  const RequestConnection = builder.objectRef<Page>('RequestConnection').implement({
+    description:
+      'Requests, newest first. A page may have fewer than `first` even if there are more: `pageInfo.hasNextPage` says so.',
+    fields: (t) => ({
+      edges: t.field({
+        type: [RequestEdge],
+        description: 'The requests, each with its cursor.',
+        resolve: ({ requests }) => [...requests],
       }),
-      after: t.arg.string({ description: 'The cursor to continue after.', extensions: OPAQUE }),
-    },
-    resolve: async (_root, { filter, first, after }, { loaders, meter, now, principal, requestLog }) => {
-      const issues = argumentIssues({ filter: filter as Filter, after });
-      if (issues.length > 0) throw validationFailed(issues);
-      const page = await loaders.inTurn(() =>
-        requestLog.page({
-          ...visibleTo(principal),
-          limit: first ?? DEFAULT_PAGE_SIZE,
-          now: now(),
-          after: after == null ? undefined : decode(after)!,
-          matches: matcherOf((filter ?? {}) as Filter),
-          meter,
+      nodes: t.field({
+        type: [RequestType],
+        description: 'The requests themselves.',
+        resolve: ({ requests }) => requests.map(({ request }) => request),
+      }),
+      pageInfo: t.field({
+        type: builder.pageInfoRef(),
+        description: 'The position of the page in the list.',
+        resolve: ({ requests, next, after }) => {
+          const [first, last] = [requests[0]?.cursor, next ?? requests.at(-1)?.cursor];
+          return {
+            startCursor: first ? encode(first) : null,
+            endCursor: last ? encode(last) : null,
+            hasNextPage: next !== undefined,
+            hasPreviousPage: after != null,
+          };
+        },
+      }),
+    }),
+  });
+
+  const RequestFilter = builder.inputType('RequestFilter', {
+    description: 'Restricts a list of requests. All conditions must hold.',
+    fields: (t) => ({
+      status: t.stringList({
+        description: 'Those with any of these statuses, such as `404`, or classes, such as `4xx`.',
+      }),
+      operation: t.string({ description: 'Those of this operation.' }),
+      transport: t.field({
+        type: [UsageTransports.name as never],
+        description: 'Those sent in any of these ways.',
+      }),
+    }),
+  });
+
+  builder.queryField('requests', (t) =>
+    t.field({
+      type: RequestConnection,
+      description: `The last ${MAX_REQUESTS.toLocaleString('en-US')} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry.`,
+      args: {
+        filter: t.arg({
+          type: RequestFilter,
+          description: 'Restricts the list.',
+          extensions: withRule(argumentIssues),
         }),
-      );
-      meter.draw('entries', page.requests.length);
-      return { ...page, after };
-    },
-  }),
-);
+        first: t.arg.int({
+          description: 'Number of requests, 1 to 100; defaults to 20.',
+          extensions: withRule((args: ConnectionArguments) => connectionRule(args)),
+        }),
+        after: t.arg.string({ description: 'The cursor to continue after.', extensions: OPAQUE }),
+      },
+      resolve: async (_root, { filter, first, after }, { loaders, meter, now, principal, requestLog }) => {
+        const issues = argumentIssues({ filter: filter as Filter, after });
+        if (issues.length > 0) throw validationFailed(issues);
+        const page = await loaders.inTurn(() =>
+          requestLog.page({
+            ...visibleTo(principal),
+            limit: first ?? DEFAULT_PAGE_SIZE,
+            now: now(),
+            after: after == null ? undefined : decode(after)!,
+            matches: matcherOf((filter ?? {}) as Filter),
+            meter,
+          }),
+        );
+        meter.draw('entries', page.requests.length);
+        return { ...page, after };
+      },
+    }),
+  );
+}
 
 const shape = declaredShape(Declaration);
 

@@ -3,7 +3,7 @@ import { validationFailed } from '../../foundation/errors.ts';
 import { choice, choices, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { formatDate } from '../../foundation/instant.ts';
-import { builder } from '../../schema/builder.ts';
+import type { Builder } from '../../schema/builder.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import { fieldParameter } from '../../rest-routes/parameter.ts';
 import type { Resource } from '../../rest-routes/route.ts';
@@ -71,33 +71,40 @@ const Operation = {
   },
 };
 
-const OperationType = declaredType<UsageOperation>(Operation);
+/** Adds the use of the API key. */
+export function addUsage(builder: Builder): void {
+  const OperationType = declaredType<UsageOperation>(builder, Operation);
 
-const DayType = declaredType<UsageDay & Omit<UsageOperation, 'operation' | 'transport'>>(Day, (t) => ({
-  operations: t.field({
-    type: [OperationType],
-    description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
-    extensions: { maxItems: MAX_OPERATIONS },
-    resolve: ({ operations }) => [...operations],
-  }),
-}));
+  const DayType = declaredType<UsageDay & Omit<UsageOperation, 'operation' | 'transport'>>(
+    builder,
+    Day,
+    (t) => ({
+      operations: t.field({
+        type: [OperationType],
+        description: `What was used, most units first; at most ${MAX_OPERATIONS}, the rest summed as \`other\`.`,
+        extensions: { maxItems: MAX_OPERATIONS },
+        resolve: ({ operations }) => [...operations],
+      }),
+    }),
+  );
 
-builder.queryField('usage', (t) =>
-  t.field({
-    type: [DayType],
-    description: `The days on which the API key was used, oldest first. Kept for ${HISTORY_KEPT} days; the latest requests may be missing for up to 10 seconds.`,
-    args: {
-      from: t.arg({ type: 'Date', description: 'The first day; by default 6 days before the last.' }),
-      to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),
-    },
-    extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
-    resolve: async (_root, args, { history, loaders, principal: { id }, now }) => {
-      const { from, to } = rangeOf(args, now());
-      const days = await loaders.list(() => history.days(id, from, to));
-      return days.map((day) => ({ ...day, ...sumOf(day.operations) }));
-    },
-  }),
-);
+  builder.queryField('usage', (t) =>
+    t.field({
+      type: [DayType],
+      description: `The days on which the API key was used, oldest first. Kept for ${HISTORY_KEPT} days; the latest requests may be missing for up to 10 seconds.`,
+      args: {
+        from: t.arg({ type: 'Date', description: 'The first day; by default 6 days before the last.' }),
+        to: t.arg({ type: 'Date', description: 'The last day; today by default.' }),
+      },
+      extensions: { maxItems: (args: { from?: unknown; to?: unknown }) => daysIn(args, Date.now()) },
+      resolve: async (_root, args, { history, loaders, principal: { id }, now }) => {
+        const { from, to } = rangeOf(args, now());
+        const days = await loaders.list(() => history.days(id, from, to));
+        return days.map((day) => ({ ...day, ...sumOf(day.operations) }));
+      },
+    }),
+  );
+}
 
 const common = {
   tag: 'Store',

@@ -1,5 +1,6 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
 import type { AnyRecord } from '../../foundation/record.ts';
+import type { ObjectKind } from '../objects.ts';
 import { within } from './batching.ts';
 import { portError } from './errors.ts';
 
@@ -8,6 +9,8 @@ export interface MongoOptions {
   uri: string;
   /** The records to store. */
   records: readonly AnyRecord[];
+  /** The kinds of objects that features add. */
+  objects?: readonly ObjectKind<never>[];
   /** The role of this process; by default a server. */
   role?: Role;
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */

@@ -3,7 +3,7 @@ import { type AnyRecord, type Fields, formerNames } from '../../foundation/recor
 import { indexesOf } from '../indexes.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } from './codec.ts';
-import type { Database, Role } from './database.ts';
+import type { Database, MongoOptions, Role } from './database.ts';
 import { ignoreDuplicate, ignoreExisting, isUnauthorized } from './errors.ts';
 
 /** Brings a database from one layout to the next. May run on several instances at once. */
@@ -25,11 +25,17 @@ interface LayoutDocument {
 
 export const layoutsOf = (db: Db) => db.collection<LayoutDocument>('layout');
 
+/** What a database is laid out for. */
+type Contents = Pick<MongoOptions, 'records' | 'objects'>;
+
 /** All collections with their indexes. */
-const collectionsOf = (records: readonly AnyRecord[]): Readonly<Record<string, IndexDescription[]>> => ({
+const collectionsOf = ({
+  records,
+  objects = [],
+}: Contents): Readonly<Record<string, IndexDescription[]>> => ({
   ...Object.fromEntries(records.map((record) => [record.plural, indexesFor(record)])),
   ...Object.fromEntries(
-    OBJECT_KINDS.map(({ name, termsOf, expiresAt }) => [
+    [...OBJECT_KINDS, ...objects].map(({ name, termsOf, expiresAt }) => [
       name,
       [
         ...(termsOf ? [{ key: { terms: 1 as const, _id: 1 as const } }] : []),
@@ -66,7 +72,7 @@ const WIRE_VERSION = 17;
  */
 export async function prepareLayout(
   database: Database,
-  records: readonly AnyRecord[],
+  contents: Contents,
   hello: Document,
   role: Role = 'server',
   migrations: readonly Migration[] = MIGRATIONS,
@@ -80,7 +86,7 @@ export async function prepareLayout(
   if (hello.msg === 'isdbgrid') await checkShardKeys(database);
   const layouts = layoutsOf(db);
   const latest = 1 + migrations.length;
-  const collections = Object.entries(collectionsOf(records));
+  const collections = Object.entries(collectionsOf(contents));
   // In this order, because another instance may create the collections, after it has recorded the layout.
   const hasData = await db.listCollections({ name: { $in: collections.map(([name]) => name) } }).hasNext();
   const recorded = await layouts.findOne({ _id: 'layout' }, options);
@@ -105,7 +111,7 @@ export async function prepareLayout(
     if (indexes.length > 0) await db.collection(name).createIndexes(indexes, WITHOUT_TIMEOUT);
     else await db.createCollection(name).catch(ignoreExisting);
   }
-  for (const record of records) {
+  for (const record of contents.records) {
     const filled = recorded?.filled?.[record.plural];
     const properties = filledProperties(record);
     if (filled && properties.every((name) => filled.includes(name))) continue;

@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import { isUnavailable } from '../../foundation/errors.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import { type AnyRecord, holdersOf } from '../../foundation/record.ts';
 import type { Engine, EngineTransaction, Rows } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
@@ -32,7 +32,7 @@ export interface MongoStore extends Store {
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const { records } = settings;
   const database: Database = connectTo(settings, async (hello) => {
-    await prepareLayout(database, records, hello, settings.role);
+    await prepareLayout(database, settings, hello, settings.role);
     await prepareIds(database, records);
   });
   try {
@@ -51,11 +51,13 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { client, db, options, execute } = database;
   const { run, close } = createTransactions(database);
   const nextIds = idsOf(database);
+  const parents = new Set(records.filter((record) => holdersOf(records, record).length > 0));
 
   const within = (access: Access): EngineTransaction => {
     const opened: Rows[] = [];
     return {
-      rows: (record) => (opened[record.index] ??= rowsOf(database, record, access, nextIds)),
+      rows: (record) =>
+        (opened[record.index] ??= rowsOf(database, record, access, nextIds, parents.has(record))),
       objects: (kind) => objectsOf(database, kind, access),
     };
   };

@@ -1,6 +1,6 @@
 import type { Filter, OptionalUnlessRequiredId } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
-import { type AnyRecord, type Fields, holdersOf } from '../../foundation/record.ts';
+import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { beingReferred } from '../conflicts.ts';
 import type { Rows } from '../engine.ts';
 import { eventOf } from '../events.ts';
@@ -43,8 +43,16 @@ let turn = Math.floor(Math.random() * SLOTS);
  * Creations take different locks, in turn, so that they rarely meet each other and get past one held by an instance that
  * has died. The locks of a record are created with its first child: then the parent itself is written, which conflicts
  * with its deletion.
+ *
+ * @param isParent whether others can block the deletion of a record
  */
-export function rowsOf(database: Database, record: AnyRecord, access: Access, nextIds: NextIds): Rows {
+export function rowsOf(
+  database: Database,
+  record: AnyRecord,
+  access: Access,
+  nextIds: NextIds,
+  isParent: boolean,
+): Rows {
   const { db } = database;
   const { stored, toDocument, toRecord, projection, unchanged, addition } = codecOf(record);
   const collection = db.collection<RecordDocument>(record.plural);
@@ -129,7 +137,6 @@ export function rowsOf(database: Database, record: AnyRecord, access: Access, ne
     },
 
     async delete(row) {
-      const isParent = holdersOf(record).length > 0;
       try {
         if (isParent) await access.send((options) => locks.deleteMany({ of: lockOf(row.id) }, options));
         const { deletedCount } = await access.send((options) =>

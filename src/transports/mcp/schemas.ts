@@ -1,5 +1,4 @@
 import type { Tool } from '@modelcontextprotocol/server';
-import { SCHEMAS } from '../../domains/routes.ts';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
@@ -16,17 +15,21 @@ const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
 /** Values omitted from schemas because they tell an agent nothing. */
 const OMITTED: ReadonlySet<unknown> = new Set(['int32', MAX_INT32]);
 
+/** Schemas by the names that others refer to them by. */
+type Named = Readonly<Record<string, JsonSchema>>;
+
 /** Translates a schema of OpenAPI 3.0 to short JSON Schema. */
-function translate(schema: JsonSchema): JsonSchema {
-  if (typeof schema.$ref === 'string') return translate(SCHEMAS[nameIn(schema.$ref)] ?? { type: 'object' });
-  if (Array.isArray(schema.allOf)) return translate(schema.allOf[0]);
+function translate(schema: JsonSchema, named: Named): JsonSchema {
+  if (typeof schema.$ref === 'string')
+    return translate(named[nameIn(schema.$ref)] ?? { type: 'object' }, named);
+  if (Array.isArray(schema.allOf)) return translate(schema.allOf[0], named);
   if (schema.oneOf) return { type: 'object' };
   if (schema.format === 'int64') return nullable(ID, schema);
   const translated: Record<string, unknown> = {};
   for (const key of KEPT) {
     if (schema[key] !== undefined && !OMITTED.has(schema[key])) translated[key] = schema[key];
   }
-  if (schema.items) translated.items = translate(schema.items as JsonSchema);
+  if (schema.items) translated.items = translate(schema.items as JsonSchema, named);
   return nullable(translated, schema);
 }
 
@@ -35,8 +38,8 @@ const nullable = (translated: JsonSchema, { nullable }: JsonSchema): JsonSchema 
 
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
 
-const described = (schema: JsonSchema, description: unknown): JsonSchema => ({
-  ...translate(schema),
+const described = (schema: JsonSchema, description: unknown, named: Named): JsonSchema => ({
+  ...translate(schema, named),
   ...(description !== undefined && { description }),
 });
 
@@ -65,24 +68,24 @@ export const removableFields = ({ method, body }: Route): readonly string[] =>
     : [];
 
 /** The schema of a tool's arguments: path and query parameters and the fields of the body, flat. */
-export function inputSchemaOf(route: Route): ObjectSchema {
+export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
   const { pathParameter, pathValue, kind, query = [], body, method } = route;
   const fields = body && (bodySchema(route, body) as { properties: JsonSchema; required?: string[] });
   const properties: Record<string, unknown> = {};
   if (pathParameter !== undefined) {
     properties[pathParameter] = pathValue
-      ? described(pathValue.schema, pathValue.description)
+      ? described(pathValue.schema, pathValue.description, named)
       : { ...ID, description: `The id of the ${kind}` };
   }
   for (const { name, schema, description, repeatable } of query) {
     // The tool's description says how to read pages.
     if (name === 'after') properties[name] = { type: 'string', description: AFTER };
-    else if (repeatable) properties[name] = { type: 'array', items: translate(schema), description };
-    else properties[name] = described(schema, description);
+    else if (repeatable) properties[name] = { type: 'array', items: translate(schema, named), description };
+    else properties[name] = described(schema, description, named);
   }
   for (const [name, schema] of Object.entries(fields?.properties ?? {})) {
     const { nullable: _, ...given } = schema as JsonSchema;
-    properties[name] = described(given, given.description);
+    properties[name] = described(given, given.description, named);
   }
   const removable = removableFields(route);
   if (removable.length > 0)
@@ -101,23 +104,23 @@ export function inputSchemaOf(route: Route): ObjectSchema {
 
 const AFTER = '`after` of the previous page';
 
-const recordSchema = ({ fields }: Shape): ObjectSchema =>
+const recordSchema = ({ fields }: Shape, named: Named): ObjectSchema =>
   object(
-    Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, outputOf(schema)])),
+    Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, outputOf(schema, named)])),
     Object.keys(fields).filter((name) => fields[name]!.required),
   );
 
 /** Only the types: the arguments and the names explain the values. */
-function outputOf(schema: JsonSchema): JsonSchema {
-  const { type, items } = translate(schema);
-  return { type, ...(items !== undefined && { items: outputOf(items as JsonSchema) }) };
+function outputOf(schema: JsonSchema, named: Named): JsonSchema {
+  const { type, items } = translate(schema, named);
+  return { type, ...(items !== undefined && { items: outputOf(items as JsonSchema, named) }) };
 }
 
 /** The schema of a tool's result. */
-export function outputSchemaOf({ shape, list }: Route): ObjectSchema {
+export function outputSchemaOf({ shape, list }: Route, named: Named): ObjectSchema {
   if (!shape) return object({ id: { type: 'string' } }, ['id']);
-  if (!list) return recordSchema(shape);
-  const items = { type: 'array', items: recordSchema(shape) };
+  if (!list) return recordSchema(shape, named);
+  const items = { type: 'array', items: recordSchema(shape, named) };
   if (list === 'whole') return object({ items }, ['items']);
   return object({ items, after: { type: 'string' } }, list === 'log' ? ['items', 'after'] : ['items']);
 }

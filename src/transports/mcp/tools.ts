@@ -3,7 +3,6 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import { isLosslessNumber, isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
-import { isTool } from '../../domains/routes.ts';
 import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -15,7 +14,7 @@ import { prepareRequest } from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
 import { type ParameterTexts, readTexts } from '../../rest-routes/parameter.ts';
 import { recordWriter, withIntegerIds } from '../../rest-routes/representation.ts';
-import type { Route } from '../../rest-routes/route.ts';
+import type { Route, ServedRoute } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -45,7 +44,7 @@ export interface Tool {
 /** All tools in alphabetical order: one for each route that is offered to agents, and two for GraphQL. */
 export const toolsOf = (services: TransportServices): readonly Tool[] =>
   [
-    ...services.routes.filter(isTool).map((route) => new RouteTool(route, services)),
+    ...services.routes.filter(({ isTool }) => isTool).map((route) => new RouteTool(route, services)),
     graphqlTool(services),
     ...(services.config.INTROSPECTION ? [schemaTool(services)] : []),
   ].sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
@@ -63,7 +62,7 @@ const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> 
 class RouteTool extends RouteOperation implements Tool {
   readonly definition: Definition;
 
-  constructor(route: Route, services: TransportServices) {
+  constructor(route: ServedRoute, services: TransportServices) {
     super(route, 'mcp', services);
     const { operationId, method, summary, description, list } = route;
     const about = [
@@ -75,14 +74,14 @@ class RouteTool extends RouteOperation implements Tool {
     this.definition = {
       name: operationId,
       description: about.filter(Boolean).join(' '),
-      inputSchema: inputSchemaOf(route),
-      outputSchema: outputSchemaOf(route),
+      inputSchema: inputSchemaOf(route, services.api.schemas),
+      outputSchema: outputSchemaOf(route, services.api.schemas),
       annotations: ANNOTATIONS[method],
     };
   }
 
   isOffered({ principal }: Session): boolean {
-    return this.scopes.every((scope) => permits(principal, scope));
+    return this.route.scopes.every((scope) => permits(principal, scope));
   }
 
   async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
@@ -231,7 +230,7 @@ function refusalOf({ errors: [first] }: OperationRefused): AppError {
   return new AppError(code, first!.message);
 }
 
-function schemaTool({ schema }: TransportServices): Tool {
+function schemaTool({ api }: TransportServices): Tool {
   let result: string | undefined;
   return {
     definition: {
@@ -245,7 +244,7 @@ function schemaTool({ schema }: TransportServices): Tool {
     async call(_context, session) {
       session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
       await session.charge(ROUTE_COST);
-      result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(schema))) });
+      result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(api.schema))) });
       return result;
     },
   };

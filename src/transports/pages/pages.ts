@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http';
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
-import { STREAMS } from '../../domains/routes.ts';
 import { publicBase, publicPath } from '../../config.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
@@ -71,7 +70,7 @@ export class Pages implements Transport {
   /** Called on the first request for a guide. */
   readonly #addGuides: () => void;
 
-  constructor({ config, store, metrics, schema, routes, readiness }: TransportServices) {
+  constructor({ config, store, metrics, api, routes, readiness }: TransportServices) {
     const { REST_BASE_PATH: basePath, GRAPHIQL: graphiql, INTROSPECTION: introspection, MCP: mcp } = config;
     const { PUBLIC_URL } = config;
     const mount = publicPath(config);
@@ -90,14 +89,14 @@ export class Pages implements Transport {
       const { contentType } = metrics;
       add('/metrics', async () => ({ status: 200, headers: [], body: await metrics.text(), contentType }));
     }
-    const openApi = () => openApiJson(config, { routes });
+    const openApi = () => openApiJson(api, config, { routes });
     add('/openapi.json', textPage({ contentType: 'application/json', text: openApi }));
     const postman = (address: string) => postmanJson(openApi(), address + basePath);
     add('/postman.json', textPage({ contentType: 'application/json', text: postman, keyOf }));
     // Requested by browsers on pages without an icon link.
     add('/favicon.ico', redirectTo('/favicon.svg'));
     if (introspection) {
-      const text = () => `${printSchema(lexicographicSortSchema(schema))}\n`;
+      const text = () => `${printSchema(lexicographicSortSchema(api.schema))}\n`;
       add('/schema.graphql', textPage({ contentType: 'text/plain; charset=utf-8', text }));
     }
     const addPage = (
@@ -134,7 +133,7 @@ export class Pages implements Transport {
     const landing = (address: string) => ({ address, guides: guides(), metrics: metrics && config.METRICS });
     addPage('/', 'landing', landing, isNavigation);
     addPage('/docs', 'docs', () => ({
-      tags: operationsByTag([...routes, ...STREAMS], graphiql && introspection),
+      tags: operationsByTag([...routes, ...api.streams], graphiql && introspection),
     }));
     addPage('/console', 'console');
     if (graphiql) addPage(GRAPHQL_PATH, 'graphiql', undefined, isNavigation);

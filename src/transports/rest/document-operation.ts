@@ -1,3 +1,4 @@
+import type { Api } from '../../domains/create-api.ts';
 import type { Session } from '../../access/session.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import { idempotencyOf } from '../../http/idempotency.ts';
@@ -15,6 +16,7 @@ import {
   type Method,
   NDJSON,
   type Route,
+  type ServedRoute,
   repeatableFields,
 } from '../../rest-routes/route.ts';
 import { idFieldOf } from '../../rest-routes/shape.ts';
@@ -40,7 +42,7 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
   readonly #writer: RecordWriter | undefined;
   readonly #services: TransportServices;
 
-  constructor(route: Route, services: TransportServices) {
+  constructor(route: ServedRoute, services: TransportServices) {
     super(route, 'rest', services);
     this.deprecation = deprecationHeaders(route, services.config);
     this.#services = services;
@@ -68,9 +70,10 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
     body: Readonly<Record<string, unknown>> | undefined,
   ): MaybePromise<HttpResponse> {
     const variables = readInput(context, this.route, parameters, body, this.#repeatable);
-    const call = callOf(context, session);
+    const { shapes } = this.#services.api;
+    const call = callOf(context, session, shapes);
     if (body && this.#unchanging.length > 0)
-      call.precondition = requireRepeated(call.precondition, this.#unchanging, body);
+      call.precondition = requireRepeated(call.precondition, this.#unchanging, body, shapes);
     return andThen(
       this.run(context, session, variables, () => call),
       (result) => this.#respond(context, variables, result),
@@ -85,7 +88,7 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
       operation: this,
       variables,
       session,
-      contextOf: () => callOf(context, session),
+      contextOf: () => callOf(context, session, this.#services.api.shapes),
     };
     return openExport(list, context, this.#services);
   }
@@ -134,10 +137,10 @@ function deprecationHeaders(
   ];
 }
 
-function callOf(context: RequestContext, session: Session): Context {
+function callOf(context: RequestContext, session: Session, shapes: Api['shapes']): Context {
   const { requestId, method, headers, isRead } = context;
   const call: Parameters<typeof newContext>[1] = { cost: ROUTE_COST, requestId };
-  const precondition = isRead ? undefined : preconditionOf(headers);
+  const precondition = isRead ? undefined : preconditionOf(headers, shapes);
   if (precondition) call.precondition = precondition;
   const { 'idempotency-key': key } = headers;
   if (key !== undefined && acceptsIdempotencyKey(method as Method))

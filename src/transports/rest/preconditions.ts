@@ -1,19 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { SHAPES } from '../../domains/routes.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
 import { etagOf, namesTag } from '../../http/response.ts';
 import type { Precondition } from '../../schema/context.ts';
 import { recordWriter } from '../../rest-routes/representation.ts';
 import { representedAs, type Shape } from '../../rest-routes/shape.ts';
 
-/** By GraphQL type. */
-const BY_TYPE: Readonly<Record<string, Shape>> = Object.fromEntries(
-  SHAPES.map((shape) => [shape.type, shape]),
-);
+/** The shape of a GraphQL type's records. */
+const shapeOf = (type: string, shapes: readonly Shape[]): Shape =>
+  shapes.find((shape) => shape.type === type)!;
 
 /** A stored record as a GraphQL type shows it. */
-const formOf = (type: string, record: object): Record<string, unknown> =>
-  representedAs(BY_TYPE[type]!, record as Record<string, unknown>);
+const formOf = (type: string, record: object, shapes: readonly Shape[]): Record<string, unknown> =>
+  representedAs(shapeOf(type, shapes), record as Record<string, unknown>);
 
 /** `*`, or a list of entity tags (RFC 9110 section 13.1.1). */
 const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
@@ -21,10 +19,14 @@ const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
 /**
  * The preconditions of a write (RFC 9110 sections 13.1.1 and 13.1.2), checked by the store atomically with it.
  *
+ * @param shapes of records, of which each has a GraphQL type
  * @returns undefined if there are none
  * @throws VALIDATION_FAILED if one of them has no entity tags
  */
-export function preconditionOf(headers: IncomingHttpHeaders): Precondition | undefined {
+export function preconditionOf(
+  headers: IncomingHttpHeaders,
+  shapes: readonly Shape[],
+): Precondition | undefined {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers;
   if (match === undefined && noneMatch === undefined) return undefined;
   const issues = Object.entries({ 'If-Match': match, 'If-None-Match': noneMatch })
@@ -32,7 +34,7 @@ export function preconditionOf(headers: IncomingHttpHeaders): Precondition | und
     .map(([path]) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' }));
   if (issues.length > 0) throw validationFailed(issues);
   return (type, record) => {
-    const tag = etagOf(recordWriter(BY_TYPE[type]!, 'integer').one(formOf(type, record)));
+    const tag = etagOf(recordWriter(shapeOf(type, shapes), 'integer').one(formOf(type, record, shapes)));
     if (match !== undefined && !namesTag(match, tag))
       throw new AppError(
         'PRECONDITION_FAILED',
@@ -48,12 +50,13 @@ export function requireRepeated(
   precondition: Precondition | undefined,
   names: readonly string[],
   body: Readonly<Record<string, unknown>>,
+  shapes: readonly Shape[],
 ): Precondition | undefined {
   const repeated = names.filter((name) => Object.hasOwn(body, name));
   if (repeated.length === 0) return precondition;
   return (type, record) => {
     precondition?.(type, record);
-    const form = formOf(type, record);
+    const form = formOf(type, record, shapes);
     const changed = repeated.filter((name) => form[name] !== body[name]);
     if (changed.length > 0)
       throw validationFailed(changed.map((path) => ({ path, message: 'cannot be changed here' })));

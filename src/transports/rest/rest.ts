@@ -3,7 +3,6 @@ import FindMyWay from 'find-my-way';
 import type { Access } from '../../access/access.ts';
 import type { UsageSubject } from '../../access/session.ts';
 import type { Config } from '../../config.ts';
-import { STREAMS } from '../../domains/routes.ts';
 import { AppError, cut } from '../../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
@@ -40,12 +39,12 @@ export class RestTransport implements Transport {
       const shown = isMistyped ? pathNotFound(path, this.#router.near(path)) : error;
       return errorPage(shown, context) ?? errorResponse(error);
     };
-    const { access, config, routes } = services;
+    const { access, api, config, routes } = services;
     this.#access = access;
     this.#basePath = config.REST_BASE_PATH;
     this.#router = new Router(config);
     for (const route of routes) this.#router.add(new DocumentOperation(route, services));
-    for (const route of STREAMS) this.#router.add(new StreamOperation(route, services));
+    for (const route of api.streams) this.#router.add(new StreamOperation(route, services));
   }
 
   admit(context: RequestContext): MaybePromise<void> {

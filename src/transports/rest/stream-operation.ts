@@ -8,7 +8,7 @@ import { retryLine, STREAM_TYPE } from '../../http/event-stream.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
-import type { Route } from '../../rest-routes/route.ts';
+import type { ServedRoute } from '../../rest-routes/route.ts';
 import { readInput } from '../input.ts';
 import { type EventVariables, ROUTE_COST, RouteOperation } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -26,7 +26,7 @@ const RETRY = 'retry: 3000\n';
 export class StreamOperation extends RouteOperation implements RestOperation {
   readonly #streams: EventStreams;
 
-  constructor(route: Route, services: TransportServices) {
+  constructor(route: ServedRoute, services: TransportServices) {
     super(route, 'stream', services);
     this.#streams = services.streams;
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { RECORDS } from '../../../src/domains/index.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { within } from '../../kit/deadline.ts';
@@ -27,7 +27,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
       () => proxy.close(),
     );
     const open = async (): Promise<MongoStore> => {
-      const store = await openMongoStore({ records: RECORDS, uri: proxy.uri, timeoutMs: TIMEOUT });
+      const store = await openMongoStore({ records: api.records, uri: proxy.uri, timeoutMs: TIMEOUT });
       cleanups.push(async () => store.close());
       return store;
     };

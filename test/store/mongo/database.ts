@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll } from 'vitest';
-import { RECORDS } from '../../../src/domains/index.ts';
+import { api } from '../../../src/api.ts';
 import { type MongoOptions, type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { dropDatabase, monitoredUri } from '../../kit/mongo.ts';
 
@@ -14,7 +14,7 @@ export function newDatabase() {
   });
   /** Opens another store on this database, whose client emits command events such as `commandStarted`. */
   const open = async (options: Partial<MongoOptions> = {}): Promise<MongoStore> => {
-    const store = await openMongoStore({ records: RECORDS, uri: monitoredUri(name), ...options });
+    const store = await openMongoStore({ records: api.records, uri: monitoredUri(name), ...options });
     opened.push(store);
     return store;
   };

@@ -3,8 +3,8 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { RECORDS } from '../../../src/domains/index.ts';
 import { EventFeed } from '../../../src/events/feed.ts';
 import { FOLLOW_WAIT } from '../../../src/store/events.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
@@ -24,7 +24,10 @@ const namesOf = (stream: EventStreamClient) => stream.events.map(({ data }) => d
 async function readNames(store: MongoStore) {
   const names: unknown[] = [];
   const ending = new AbortController();
-  const { pages } = await new EventFeed(store, (error) => names.push(error)).open({}, ending.signal);
+  const { pages } = await new EventFeed(store, api.eventTypes, (error) => names.push(error)).open(
+    {},
+    ending.signal,
+  );
   const read = async () => {
     for await (const { events } of pages) names.push(...events.map(({ event }) => event.record.name));
   };
@@ -45,10 +48,10 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     server = await startSecantus(binary!, { oplogEntries: 50 });
     admin = await MongoClient.connect(server.uri);
     uri = mongoUri(`events-${randomUUID().slice(0, 8)}`, server.uri);
-    writer = await openMongoStore({ records: RECORDS, uri });
+    writer = await openMongoStore({ records: api.records, uri });
     // The server does not notify clients that stream its state when it is usable again.
     const polling = `${uri}&serverMonitoringMode=poll`;
-    gateway = await TestGateway.start(await openMongoStore({ records: RECORDS, uri: polling }));
+    gateway = await TestGateway.start(await openMongoStore({ records: api.records, uri: polling }));
   }, 60_000);
   afterEach(async () => {
     for (const stream of open.splice(0)) stream.close();
@@ -107,7 +110,7 @@ describe.runIf(binary)('the event log on MongoDB', () => {
       await create('Concerned');
       const commands: { name: string; level: unknown }[] = [];
       const store = await openMongoStore({
-        records: RECORDS,
+        records: api.records,
         uri: `${uri}&readConcernLevel=${level}&monitorCommands=true`,
       });
       store.client.on('commandStarted', ({ commandName: name, command }) =>
@@ -164,10 +167,10 @@ describe.runIf(binary)('the event log on MongoDB', () => {
 
   it('continues after the database was dropped and recreated', async () => {
     const other = `events-${randomUUID().slice(0, 8)}`;
-    const reading = await openMongoStore({ records: RECORDS, uri: mongoUri(other, server.uri) });
+    const reading = await openMongoStore({ records: api.records, uri: mongoUri(other, server.uri) });
     const { names, stop } = await readNames(reading);
     const create = async (name: string) => {
-      const store = await openMongoStore({ records: RECORDS, uri: mongoUri(other, server.uri) });
+      const store = await openMongoStore({ records: api.records, uri: mongoUri(other, server.uri) });
       await store.table(Category).insert({ name });
       await store.close();
     };

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { newApiKey } from '../../../src/access/api-keys.ts';
 import { readExport, readManifest, writeExport } from '../../../src/cli/dump-files.ts';
 import { load } from '../../../src/cli/load.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { RECORDS } from '../../../src/domains/index.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { openMongoTarget } from '../../../src/store/mongo/dump.ts';
@@ -164,7 +164,7 @@ class Lane {
   async open(exported: string): Promise<this> {
     this.#exported = exported;
     this.wire = await openWire(this.#server);
-    this.direct = await openMongoStore({ records: RECORDS, uri: mongoUri(this.database, this.#server) });
+    this.direct = await openMongoStore({ records: api.records, uri: mongoUri(this.database, this.#server) });
     this.store = await this.openStore(this.database);
     this.gateway = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
     this.delivering = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
@@ -191,7 +191,7 @@ class Lane {
   }
 
   openStore(database: string): Promise<MongoStore> {
-    return openMongoStore({ records: RECORDS, uri: this.wire.uriOf(database), timeoutMs: LIMIT });
+    return openMongoStore({ records: api.records, uri: this.wire.uriOf(database), timeoutMs: LIMIT });
   }
 
   /** A reply is a success, or says when to come again. */
@@ -449,12 +449,12 @@ class Lane {
     },
     'an import': async () => {
       const own = `test_${randomUUID()}`;
-      const manifest = await readManifest(this.#exported);
+      const manifest = await readManifest(this.#exported, api);
       const attempt = async (): Promise<void> => {
         const uri = this.wire.uriOf(own);
-        const target = await openMongoTarget({ records: RECORDS, uri, timeoutMs: LIMIT });
+        const target = await openMongoTarget({ records: api.records, uri, timeoutMs: LIMIT });
         try {
-          await readExport(this.#exported, manifest, target, () => {});
+          await readExport(this.#exported, manifest, target, api, () => {});
         } finally {
           await target.close();
         }
@@ -606,7 +606,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
 
   beforeAll(async () => {
     const own = `test_${randomUUID()}`;
-    const small = await openMongoStore({ records: RECORDS, uri: mongoUri(own) });
+    const small = await openMongoStore({ records: api.records, uri: mongoUri(own) });
     const { id } = await small.table(Category).insert({ name: 'Dogs' });
     for (const name of ['Rex', 'Tom'])
       await small.table(Pet).insert({ name, categoryId: id, status: 'sold' });
@@ -614,7 +614,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     await gateway.call('/pets');
     const webhook = { url: 'http://127.0.0.1/' };
     expect((await gateway.call('/webhooks', { method: 'POST', body: webhook })).status).toBe(201);
-    await writeExport(exported, small, () => {});
+    await writeExport(exported, small, api, () => {});
     await gateway.close();
     await small.client.db(own).dropDatabase();
     await small.close();
@@ -729,7 +729,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
 
   it('options of the URI change nothing of what is acknowledged or read', async () => {
     const uri = `${wire.uriOf(lane.database)}&w=0&wtimeoutMS=1&journal=false&readPreference=secondary&readPreferenceTags=a:b&maxStalenessSeconds=100&readConcernLevel=linearizable&retryWrites=false&retryReads=false&timeoutMS=1&promoteValues=false`;
-    const opened = await openMongoStore({ records: RECORDS, uri, timeoutMs: LIMIT });
+    const opened = await openMongoStore({ records: api.records, uri, timeoutMs: LIMIT });
     const after = await endOfLog(opened);
     const { id } = await opened.table(Category).insert({ name: 'Options' });
     expect((await opened.table(Category).byIds([id]))[0]).toMatchObject({ name: 'Options' });
@@ -749,7 +749,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     const router = await openWire();
     router.route();
     const own = `test_${randomUUID()}`;
-    const open = () => openMongoStore({ records: RECORDS, uri: router.uriOf(own), timeoutMs: LIMIT });
+    const open = () => openMongoStore({ records: api.records, uri: router.uriOf(own), timeoutMs: LIMIT });
     const client = direct.client;
     const sharded = client.db('config').collection<{ _id: string; key: object }>('collections');
     const keep = async (name: string, key: object) => sharded.insertOne({ _id: `${own}.${name}`, key });

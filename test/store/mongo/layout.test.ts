@@ -1,7 +1,7 @@
 import { type Document, MongoClient } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { RECORDS } from '../../../src/domains/index.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { connectTo, type Database, type Role } from '../../../src/store/mongo/database.ts';
 import { type Migration, prepareLayout } from '../../../src/store/mongo/layout.ts';
@@ -92,8 +92,8 @@ onMongo('the layout of a database', () => {
           void ran.push(version),
     );
     const open = async (role: Role) => {
-      const opened: Database = connectTo({ uri: mongoUri(database.name), records: RECORDS }, (hello) =>
-        prepareLayout(opened, RECORDS, hello, role, migrations),
+      const opened: Database = connectTo({ uri: mongoUri(database.name), records: api.records }, (hello) =>
+        prepareLayout(opened, { records: api.records }, hello, role, migrations),
       );
       await opened.execute(async () => {}).finally(() => opened.client.close());
     };
@@ -119,7 +119,7 @@ const binary = await secantusBinary();
 describe.runIf(binary)('a server', () => {
   it('that is standalone is refused in one line, which says what to do', async () => {
     const server = await startSecantus(binary!, { standalone: true });
-    const opening = openMongoStore({ records: RECORDS, uri: mongoUri('alone', server.uri) });
+    const opening = openMongoStore({ records: api.records, uri: mongoUri('alone', server.uri) });
     await expect(opening).rejects.toThrow(
       /^The MongoDB in MONGODB_URI is a standalone .* rs\.initiate\(\) once\.$/,
     );
@@ -132,7 +132,7 @@ describe.runIf(binary)('a server', () => {
     const admin = await MongoClient.connect(mongoUri('admin'));
     const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 900 };
     await admin.db().command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
-    const store = await openMongoStore({ records: RECORDS, uri: mongoUri(database), timeoutMs: 300 });
+    const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 300 });
     expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
     await expect.poll(() => codeOf(store.ping())).toBeUndefined();
     await store.close();
@@ -150,7 +150,8 @@ describe('the version of MongoDB', () => {
   } as unknown as Database;
 
   it.each([{ setName: 'rs' }, { msg: 'isdbgrid' }])('has to be recent enough for %j', async (hello) => {
-    const prepare = (maxWireVersion: number) => prepareLayout(database, [], { ...hello, maxWireVersion });
+    const prepare = (maxWireVersion: number) =>
+      prepareLayout(database, { records: [] }, { ...hello, maxWireVersion });
     await expect(prepare(16)).rejects.toThrow('MongoDB 6.0 or later is required.');
     await expect(prepare(17)).rejects.toBe(read);
   });

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { deferred } from '../../../src/foundation/maybe-promise.ts';
@@ -16,7 +17,7 @@ const folder = useFolder();
 
 const fill = async () => {
   const store = folder.open();
-  await addSampleData(store);
+  await addSampleData(store, api);
   await store.close();
 };
 

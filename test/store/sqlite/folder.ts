@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, vi } from 'vitest';
-import { RECORDS } from '../../../src/domains/index.ts';
+import { api } from '../../../src/api.ts';
 import { openDatabase } from '../../../src/store/sqlite/connection.ts';
 import { openSqliteStore, type SqliteOptions } from '../../../src/store/sqlite/sqlite-store.ts';
 
@@ -39,7 +39,13 @@ export function useFolder() {
     closing,
     open: (options: Partial<SqliteOptions> = {}) =>
       closing(
-        openSqliteStore({ records: RECORDS, file: fileOf(), role: 'server', busyTimeout: 10, ...options }),
+        openSqliteStore({
+          records: api.records,
+          file: fileOf(),
+          role: 'server',
+          busyTimeout: 10,
+          ...options,
+        }),
       ),
     /** Another program that uses the file of the store. */
     outsider: () => closing(openDatabase(fileOf())),

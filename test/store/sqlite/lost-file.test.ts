@@ -1,5 +1,6 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { useFolder } from './folder.ts';
@@ -18,7 +19,7 @@ describe('a data file lost while the server runs', () => {
     ],
   ])('makes writes and readiness fail with 503 once it is %s', async (_how, change) => {
     const store = folder.open();
-    await addSampleData(store);
+    await addSampleData(store, api);
     const gateway = await TestGateway.start(store);
     const create = () => gateway.call('/categories', { method: 'POST', body: { name: 'Lions' } });
     expect((await create()).status).toBe(201);

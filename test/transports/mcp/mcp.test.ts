@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { ROUTES } from '../../../src/domains/routes.ts';
 import { WEBHOOKS } from '../../../src/webhooks/stored-webhooks.ts';
 import type { Reply } from '../../kit/gateway.ts';
 import { connectCurrent, connectEarlier, META, rpc } from '../../kit/mcp.ts';
@@ -26,12 +26,12 @@ onAnyEngine('MCP', (kit, { name: engine }) => {
     (_version, connect) => {
       it('offers every operation but replacements and streams as a tool, and GraphQL', async () => {
         const agent = await connect(kit.gateway);
-        const expected = ROUTES.filter(
-          ({ method, path }) => method !== 'PUT' && !/^\/keys?\b(?!$)|^\/keys$/.test(path),
-        ).map(({ operationId }) => operationId);
+        const expected = api.routes
+          .filter(({ method, path }) => method !== 'PUT' && !/^\/keys?\b(?!$)|^\/keys$/.test(path))
+          .map(({ operationId }) => operationId);
         expect([...agent.tools.keys()]).toEqual([...expected, 'graphql', 'schema'].sort());
         for (const [name, tool] of agent.tools) {
-          const method = ROUTES.find(({ operationId }) => operationId === name)?.method ?? 'GET';
+          const method = api.routes.find(({ operationId }) => operationId === name)?.method ?? 'GET';
           expect(tool.annotations, name).toMatchObject({
             openWorldHint: false,
             ...(method === 'GET' ? { readOnlyHint: true } : { destructiveHint: method === 'DELETE' }),

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { getVariableValues, type OperationDefinitionNode, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { ROUTES, STREAMS } from '../../../src/domains/routes.ts';
-import { schema } from '../../../src/schema.ts';
+import { api } from '../../../src/api.ts';
 import type { TestGateway } from '../../kit/gateway.ts';
 import { send, sqlite, useGateway } from '../../kit/petstore.ts';
 import { exchangeRaw } from '../../kit/raw.ts';
+
+const { schema } = api;
 
 /** What browsers send on navigation, and another site's script would. */
 const BROWSER = {
@@ -193,7 +194,7 @@ describe('pages', () => {
 
   it('lists every operation in the docs without scripts, with a valid operation and variables for GraphiQL', async () => {
     const { text } = await send(kit.gateway, '/docs', browse);
-    for (const { tag, operationId, method, path } of [...ROUTES, ...STREAMS]) {
+    for (const { tag, operationId, method, path } of [...api.routes, ...api.streams]) {
       const [section = ''] = text.split(`<section id="tag/${tag}/${operationId}">`).slice(1);
       expect(section).toContain(`<span class="method">${method}</span> <code>${path}</code>`);
       const [link] = captures(section.replace(/<\/section>.*/s, ''), /href="(\/graphql\?[^"]*)"/g);

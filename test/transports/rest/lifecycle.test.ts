@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { readConfig } from '../../../src/config.ts';
-import { ROUTES } from '../../../src/domains/routes.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
-import type { Route } from '../../../src/rest-routes/route.ts';
+import type { ServedRoute } from '../../../src/rest-routes/route.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
 
@@ -40,9 +40,8 @@ describe('GET /pets/{petId}', () => {
     const before = await deprecatedRequests();
     expect(before).toMatchObject([expect.stringContaining('"getPet"')]);
     const ids: Record<string, string> = { petId: P, categoryId: C, orderId: O };
-    const others = ROUTES.filter(
-      ({ operationId, pathParameter = 'petId' }) => operationId !== 'getPet' && pathParameter in ids,
-    )
+    const others = api.routes
+      .filter(({ operationId, pathParameter = 'petId' }) => operationId !== 'getPet' && pathParameter in ids)
       .map(({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)}`)
       // Deletions run last, so that the other requests find their records.
       .toSorted((a, b) => Number(a.startsWith('DELETE')) - Number(b.startsWith('DELETE')));
@@ -83,7 +82,7 @@ describe('DEPRECATION_DATE and SUNSET_DATE', () => {
 describe('the deprecation field of a route', () => {
   const kit = useGateway(sqlite);
   const environment = { SUNSET_ENFORCED: 'on' };
-  const routes = ROUTES.map((route): Route => {
+  const routes = api.routes.map((route): ServedRoute => {
     const { deprecation: _, ...others } = route;
     return route.operationId === 'listOrders'
       ? { ...others, deprecation: { replacement: '`GET /store/sales`', successor: '/store/sales' } }
@@ -120,7 +119,7 @@ describe('the deprecation field of a route', () => {
   });
 
   it('marks only that operation as deprecated in the OpenAPI description', () => {
-    const { paths } = JSON.parse(openApiJson(readConfig(environment), { routes }));
+    const { paths } = JSON.parse(openApiJson(api, readConfig(environment), { routes }));
     expect(paths['/store/orders'].get).toMatchObject({
       deprecated: true,
       'x-sunset': '2027-06-30',

@@ -1,14 +1,14 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ROUTES } from '../../../src/domains/routes.ts';
+import { api } from '../../../src/api.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';
 import { exchangeRaw } from '../../kit/raw.ts';
 
-const PATHS = [...new Set(ROUTES.map(({ path }) => path))];
+const PATHS = [...new Set(api.routes.map(({ path }) => path))];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 const withIds = (path: string) => path.replace(/\{\w+\}/g, '1');
 
 function allowOf(path: string): string[] {
-  const methods = ROUTES.filter((route) => route.path === path).map(({ method }): string => method);
+  const methods = api.routes.filter((route) => route.path === path).map(({ method }): string => method);
   return METHODS.filter(
     (method) => method === 'OPTIONS' || methods.includes(method === 'HEAD' ? 'GET' : method),
   );

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DOMAINS, RECORDS } from '../../../src/domains/index.ts';
+import { api } from '../../../src/api.ts';
 import type { ErrorCode } from '../../../src/foundation/errors.ts';
 import { INSTANT_RULE } from '../../../src/foundation/fields.ts';
 import { hasOwnVariables } from '../../../src/rest-routes/route.ts';
@@ -183,13 +183,13 @@ onAnyEngine('REST operations', (kit, { name: engine }) => {
     if (expected === '') expectRefusal(await send(kit.gateway, path), 'NOT_FOUND');
   });
 
-  it.each(DOMAINS.map(({ record, resource }) => [resource.scope, record, resource.routes] as const))(
+  it.each(api.domains.map(({ record, resource }) => [resource.scope, record, resource.routes] as const))(
     'serves %s by the examples of their declaration',
     async (_scope, record, routes) => {
       const { store } = kit.gateway;
       for (const route of routes) {
         const { kind, method, pathParameter, body, shape, status, list } = route;
-        const owner = RECORDS.find((found) => found.kind === kind)!;
+        const owner = api.records.find((found) => found.kind === kind)!;
         const id = pathParameter ? await create(store, owner) : '';
         const required = (route.query ?? []).filter(({ required }) => required);
         const parameters = required.map(({ name, schema }) => `?${name}=${(schema.enum as string[])[0]}`);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
+import { api } from '../../../src/api.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { openApiJson } from '../../../src/openapi/document.ts';
@@ -101,7 +102,7 @@ onAnyEngine('GET /events/stream', (kit) => {
     expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'text/event-stream']);
     // GET has no Content-Length, so HEAD must not have one either (RFC 9110 section 8.6).
     expect(head.headers['content-length']).toBeUndefined();
-    const description = new Description(openApiJson(readConfig({})));
+    const description = new Description(openApiJson(api, readConfig({})));
     expect(description.differences('streamEvents', { ...head, text: 'x', json: 'x' })).toEqual([]);
     const post = await send(kit.gateway, 'POST /events/stream');
     expectRefusal(post, 'METHOD_NOT_ALLOWED');

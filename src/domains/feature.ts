@@ -1,20 +1,28 @@
-import type { Config } from './config.ts';
-import type { EventFeed } from './events/feed.ts';
-import type { Session } from './access/session.ts';
-import type { Clock } from './foundation/instant.ts';
-import type { MaybePromise } from './foundation/maybe-promise.ts';
-import type { Resource } from './rest-routes/route.ts';
-import type { Context } from './schema/context.ts';
-import type { ExportPart } from './store/dump.ts';
-import type { Store } from './store/store.ts';
+import type { Config } from '../config.ts';
+import type { EventTypes } from '../events/event-types.ts';
+import type { EventFeed } from '../events/feed.ts';
+import type { Session } from '../access/session.ts';
+import type { Clock } from '../foundation/instant.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { Resource } from '../rest-routes/route.ts';
+import type { Builder } from '../schema/builder.ts';
+import type { Context } from '../schema/context.ts';
+import type { ExportPart } from '../store/dump.ts';
+import type { ObjectKind } from '../store/objects.ts';
+import type { Store } from '../store/store.ts';
+import type { Domain } from './domain.ts';
 
 /**
  * What a feature adds to the program, all of it optional. The rest of the program names no feature: `features.ts` lists
  * them.
  */
 export interface Feature {
-  /** What it serves over REST. */
-  resources?: readonly Resource[];
+  /** The kinds of objects that it adds to the store. */
+  objects?: readonly ObjectKind<never>[];
+  /** What it serves over REST. @param types of the domains' events */
+  resources?(types: EventTypes): readonly Resource[];
+  /** Adds its types, fields and operations to a GraphQL schema. */
+  addTypes?(builder: Builder, types: EventTypes<Domain>, domains: readonly Domain[]): void;
   /** Its parts of an export, in the order in which an import reads them. */
   exports?: readonly ExportPart[];
   /** Commands below `petstore keys` that are about one key. */
@@ -28,6 +36,7 @@ export interface FeatureServices {
   config: Config;
   store: Store;
   feed: EventFeed;
+  eventTypes: EventTypes;
   clock: Clock;
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Receives errors that nobody else sees. */

@@ -3,28 +3,21 @@ import { memoized } from '../foundation/cache.ts';
 import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
-import { RESERVED } from '../foundation/declare-record.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, type Fields, groupedFields, type PatchOf, parentField, type RecordOf, referencesOf } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, groupedFields, holdersOf, parentField, type RecordOf, referencesOf, refusalsDescription } from '../foundation/record.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
 import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
-import { type RecordRoutes, type RouteOptions, recordRoutes } from '../rest-routes/record-routes.ts';
-import type { Resource, Route } from '../rest-routes/route.ts';
-import { type Shape, shapeOf } from '../rest-routes/shape.ts';
-import { eventTypesOf } from '../store/events.ts';
 import { withRule } from './arguments.ts';
-import { builder } from './builder.ts';
+import type { Builder, Types } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
-import { type Domain, refusalsDescription, type SampleOf } from './domain.ts';
 import { checkedBy } from './input-rules.ts';
 import { type ConnectionArguments, type GivenFilter, readList, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
-import { NODE_ID, NodeInterface, nodeType } from './node.ts';
+import { implementNode } from './node.ts';
 import { unchanged, writeTo } from './write.ts';
 
-type Types = typeof builder.$inferSchemaTypes;
 /** A record of any declaration. */
 type Row = { id: Id };
 
@@ -33,17 +26,20 @@ const SCALARS = {
   ...{ text: 'String', instant: 'DateTime', date: 'Date' },
 } as const;
 
-const enumTypeOf = memoized(({ name, description, descriptions, values }: Choices) => {
-  const entries = values.map((value) => [value, { value, description: descriptions[value] }]);
-  return builder.enumType(name, { description, values: Object.fromEntries(entries) });
-});
+const enumTypesOf = memoized((builder: Builder) =>
+  memoized(({ name, description, descriptions, values }: Choices) => {
+    const entries = values.map((value) => [value, { value, description: descriptions[value] }]);
+    return builder.enumType(name, { description, values: Object.fromEntries(entries) });
+  }),
+);
 
 /** The GraphQL enum of a closed set of values. */
-export const enumOf = <T extends string>(choices: Choices<T>) => enumTypeOf(choices) as EnumRef<never, T>;
+export const enumOf = <T extends string>(builder: Builder, choices: Choices<T>) =>
+  enumTypesOf(builder)(choices) as EnumRef<never, T>;
 
 /** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
-export function typeOf({ choices, kind, opaque, maxItems }: Field) {
-  const type = choices ? enumOf(choices) : SCALARS[opaque ? 'id' : kind];
+export function typeOf(builder: Builder, { choices, kind, opaque, maxItems }: Field) {
+  const type = choices ? enumOf(builder, choices) : SCALARS[opaque ? 'id' : kind];
   return (maxItems === undefined ? type : [type]) as 'String';
 }
 
@@ -61,43 +57,57 @@ const RANGES: Readonly<Partial<Record<FieldKind, { name: string; type: 'Int' }>>
   date: { name: 'DateRange', type: SCALARS.date as 'Int' },
 };
 
-const rangeType = memoized(({ name, type }: { name: string; type: 'Int' }) =>
-  builder.inputType(name, {
-    description: 'A range of values, to which both ends belong.',
-    fields: (t) => ({
-      min: t.field({ type, description: 'The smallest value; open by default.' }),
-      max: t.field({ type, description: 'The largest value; open by default.' }),
+const rangeTypesOf = memoized((builder: Builder) =>
+  memoized(({ name, type }: { name: string; type: 'Int' }) =>
+    builder.inputType(name, {
+      description: 'A range of values, to which both ends belong.',
+      fields: (t) => ({
+        min: t.field({ type, description: 'The smallest value; open by default.' }),
+        max: t.field({ type, description: 'The largest value; open by default.' }),
+      }),
     }),
-  }),
+  ),
 );
 
 /** Makes an object with a value for each of these names. */
 const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
 
-/** The GraphQL type of a record. Others may refer to it before its domain implements it. */
-const typeOfRecord = memoized((record: AnyRecord) => builder.objectRef<Row>(record.type));
+const typesOf = memoized((builder: Builder) =>
+  memoized((record: AnyRecord) => builder.objectRef<Row>(record.type)),
+);
 
-function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsShape<Types, Row>): void {
-  typeOfRecord(record).implement({
-    interfaces: [NodeInterface],
+/** The GraphQL type of a record. Others may refer to it before its domain implements it. */
+export const typeOfRecord = <R extends AnyRecord>(builder: Builder, record: R) =>
+  typesOf(builder)(record) as unknown as ObjectRef<Types, RecordOf<R>>;
+
+/** Adds the GraphQL type of a record. @param fields those that its declaration doesn't have */
+export function addType(
+  builder: Builder,
+  record: AnyRecord,
+  said: Descriptions,
+  fields?: ObjectFieldsShape<Types, Row>,
+): void {
+  const { interfaces, nodeId } = implementNode(builder, record);
+  typesOf(builder)(record).implement({
+    interfaces,
     description: record.description,
     fields: (t) => ({
-      nodeId: t.id({ description: NODE_ID, resolve: nodeType(record) }),
+      nodeId: t.id(nodeId),
       id: t.exposeID('id', exposed(record.id)),
       ...mapped(inputFields(record), (field, name) =>
-        t.expose(name as never, { type: typeOf(field), ...exposed(field) } as never),
+        t.expose(name as never, { type: typeOf(builder, field), ...exposed(field) } as never),
       ),
       ...mapped(record.computed as Readonly<Record<string, Computed>>, (field) =>
         t.field({
-          ...{ type: typeOf(field), ...exposed(field) },
+          ...{ type: typeOf(builder, field), ...exposed(field) },
           resolve: (from) => (field.compute(from as never) ?? null) as string,
         }),
       ),
       ...Object.fromEntries(
         referencesOf(record).map(({ field }) => {
           const name = parentField(field);
-          return [name, t.field(parent(record, field, said[`${record.type}.${name}`]))];
+          return [name, t.field(parent(builder, record, field, said[`${record.type}.${name}`]))];
         }),
       ),
       ...fields?.(t),
@@ -109,12 +119,12 @@ function addType(record: AnyRecord, said: Descriptions, fields?: ObjectFieldsSha
  * Options of the field with the record that another refers to. It is nullable where the reference may be absent or
  * outlive what it refers to. Elsewhere it is NOT_FOUND if the child comes from an earlier read or a replayed call.
  */
-function parent(child: AnyRecord, field: string, said?: string) {
+function parent(builder: Builder, child: AnyRecord, field: string, said?: string) {
   const { presence, reference } = (child.fields as Fields)[field]!;
   const record = reference!.parent as AnyRecord;
   const nullable = presence === 'optional' || reference!.where !== undefined;
   return {
-    type: typeOfRecord(record),
+    type: typesOf(builder)(record),
     description:
       said ?? `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
     // For the resolver's type, which is the same for both.
@@ -149,6 +159,7 @@ interface View {
  * record that it refers to.
  */
 export function addLists(
+  builder: Builder,
   record: AnyRecord,
   type: ObjectRef<Types, Row>,
   said: Descriptions = {},
@@ -178,7 +189,8 @@ export function addLists(
         ...Object.fromEntries(
           filters.map((name) => {
             const field = fields[name]!;
-            const type = (field.choices ? [typeOf(field)] : typeOf(field)) as 'String';
+            const one = typeOf(builder, field);
+            const type = (field.choices ? [one] : one) as 'String';
             const which = field.choices ? 'one of these' : 'this';
             const description = said[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
             return [name, t.field({ type, description })];
@@ -187,7 +199,7 @@ export function addLists(
         ...mapped(Object.fromEntries(finders), (_, name) => t.string(finder(record, name))),
         ...mapped(Object.fromEntries(ranges), ({ kind }, name) =>
           t.field({
-            type: rangeType(RANGES[kind]!),
+            type: rangeTypesOf(builder)(RANGES[kind]!),
             description: `Those whose \`${name}\` is in this range. They are ordered by ${name}.`,
           }),
         ),
@@ -208,9 +220,9 @@ export function addLists(
   };
   builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
   if (view !== undefined) return;
-  addCounts(record, filter as InputRef<object> | false);
+  addCounts(builder, record, filter as InputRef<object> | false);
   for (const { field, parent, list } of referencesOf(record)) {
-    const above = typeOfRecord(parent);
+    const above = typesOf(builder)(parent);
     const below = {
       type,
       description:
@@ -224,7 +236,7 @@ export function addLists(
 }
 
 /** Adds the field that counts a record by values. @param filter the input type of its lists' conditions */
-function addCounts(record: AnyRecord, filter: InputRef<object> | false): void {
+function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object> | false): void {
   const { type, kind, plural } = record;
   const fields = record.fields as Fields;
   const groups = groupedFields(record);
@@ -241,12 +253,12 @@ function addCounts(record: AnyRecord, filter: InputRef<object> | false): void {
         groups.flatMap((name) => {
           const { reference } = fields[name]!;
           const value = t.field({
-            ...{ ...exposed(fields[name]!), type: typeOf(fields[name]!), nullable: true },
+            ...{ ...exposed(fields[name]!), type: typeOf(builder, fields[name]!), nullable: true },
             description: `Their ${name}; null if they are not counted by it.`,
             resolve: ({ values }) => (values[name] ?? null) as string | null,
           });
           if (!reference) return [[name, value]];
-          const { resolve, ...options } = parent(record, name);
+          const { resolve, ...options } = parent(builder, record, name);
           return [
             [name, value],
             [
@@ -308,13 +320,16 @@ interface CountArguments {
 }
 
 /** Options of an input field. @param more what its description adds */
-const accepted = (field: Field, more = '') => ({
-  type: typeOf(field),
+const accepted = (builder: Builder, field: Field, more = '') => ({
+  type: typeOf(builder, field),
   description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
 });
 
 /** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
-export function inputsOf({ kind, type, choosesId, fields, changeable = fields }: Inputs) {
+export function inputsOf(
+  builder: Builder,
+  { kind, type, choosesId, fields, changeable = fields }: Inputs,
+) {
   const presences = Object.values(fields).map(({ presence }) => presence);
   const created = builder.inputType(`New${type}`, {
     description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
@@ -323,7 +338,7 @@ export function inputsOf({ kind, type, choosesId, fields, changeable = fields }:
       ...(choosesId && { id: t.id({ description: `The id of the ${kind}; assigned by default.` }) }),
       ...mapped(fields, (field) =>
         t.field({
-          ...accepted(field, field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''),
+          ...accepted(builder, field, field.presence === 'defaulted' ? `; defaults to ${field.default}` : ''),
           required: field.presence === 'required',
         }),
       ),
@@ -334,17 +349,27 @@ export function inputsOf({ kind, type, choosesId, fields, changeable = fields }:
     ...checkedBy(patchRules(changeable, graphqlDialect)),
     fields: (t) =>
       mapped(changeable, (field) =>
-        t.field(accepted(field, field.presence === 'optional' ? '; null removes it' : '')),
+        t.field(accepted(builder, field, field.presence === 'optional' ? '; null removes it' : '')),
       ),
   });
   return { created, changes };
 }
 
-/** Adds the fields that look up, create, change and delete a record. */
-function addOperations(record: AnyRecord, said: Descriptions): void {
+/**
+ * Adds the fields that look up, create, change and delete a record.
+ *
+ * @param records all of the schema, which may refer to it
+ */
+export function addOperations(
+  builder: Builder,
+  record: AnyRecord,
+  said: Descriptions,
+  records: readonly AnyRecord[],
+): void {
   const { kind } = record;
-  const type = typeOfRecord(record);
-  const inputs = inputsOf({ ...record, fields: inputFields(record) });
+  const type = typesOf(builder)(record);
+  const holders = holdersOf(records, record);
+  const inputs = inputsOf(builder, { ...record, fields: inputFields(record) });
   const [create, update, remove] = [`create${record.type}`, `update${record.type}`, `delete${record.type}`];
   const describe = (name: string, otherwise: string, more: string) =>
     `${said[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();
@@ -361,13 +386,13 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
   builder.mutationFields((t) => ({
     [create]: t.field({
       type,
-      description: describe(create, `Creates ${indefinite(kind)}.`, refusalsDescription(record, 'creation')),
+      description: describe(create, `Creates ${indefinite(kind)}.`, refusalsDescription(record, 'creation', holders)),
       args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
       resolve: writeTo(record, (table, { input }: { input: object }) => table.insert(input as never)),
     }),
     [update]: t.field({
       type,
-      description: describe(update, `Updates ${indefinite(kind)}.`, refusalsDescription(record, 'update')),
+      description: describe(update, `Updates ${indefinite(kind)}.`, refusalsDescription(record, 'update', holders)),
       args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
       resolve: writeTo(record, (table, { id, input }: { id: Id; input: object }, context) =>
         table.update(id, input as never, unchanged(record.type, context)),
@@ -377,7 +402,7 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
       description: describe(
         remove,
         `Deletes ${indefinite(kind)} and returns its id.`,
-        refusalsDescription(record, 'deletion'),
+        refusalsDescription(record, 'deletion', holders),
       ),
       args: id,
       resolve: writeTo(record, (table, { id }: Row, context) =>
@@ -388,86 +413,4 @@ function addOperations(record: AnyRecord, said: Descriptions): void {
 }
 
 /** Descriptions better than those from the declaration, by GraphQL's schema coordinates or the type of an event: `Pet.category`. */
-type Descriptions = Readonly<Record<string, string>>;
-
-interface Options<R extends AnyRecord> extends RouteOptions {
-  /** A merge patch as REST takes it: ids are numbers. */
-  example: { readonly [K in keyof PatchOf<R>]: PatchOf<R>[K] | (K extends `${string}Id` ? number : never) };
-  descriptions?: Descriptions;
-  /** Fields of its GraphQL type, which add to or replace the fields of its declaration. */
-  fields?: ObjectFieldsShape<Types, RecordOf<R>>;
-  /** The scope that keys need, by default that of its plural; null for none. */
-  scope?: string | null;
-  /** Descriptions of the tags that it introduces. */
-  tags?: Resource['tags'];
-  /** The name and description of its REST form, if they differ from those of its GraphQL type. */
-  form?: Pick<Shape, 'name' | 'description'>;
-  /** The routes, if they aren't those that its declaration gives. */
-  routes?: (rows: RecordRoutes, shape: Shape) => readonly Route[];
-  sample?: SampleOf<R>;
-}
-
-/**
- * @throws Error if `descriptions` names something that the domain of a record doesn't have, or `path` leads elsewhere
- */
-function checkOptions(
-  record: AnyRecord,
-  { descriptions = {}, path }: Pick<Options<AnyRecord>, 'descriptions' | 'path'>,
-): void {
-  const { type, plural } = record;
-  if (path !== undefined && (!/^(\/[A-Za-z0-9_-]+)+$/.test(path) || RESERVED.has(path.split('/')[1]!)))
-    throw new Error(`${type}: the path ${path} is taken, or not written like /store/${plural}.`);
-  const known = [
-    ...[`${type}Filter`, `Query.${plural}`],
-    ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
-    ...Object.values(eventTypesOf(record)),
-    ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
-    ...referencesOf(record).flatMap(({ field, parent, list }) => [
-      ...[`${type}.${parentField(field)}`, `${parent.type}.${list}`],
-    ]),
-  ];
-  const unknown = Object.keys(descriptions).filter((name) => !known.includes(name));
-  if (unknown.length > 0)
-    throw new Error(
-      `${type}: the domain describes ${unknown.join(', ')}, but can describe only ${known.join(', ')}.`,
-    );
-}
-
-/**
- * The domain of a record, as its declaration gives it: adds its types, queries and mutations to the GraphQL schema,
- * its list to each record that it refers to, and makes its routes and events.
- *
- * @throws Error if `descriptions` names something else, or `path` leads elsewhere
- */
-export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>) {
-  const { kind } = record;
-  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, sample } = options;
-  const { routes = Object.values<Route> } = options;
-  checkOptions(record, options);
-  addType(record, descriptions, fields as ObjectFieldsShape<Types, Row>);
-  addLists(record, typeOfRecord(record), descriptions);
-  addOperations(record, descriptions);
-  const shape = shapeOf(record, form);
-  const rows = recordRoutes(record, shape, options);
-  return {
-    record,
-    type: typeOfRecord(record) as unknown as ObjectRef<Types, RecordOf<R>>,
-    resource: {
-      scope,
-      shapes: [shape, ...(rows.counts ? [rows.counts.shape!] : [])],
-      tags,
-      routes: routes(rows, shape),
-    },
-    events: Object.fromEntries(
-      Object.entries(eventTypesOf(record)).map(([change, type]) => [
-        type,
-        descriptions[type] ?? capitalised(`${indefinite(kind)} was ${change}.`),
-      ]),
-    ),
-    eventField: {
-      name: kind,
-      description: `For \`${kind}_…\` events: the ${kind} in its current state; null if it has been deleted.`,
-    },
-    ...(sample && { sample }),
-  } satisfies Domain;
-}
+export type Descriptions = Readonly<Record<string, string>>;

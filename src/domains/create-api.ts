@@ -1,0 +1,115 @@
+import type { GraphQLSchema } from 'graphql';
+import { ALL_READS, readScope, writeScope } from '../access/scopes.ts';
+import { EventTypes } from '../events/event-types.ts';
+import type { JsonSchema } from '../foundation/fields.ts';
+import { type AnyRecord, holdersOf, referencesOf, referrersOf } from '../foundation/record.ts';
+import type { Resource, Route, ServedRoute } from '../rest-routes/route.ts';
+import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
+import { buildSchema, newBuilder } from '../schema/builder.ts';
+import { withScopes } from '../schema/scopes.ts';
+import type { Contents } from '../store/open.ts';
+import type { Domain } from './domain.ts';
+import type { Feature } from './feature.ts';
+
+/** All that a gateway serves: one value, made of domains and features, of which a process may have several. */
+export interface Api extends Contents {
+  domains: readonly Domain[];
+  features: readonly Feature[];
+  /** Everything that REST exposes. */
+  resources: readonly Resource[];
+  shapes: readonly Shape[];
+  /** The OpenAPI schemas that fields and parameters refer to by name. */
+  schemas: Readonly<Record<string, JsonSchema>>;
+  /** Every REST operation, except for streams. */
+  routes: readonly ServedRoute[];
+  /** Every REST operation that streams server-sent events. */
+  streams: readonly ServedRoute[];
+  /** Every scope that a key can have. Resources that cannot be written over REST have no write scope. */
+  scopes: readonly string[];
+  eventTypes: EventTypes<Domain>;
+  /** The executable schema, which REST uses too. Built when it is first used. */
+  readonly schema: GraphQLSchema;
+}
+
+/**
+ * Makes an API. That has no side effects and needs no environment.
+ *
+ * @throws Error if two domains or features have the same name for something
+ */
+export function createApi(domains: readonly Domain[], features: readonly Feature[]): Api {
+  const records = [...new Set(domains.flatMap(({ record }) => afterParents(record)))];
+  for (const record of records) checkLists(records, record);
+  const eventTypes = new EventTypes(domains);
+  const resources = [
+    ...domains.map(({ resource }) => resource),
+    ...features.flatMap((feature) => feature.resources?.(eventTypes) ?? []),
+  ];
+  const shapes = resources.flatMap(({ shapes }) => shapes);
+  const served = resources.flatMap((resource) =>
+    resource.routes.map((route) => servedRoute(route, resource, records)),
+  );
+  const scopes = [ALL_READS, ...new Set(served.flatMap(({ scopes }) => scopes))];
+  let schema: GraphQLSchema | undefined;
+  return {
+    domains,
+    features,
+    records,
+    objects: features.flatMap(({ objects = [] }) => objects),
+    resources,
+    shapes,
+    schemas: Object.fromEntries([
+      ...shapes
+        .flatMap(({ fields }) => Object.values(fields).flatMap(({ choices }) => choices ?? []))
+        .map((choices) => [choices.name, choicesSchema(choices)]),
+      ...resources.flatMap(({ schemas = {} }) => Object.entries(schemas)),
+    ]),
+    routes: served.filter(({ list }) => list !== 'stream'),
+    streams: served.filter(({ list }) => list === 'stream'),
+    scopes,
+    eventTypes,
+    get schema() {
+      if (schema) return schema;
+      const builder = newBuilder();
+      for (const domain of domains) domain.addTypes(builder, records);
+      for (const feature of features) feature.addTypes?.(builder, eventTypes, domains);
+      return (schema = withScopes(buildSchema(builder), resources, scopes));
+    },
+  };
+}
+
+/** A record after those that it refers to. */
+const afterParents = (record: AnyRecord): AnyRecord[] => [
+  ...referencesOf(record).flatMap(({ parent }) => afterParents(parent)),
+  record,
+];
+
+/** @throws Error if two lists below a record have the same name */
+function checkLists(records: readonly AnyRecord[], record: AnyRecord): void {
+  const lists = new Set<string>();
+  for (const { child, field, list } of referrersOf(records, record)) {
+    if (lists.has(list))
+      throw new Error(
+        `${child.type}.${field}: ${record.type} has a field ${list} already; say in \`list\` what its list of ${child.plural} is called.`,
+      );
+    lists.add(list);
+  }
+}
+
+/** A route with what follows from its resource and its record. */
+function servedRoute(
+  route: Route,
+  { scope, isManaged = false }: Resource,
+  records: readonly AnyRecord[],
+): ServedRoute {
+  const { method, kind } = route;
+  const record = records.find((each) => each.kind === kind);
+  const scopeOf = method === 'GET' && !isManaged ? readScope : writeScope;
+  return {
+    ...route,
+    scopes: scope === null ? [] : [scopeOf(scope)],
+    // Agents are shown no secrets, and replace nothing that they haven't read.
+    isTool: method !== 'PUT' && !isManaged,
+    record,
+    holders: record ? holdersOf(records, record) : [],
+  };
+}
