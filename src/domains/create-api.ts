@@ -7,6 +7,7 @@ import type { Resource, Route, ServedRoute } from '../rest-routes/route.ts';
 import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
 import { buildSchema, newBuilder } from '../schema/builder.ts';
 import { withScopes } from '../schema/scopes.ts';
+import type { ObjectKind } from '../store/objects.ts';
 import type { Contents } from '../store/open.ts';
 import type { Domain } from './domain.ts';
 import type { Feature } from './feature.ts';
@@ -39,6 +40,8 @@ export interface Api extends Contents {
 export function createApi(domains: readonly Domain[], features: readonly Feature[]): Api {
   const records = [...new Set(domains.flatMap(({ record }) => afterParents(record)))];
   for (const record of records) checkLists(records, record);
+  const objects = features.flatMap(({ objects = [] }) => objects);
+  for (const record of records) checkNames(record, objects);
   const eventTypes = new EventTypes(domains);
   const resources = [
     ...domains.map(({ resource }) => resource),
@@ -54,7 +57,7 @@ export function createApi(domains: readonly Domain[], features: readonly Feature
     domains,
     features,
     records,
-    objects: features.flatMap(({ objects = [] }) => objects),
+    objects,
     resources,
     shapes,
     schemas: Object.fromEntries([
@@ -93,6 +96,13 @@ function checkLists(records: readonly AnyRecord[], record: AnyRecord): void {
       );
     lists.add(list);
   }
+}
+
+/** @throws Error if a record is called like what a feature adds to the store */
+function checkNames({ type, kind, plural }: AnyRecord, objects: readonly ObjectKind<never>[]): void {
+  for (const { name } of objects)
+    if (name === kind || name === plural)
+      throw new Error(`${type}: ${name} is a name of the gateway itself; choose another.`);
 }
 
 /** A route with what follows from its resource and its record. */

@@ -69,7 +69,7 @@ export interface Metric {
 export interface KeyCommand {
   name: string;
   description: string;
-  /** Its option with a value, such as `--disable <webhook>`. */
+  /** Its option with a value, such as `--disable <id>`. */
   option: readonly [flags: string, description: string];
   /** @param options the value by the name of the option */
   run(store: Store, keyId: string, options: Readonly<Record<string, string>>): Promise<KeyReport>;

@@ -96,7 +96,7 @@ const MAX_FREE_FILTERS = 3;
 const FIELDS = new Set(['id', 'nodeId', 'idempotencyKey']);
 const PARAMETERS = new Set(['sort', 'limit', 'after', 'filter', 'first', 'last', 'before']);
 export const RESERVED: ReadonlySet<string> = new Set(
-  'events webhooks usage usageHistory documents ids keys key apiKey apiKeys idempotency outcomes counts counted counters layout locks sessions instances imports loads values parent given node nodes rateLimit health docs graphql mcp metrics console guides'.split(
+  'events usage usageHistory documents ids keys key apiKey apiKeys idempotency outcomes counts counted counters layout locks sessions instances imports loads values parent given node nodes rateLimit health docs graphql mcp metrics console guides'.split(
     ' ',
   ),
 );

@@ -1,4 +1,4 @@
-/** An API key or the secret of a webhook, or enough of one to recognise it. */
+/** An API key or a secret that signs, or enough of one to recognise it. */
 const SECRET = /(petstore_|whsec_)[0-9A-Za-z+/=%]{8,}/g;
 
 /** Masks the secrets in a text, since one may have got into a URL, a name or a header by mistake. */

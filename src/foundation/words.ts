@@ -8,6 +8,6 @@ export const listed = (words: readonly string[], conjunction: 'and' | 'or'): str
 /** `a pet`, `an order` */
 export const indefinite = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
-/** `1 webhook`, `5 webhooks` */
+/** `1 pet`, `5 pets` */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;

@@ -1,9 +1,20 @@
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
+
+/** Where a store is, and how it keeps what it holds. */
+export interface StoreSettings {
+  /** Of the database; undefined for the embedded store. */
+  MONGODB_URI?: string | undefined;
+  /** The file of the embedded store. */
+  DATA_FILE: string;
+  /** The time for which it keeps events, in milliseconds. */
+  EVENTS_KEEP: number;
+  /** What a commit survives: the end of the process, or that of the machine too. */
+  DURABILITY: 'process' | 'full';
+}
 
 /** What a store holds: the records, none for a tool that needs only keys, and the kinds of objects that features add. */
 export interface Contents {
@@ -18,7 +29,7 @@ export interface Contents {
  *   reads an embedded store as it is now
  */
 export async function openStore(
-  config: Pick<Config, 'MONGODB_URI' | 'DATA_FILE' | 'EVENTS_KEEP' | 'DURABILITY'>,
+  config: StoreSettings,
   { records, objects }: Contents,
   role: 'server' | 'tool' | 'snapshot',
 ): Promise<Store> {
@@ -42,10 +53,11 @@ export async function openStore(
   });
 }
 
-type Place = Pick<Config, 'MONGODB_URI' | 'DATA_FILE'>;
-
 /** Opens the configured store to be filled. @throws Error if it is not empty, or an embedded one is in use */
-export async function openDumpTarget({ MONGODB_URI, DATA_FILE }: Place, { records, objects }: Contents) {
+export async function openDumpTarget(
+  { MONGODB_URI, DATA_FILE }: Pick<StoreSettings, 'MONGODB_URI' | 'DATA_FILE'>,
+  { records, objects }: Contents,
+) {
   if (MONGODB_URI === undefined)
     return (await import('./sqlite/dump.ts')).openSqliteTarget(DATA_FILE, records);
   return (await import('./mongo/dump.ts')).openMongoTarget({ uri: MONGODB_URI, records, objects });

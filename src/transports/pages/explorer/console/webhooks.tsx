@@ -120,7 +120,7 @@ function WebhookView({ webhook, showsAttempts, reload }: WebhookProps) {
   else if (failing)
     state = `Failing since ${moment(failing.since)}, ${failing.attempts} attempts, next ${moment(failing.nextAttemptAt)}`;
   return (
-    <article class="webhook">
+    <article class="entry">
       <h3>{url}</h3>
       <Facts
         entries={{
