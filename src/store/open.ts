@@ -69,7 +69,10 @@ export async function openDumpTarget(
  * @returns the size of the copy in bytes
  * @throws Error if the store is on MongoDB, or the copy cannot be made
  */
-export async function backUpStore({ MONGODB_URI, DATA_FILE }: Place, file: string): Promise<number> {
+export async function backUpStore(
+  { MONGODB_URI, DATA_FILE }: Pick<StoreSettings, 'MONGODB_URI' | 'DATA_FILE'>,
+  file: string,
+): Promise<number> {
   if (MONGODB_URI !== undefined)
     throw new Error(
       'The store is on MongoDB (MONGODB_URI): back it up with mongodump --oplog, or a snapshot.',
