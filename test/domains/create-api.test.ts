@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { api, FEATURES } from '../../src/api.ts';
 import { category } from '../../src/domains/category/category.domain.ts';
 import { createApi } from '../../src/domains/create-api.ts';
+import { DOMAINS } from '../../src/domains/index.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import { name, reference } from '../../src/foundation/fields.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
@@ -16,7 +17,7 @@ const [less, more] = [
     [category],
     FEATURES.filter(({ keyCommands }) => keyCommands === undefined),
   ),
-  createApi([...api.domains, appointment], FEATURES),
+  createApi([...DOMAINS, appointment], FEATURES),
 ];
 
 describe.each(engines)('two APIs in one process ($name)', (engine) => {

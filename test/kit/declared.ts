@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { FEATURES } from '../../src/api.ts';
 import { type Api, createApi } from '../../src/domains/create-api.ts';
+import { DOMAINS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import type { AnyRecord } from '../../src/foundation/record.ts';
@@ -312,7 +313,7 @@ export const conditionsOf = (
 export const apiWith = (records: readonly AnyRecord[]): Api =>
   createApi(
     [
-      ...api.domains,
+      ...DOMAINS,
       ...records.map((record) => recordDomain(record, { tag: 'Store', scope: null, example: {} })),
     ],
     FEATURES,
