@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import openapiTypescript, { astToString } from 'openapi-typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../src/sample.ts';
@@ -55,7 +56,7 @@ describe('TypeScript client generation', () => {
   it('produces the client of docs/clients.md, which creates one pet for two calls', async () => {
     const { adopt } = await import(pathToFileURL(join(programs, 'rest-client.ts')).href);
     const { url, key, store } = kit.gateway;
-    await addSampleData(store);
+    await addSampleData(store, api);
     const before = await store.table(Pet).count({});
     expect(await adopt(url, key)).toBe('Oscar is available');
     expect(await adopt(url, key)).toBe('Oscar is available');

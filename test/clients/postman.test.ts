@@ -23,7 +23,9 @@ describe('the Postman collection', () => {
     expect(requests).toHaveLength(api.routes.length + api.streams.length);
     const required = new Set([
       'Content-Type',
-      ...ROUTES.flatMap(({ query = [] }) => query.flatMap(({ name, required }) => (required ? [name] : []))),
+      ...api.routes.flatMap(({ query = [] }) =>
+        query.flatMap(({ name, required }) => (required ? [name] : [])),
+      ),
     ]);
     // A webhook of its own receives events for as long as the run takes.
     for (const { request } of requests)
