@@ -16,6 +16,9 @@ export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: 
   ]);
 }
 
+/** The ids that are looked at one after another. Behind so many taken ones the steps double, as a million may be taken. */
+const LOOKED_AT = 50n;
+
 /** Assigns the ids of one kind of record, each once in the lifetime of the file. @returns a function that returns the next */
 export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): () => Id {
   const { plural, choosesId } = record;
@@ -32,15 +35,23 @@ export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): 
     },
   });
 
-  /** The first id from this one on that no record has. Skipped ones are never looked at again. */
-  const free = (id: bigint): bigint => {
-    if (db.value(`select 1 from "${plural}" where id = ?`, [id]) === undefined) return id;
-    const end = db.value(
-      `select cast(min(id) as text) from "${plural}" as one
-       where id >= ? and not exists (select 1 from "${plural}" where id = one.id + 1)`,
-      [id],
-    );
-    return BigInt(end as string) + 1n;
+  const isTaken = (id: bigint): boolean =>
+    id <= MAX_INT64 && db.value(`select 1 from "${plural}" where id = ?`, [id]) !== undefined;
+
+  /** A free id from this one on: the first, or one behind a long run of taken ones. Skipped ones are never looked at again. */
+  const free = (first: bigint): bigint => {
+    let id = first;
+    for (const end = first + LOOKED_AT; id < end; id++) if (!isTaken(id)) return id;
+    let taken = id - 1n;
+    let step = 1n;
+    for (; isTaken(taken + step); step *= 2n) taken += step;
+    let open = taken + step;
+    while (open > taken + 1n) {
+      const middle = (taken + open) / 2n;
+      if (isTaken(middle)) taken = middle;
+      else open = middle;
+    }
+    return open;
   };
 
   return () => {
