@@ -23,6 +23,9 @@ const RETRY_DELAY = 2_000;
 const STOP_TIMEOUT = 10_000;
 const LOG_FLUSH_TIMEOUT = 500;
 
+/** The time after which modules are loaded that few requests need, in milliseconds. */
+const LOAD_DELAY = 1_000;
+
 /** The command `petstore serve`. */
 export function define(command: Command): void {
   command
@@ -76,6 +79,8 @@ async function serve(
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   const { features } = gateway.services;
   for (const feature of features) feature.begin?.();
+  // After the first requests, which would wait for it.
+  await Promise.race([sleep(LOAD_DELAY), signalled]);
   await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
   // Load balancers notice, and send no more requests here by the time that connections are refused.

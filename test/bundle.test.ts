@@ -179,3 +179,8 @@ describe('the built program', () => {
     expect(readFileSync('dist/petstore.js', 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 });
+
+it('the programs have no character that would make V8 keep two bytes for each', () => {
+  for (const name of readdirSync('dist').filter((name) => name.endsWith('.js')))
+    expect(/[^\0-\xff]/.exec(readFileSync(join('dist', name), 'utf8'))?.[0], name).toBeUndefined();
+});

@@ -80,28 +80,27 @@ export function keptFor(record: AnyRecord, fields: readonly string[]): KeptCount
   );
 }
 
+/** What there is of the kept counts of a record, triggers before tables, by names in quotes. */
+const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, name: string][] =>
+  db.json(
+    `select json_group_array(json_array(type, '"' || name || '"')) from (
+       select * from sqlite_schema where type in ('table', 'trigger') and name glob ? order by type desc
+     )`,
+    [`${plural} counted*`],
+  )!;
+
 /** What brings the kept counts of a record to what its declaration says; nothing if they are there. */
 export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generator<() => void> {
   const kept = keptCountsOf(record);
-  const there = db.json<[type: string, name: string][]>(
-    `select json_group_array(json_array(type, '"' || name || '"')) from sqlite_schema
-     where type in ('table', 'trigger') and name glob ? order by type desc`,
-    [`${record.plural} counted*`],
-  )!;
+  const made = madeOf(db, record);
   const wanted = new Set(kept.flatMap(({ table, triggers }) => [table, ...triggers.keys()]));
-  for (const [type, name] of there) if (!wanted.has(name)) yield () => db.exec(`drop ${type} ${name}`);
-  for (const { table, triggers, create, fill } of kept) {
-    if (there.some(([, name]) => name === table)) continue;
-    yield () => db.exec([create, fill, ...triggers.values()].join(';'));
-  }
+  for (const [type, name] of made) if (!wanted.has(name)) yield () => db.exec(`drop ${type} ${name}`);
+  for (const { table, triggers, create, fill } of kept)
+    if (!made.some(([, name]) => name === table))
+      yield () => db.exec([create, fill, ...triggers.values()].join(';'));
 }
 
 /** Removes the counts of a record, until they are made again. */
 export function dropCounts(db: SqliteConnection, record: AnyRecord): void {
-  for (const { table, triggers } of keptCountsOf(record))
-    for (const drop of [
-      ...[...triggers.keys()].map((name) => `trigger if exists ${name}`),
-      `table if exists ${table}`,
-    ])
-      db.exec(`drop ${drop}`);
+  for (const [type, name] of madeOf(db, record)) db.exec(`drop ${type} ${name}`);
 }

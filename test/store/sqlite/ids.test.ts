@@ -1,0 +1,27 @@
+import { expect, it, vi } from 'vitest';
+import { Order } from '../../../src/domains/order/order.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import { useFolder } from './folder.ts';
+
+const folder = useFolder();
+
+it('behind 30,000 chosen ids, the first free one is found by a hundred look-ups', async () => {
+  const store = folder.open();
+  const other = folder.outsider();
+  const run = (first: string, length: number) =>
+    other.exec(`insert into orders (id, complete) with recursive n (n) as (select 0 union all select n + 1 from n
+      where n + 1 < ${length}) select ${first} + n, 0 from n`);
+  run('1', 30_000);
+  const lookups = vi.spyOn(SqliteConnection.prototype, 'row');
+  expect((await store.table(Order).insert({})).id).toBe('30001');
+  expect(lookups.mock.calls.length).toBeLessThan(100);
+  expect((await store.table(Order).insert({})).id).toBe('30002');
+  // A gap that the search meets is as good as the first; the largest id is no end of it.
+  run('30003', 60);
+  run('30100', 40);
+  run('9223372036854775708', 100);
+  const { id } = await store.table(Order).insert({});
+  expect(lookups.mock.calls.length).toBeLessThan(300);
+  lookups.mockRestore();
+  expect(['30063', '30140']).toContain(id);
+});
