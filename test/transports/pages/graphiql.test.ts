@@ -20,9 +20,6 @@ const EXAMPLES = readFileSync(new URL('graphiql/examples.graphql', explorer), 'u
 /** Not representable as a double. */
 const BIG = '9007199254740993';
 
-/** What the panel that builds operations says of every list of enum values. */
-const MISMATCH = /arg mismatch/;
-
 // One page for all tests, since loading it takes longer than most of what they do. Each says what it needs of it.
 withBrowser('GraphiQL', (kit) => {
   let tab: Tab;
@@ -159,13 +156,14 @@ withBrowser('GraphiQL', (kit) => {
       )
       .toBe(true);
     await page.keyboard.press('Escape');
-    await tab.write('query { pets { nodes { id } } }');
+    await tab.write('query { pets(filter: {status: [available, sold]}) { nodes { id } } }');
     await openPanel('Build');
     await page.getByLabel('Operation name').first().waitFor();
     expect(await page.locator('.graphiql-plugin').evaluate((panel) => panel.scrollTop)).toBe(0);
+    await tab.see('[available, sold]', '.graphiql-plugin');
     await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
     await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
-    await tab.done('graphiql-build', MISMATCH);
+    await tab.done('graphiql-build');
   }, 60_000);
 
   it('checks the key, uses it in all tabs, and stores it nowhere', async () => {
@@ -278,7 +276,7 @@ withBrowser('GraphiQL', (kit) => {
       }
     }
     await page.setViewportSize({ width: 1280, height: 900 });
-    await tab.done('graphiql-panels', MISMATCH);
+    await tab.done('graphiql-panels');
   }, 120_000);
 
   it('copies the operation as curl and as a link that opens it, never with the key', async () => {
