@@ -114,7 +114,7 @@ async function sendBomb({ url, port }: MeasuredServer, bomb: Bomb, key: string):
 }
 
 const file = join(temporaryFolder(), 'petstore.db');
-const key = await seed(file, PETS);
+const [key] = (await seed(file, PETS)) as [string];
 const options = ['--import', './test/bench/watch.mjs'];
 await withServer(
   { DATA_FILE: file },

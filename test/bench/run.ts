@@ -1,43 +1,60 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
-import { machine, median, memoryOf, numbersOf, temporaryFolder, withServer } from './harness.ts';
+import {
+  machine,
+  type MeasuredServer,
+  median,
+  memoryOf,
+  numbersOf,
+  post,
+  type RawRequest,
+  temporaryFolder,
+  withServer,
+} from './harness.ts';
 import { seed } from './seed.ts';
 
-/** One kind of request, repeated. */
+/** One kind of request, about another record each time. */
 interface Workload {
-  name: string;
   what: string;
-  path: string;
-  body?: string;
+  /** @param id of the record that it is about, or that its page comes after */
+  request(id: number): RawRequest;
 }
 
-const graphql = (name: string, what: string, query: string): Workload => ({
-  name,
-  what,
-  path: '/graphql',
-  body: JSON.stringify({ query }),
-});
+const GRAPHQL_PET = 'query ($id: ID!) { pet(id: $id) { id name status } }';
+const GRAPHQL_PAGE =
+  'query ($after: String) { pets(first: 20, after: $after) { nodes { id name status category { id name } inventory { quantity } } } }';
+const GRAPHQL_CATEGORIES =
+  'query ($after: String) { categories(first: 50) { nodes { id name pets(first: 10, after: $after) { nodes { id name category { id name } } } } } }';
 
-const WORKLOADS: Workload[] = [
-  graphql('G1', 'query of one pet', '{ pet(id: "42") { id name status } }'),
-  graphql(
-    'G2',
-    'query of 20 pets with category and inventory',
-    '{ pets(first: 20) { nodes { id name status category { id name } inventory { quantity } } } }',
-  ),
-  graphql(
-    'G3',
-    'query of 50 categories with 10 pets each',
-    '{ categories(first: 50) { nodes { id name pets(first: 10) { nodes { id name category { id name } } } } } }',
-  ),
-  { name: 'R1', what: 'GET one pet', path: '/pets/42' },
-  { name: 'R2', what: 'GET a page of 20', path: '/pets?limit=20' },
+const WORKLOADS: readonly Workload[] = [
+  { what: 'GET one pet', request: (id) => ({ method: 'GET', path: `/pets/${id}` }) },
+  { what: 'GET a page of 20', request: (id) => ({ method: 'GET', path: `/pets?limit=20&after=${id}` }) },
   {
-    name: 'R3',
     what: 'POST a pet',
-    path: '/pets',
-    body: '{"name":"Bench pet","categoryId":7,"status":"available"}',
+    request: () => post('/pets', { name: 'Bench pet', categoryId: 7, status: 'available' }),
+  },
+  {
+    what: 'query of one pet',
+    request: (id) => post('/graphql', { query: GRAPHQL_PET, variables: { id } }),
+  },
+  {
+    what: 'query of 20 pets with category and inventory',
+    request: (id) => post('/graphql', { query: GRAPHQL_PAGE, variables: { after: String(id) } }),
+  },
+  {
+    what: 'query of 50 categories with 10 pets each',
+    request: (id) => post('/graphql', { query: GRAPHQL_CATEGORIES, variables: { after: String(id) } }),
+  },
+  {
+    what: 'MCP: getPet',
+    request: (id) =>
+      post('/mcp', {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'getPet', arguments: { petId: String(id) } },
+      }),
   },
 ];
 
@@ -48,60 +65,92 @@ if (process.argv[2] === 'load') {
 }
 
 /**
- * `npm run bench [-- --pets 10000 --rounds 3 --seconds 4]`: requests per second of the built gateway with everything
- * enabled on the embedded store, each on a new copy of the same data, as a table and as JSON.
+ * `npm run bench [-- --pets 200000 --keys 100 --rounds 3 --seconds 3]`: processor time and requests per second of the built
+ * gateway with everything enabled on the embedded store, each round on a new copy of the same data. Each request is about
+ * another record, by another key: of all, and of the first 500, which stay cached.
  */
-const { pets, rounds, seconds, connections } = numbersOf({
-  pets: [10_000, 1_000_000],
+const { pets, keys, rounds, seconds, connections } = numbersOf({
+  pets: [200_000, 5_000_000],
+  keys: [100, 1_000],
   rounds: [3, 10],
-  seconds: [4, 30],
+  seconds: [3, 30],
   connections: [32, 256],
 });
+const HOT = 500;
+const mixes = { 'all records': pets - 100, [`the first ${HOT}`]: Math.min(HOT, pets - 100) };
 
 const home = temporaryFolder();
 console.error(`seeding ${pets} pets`);
-const key = await seed(join(home, 'seed.db'), pets);
+const secrets = await seed(join(home, 'seed.db'), pets, keys);
 
-/** Repeats a request over several connections for some seconds. @returns the number of responses a second */
-async function load(url: string, { path, body }: Workload, duration: number): Promise<number> {
-  const json = body !== undefined && { method: 'POST' as const, body };
-  const headers = {
-    'x-api-key': key,
-    accept: 'application/json',
-    ...(json && { 'content-type': 'application/json' }),
-  };
-  const result = await autocannon({ url: url + path, connections, duration, headers, ...json });
-  if (result.non2xx > 0 || result.errors > 0)
-    throw new Error(`${path}: ${result.non2xx} refused, ${result.errors} failed`);
-  return result['2xx'] / result.duration;
+/** The processor time that a process has taken, in microseconds. */
+function processorTime(pid: number): number {
+  const ticks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(ticks[11]) + Number(ticks[12])) * 10_000;
 }
 
-const samples = new Map<string, number[]>(WORKLOADS.map(({ name }) => [name, []]));
+/** @returns microseconds of processor time a request, and requests a second */
+async function load({ url, child }: MeasuredServer, workload: Workload, ids: number, duration: number) {
+  let turn = 0;
+  const began = processorTime(child.pid!);
+  const result = await autocannon({
+    url,
+    connections,
+    duration,
+    requests: [
+      {
+        setupRequest(request) {
+          const { headers, ...next } = workload.request(1 + Math.floor(Math.random() * ids));
+          const key = secrets[turn++ % keys]!;
+          return {
+            ...request,
+            ...next,
+            headers: { ...headers, accept: 'application/json', 'x-api-key': key },
+          };
+        },
+      } as autocannon.Request,
+    ],
+  });
+  if (result.non2xx > 0 || result.errors > 0)
+    throw new Error(`${workload.what}: ${result.non2xx} refused, ${result.errors} failed`);
+  return {
+    microseconds: (processorTime(child.pid!) - began) / result['2xx'],
+    perSecond: result['2xx'] / result.duration,
+  };
+}
+
+const samples = new Map<string, Awaited<ReturnType<typeof load>>[]>();
 const startMs: number[] = [];
 const memoryMB: number[] = [];
 for (let round = 1; round <= rounds; round++) {
   const file = join(home, `${round}.db`);
   copyFileSync(join(home, 'seed.db'), file);
   const began = performance.now();
-  await withServer({ DATA_FILE: file }, async ({ url, child }) => {
+  await withServer({ DATA_FILE: file }, async (server) => {
     startMs.push(performance.now() - began);
-    for (const workload of WORKLOADS) {
-      await load(url, workload, 1);
-      samples.get(workload.name)!.push(await load(url, workload, seconds));
-    }
-    memoryMB.push(memoryOf(child));
+    for (const workload of WORKLOADS)
+      for (const [mix, ids] of Object.entries(mixes)) {
+        const name = `${workload.what}, ${mix}`;
+        await load(server, workload, ids, 1);
+        samples.set(name, [...(samples.get(name) ?? []), await load(server, workload, ids, seconds)]);
+      }
+    memoryMB.push(memoryOf(server.child));
   });
 }
 
-const rows = WORKLOADS.map(({ name, what }) => {
-  const rates = samples.get(name)!;
-  const spread = (Math.max(...rates) - Math.min(...rates)) / median(rates);
-  return { name, what, perSecond: Math.round(median(rates)), spread: Number(spread.toFixed(2)) };
-});
-console.log(`\n${pets} pets, ${rounds} rounds of ${seconds} s, ${connections} connections, ${machine()}\n`);
-console.log('| workload | description | requests/s | spread |\n|---|---|--:|--:|');
-for (const { name, what, perSecond, spread } of rows)
-  console.log(`| ${name} | ${what} | ${perSecond} | ${Math.round(spread * 100)}% |`);
+console.log(
+  `\n${pets} pets, ${keys} keys, ${rounds} rounds of ${seconds} s, ${connections} connections, ${machine()}\n`,
+);
+const names = Object.keys(mixes);
+console.log(`| µs of processor time a request (requests a second) | ${names.join(' | ')} |`);
+console.log(`|---|${names.map(() => '--:|').join('')}`);
+for (const { what } of WORKLOADS) {
+  const cells = names.map((mix) => {
+    const all = samples.get(`${what}, ${mix}`)!;
+    const [time, rate] = [all.map((one) => one.microseconds), all.map((one) => one.perSecond)].map(median);
+    return `${time!.toFixed(0)} (${rate!.toFixed(0)})`;
+  });
+  console.log(`| ${what} | ${cells.join(' | ')} |`);
+}
 const [ready, memory] = [startMs, memoryMB].map((all) => Math.round(median(all)));
-console.log(`\nready ${ready} ms after the start, ${memory} MB of memory after the run\n`);
-console.log(JSON.stringify({ pets, rounds, seconds, connections, rows, startMs: ready, memoryMB: memory }));
+console.log(`\nready ${ready} ms after the start, ${memory} MB of memory after the run`);
