@@ -222,23 +222,14 @@ async function answer(
   return response;
 }
 
-/** A call of a tool in the form of a supported revision. */
-interface ToolCall {
-  id: string | number;
-  name: string;
-  /** Without null. */
-  given: Arguments;
-  /** True for a revision before 2026-07-28. */
-  isLegacy: boolean;
-}
-
 /**
  * The call of a tool in a message. The SDK judges whether it is one; its server and its Fetch objects take seven times as
  * long as the call.
  *
- * @returns undefined for any other message, and for one with anything unusual, which its server answers
+ * @returns its arguments without null, and whether it is of a revision before 2026-07-28; undefined for any other message,
+ * and for one with anything unusual, which its server answers
  */
-function toolCallIn(sdk: Sdk, headers: IncomingHttpHeaders, message: unknown): ToolCall | undefined {
+function toolCallIn(sdk: Sdk, headers: IncomingHttpHeaders, message: unknown) {
   const { 'mcp-protocol-version': version, 'mcp-method': method, 'mcp-name': headerName } = headers;
   const { method: called, params } = (message ?? {}) as { method?: unknown; params?: unknown };
   if (called !== TOOLS_CALL || !isObject(params)) return undefined;
@@ -249,7 +240,7 @@ function toolCallIn(sdk: Sdk, headers: IncomingHttpHeaders, message: unknown): T
     ...(typeof method === 'string' && { mcpMethodHeader: method }),
     ...(typeof headerName === 'string' && { mcpNameHeader: headerName }),
   });
-  const { id } = message as ToolCall;
+  const { id } = message as { id: string | number };
   const { name, arguments: given = {}, _meta: meta, ...others } = params;
   if (typeof name !== 'string' || !isObject(given) || Object.keys(others).length > 0) return undefined;
   // A notification is no request.

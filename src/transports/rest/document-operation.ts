@@ -58,26 +58,15 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
     const { route } = this;
     this.begin(session);
     if (this.#types.require(context.accept) === NDJSON) return this.#export(context, session, parameters);
-    return andThen(route.body && readObject(context, route), (body) =>
-      this.#answer(context, session, parameters, body),
-    );
-  }
-
-  #answer(
-    context: RequestContext,
-    session: Session,
-    parameters: PathParameters,
-    body: Readonly<Record<string, unknown>> | undefined,
-  ): MaybePromise<HttpResponse> {
-    const variables = readInput(context, this.route, parameters, body, this.#repeatable);
-    const { shapes } = this.#services.api;
-    const call = callOf(context, session, shapes);
-    if (body && this.#unchanging.length > 0)
-      call.precondition = requireRepeated(call.precondition, this.#unchanging, body, shapes);
-    return andThen(
-      this.run(context, session, variables, () => call),
-      (result) => this.#respond(context, variables, result),
-    );
+    return andThen(route.body && readObject(context, route), (body) => {
+      const variables = readInput(context, route, parameters, body, this.#repeatable);
+      const { shapes } = this.#services.api;
+      const call = callOf(context, session, shapes);
+      if (body && this.#unchanging.length > 0)
+        call.precondition = requireRepeated(call.precondition, this.#unchanging, body, shapes);
+      const result = this.run(context, session, variables, () => call);
+      return andThen(result, (settled) => this.#respond(context, variables, settled));
+    });
   }
 
   #export(context: RequestContext, session: Session, parameters: PathParameters): Promise<HttpResponse> {
