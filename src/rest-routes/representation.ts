@@ -37,12 +37,12 @@ const writeInstant = (value: string | number): void =>
   writeString(typeof value === 'number' ? formatInstant(value) : value);
 
 function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
-  // Absent values are omitted instead of written as null. The first field is the id.
+  // Absent values are omitted instead of written as null.
   const one = objectOf(
-    Object.entries(fields).map(([name, field], n) => ({
+    Object.entries(fields).map(([name, field]) => ({
       name,
       write: valueWriter(field, format),
-      optional: n > 0,
+      optional: true,
     })),
   );
   return { one, list: listOf(one) };

@@ -106,20 +106,21 @@ export const listOf =
 export interface Property {
   name: string;
   write: WriteJson;
-  /** True if it is left out where it is null or undefined. The first one is always there. */
+  /** True if it is left out where it is null or undefined. */
   optional?: boolean;
 }
 
 /** Writes objects with these properties, or null. Generates code, since properties by name are slow to read in a loop. */
 export function objectOf(properties: readonly Property[]): WriteJson {
   const write = ({ name, optional }: Property, n: number): string => {
-    const key = Buffer.from(`${n === 0 ? '{' : ','}${JSON.stringify(name)}:`);
-    const bytes = Array.from(key, (byte, i) => `bytes[at + ${i}] = ${byte};`).join(' ');
+    const key = Buffer.from(`${JSON.stringify(name)}:`);
+    const bytes = Array.from(key, (byte, i) => `bytes[at + ${i + 1}] = ${byte};`).join(' ');
     const value = `value[${JSON.stringify(name)}]`;
     return `${optional ? `if (${value} != null) ` : ''}{
-      const at = output.room(${key.length});
-      ${bytes}
-      output.length = at + ${key.length};
+      const at = output.room(${key.length + 1});
+      bytes[at] = mark; ${bytes}
+      output.length = at + ${key.length + 1};
+      mark = COMMA;
       write${n}(${value}, value);
     }`;
   };
@@ -128,10 +129,12 @@ export function objectOf(properties: readonly Property[]): WriteJson {
     'writeBare',
     ...properties.map((_, n) => `write${n}`),
     `const { bytes } = output;
+    const [BRACE, COMMA] = [${'{'.charCodeAt(0)}, ${','.charCodeAt(0)}];
     return (value) => {
       if (value === null) return writeBare('null');
-      ${properties.length === 0 ? "writeBare('{');" : properties.map(write).join('\n')}
-      writeBare('}');
+      let mark = BRACE;
+      ${properties.map(write).join('\n')}
+      writeBare(mark === BRACE ? '{}' : '}');
     };`,
   );
   return generated(output, writeBare, ...properties.map(({ write }) => write));
