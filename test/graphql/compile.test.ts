@@ -5,6 +5,7 @@ import {
   execute,
   type GraphQLField,
   type GraphQLObjectType,
+  type GraphQLScalarType,
   parse,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -121,13 +122,19 @@ describe('compilation', () => {
   });
 
   it('serialises what resolvers return as graphql-js does', async () => {
-    const types = ['Int', 'Float', 'String', 'Boolean', 'ID', 'Plan'] as const;
+    const custom = ['JSON', 'DateTime', 'Date'] as const;
+    const types = ['Int', 'Float', 'String', 'Boolean', 'ID', 'Plan', ...custom] as const;
     const fields = types.flatMap((type) => [type, `${type}!`, `[${type}!]!`]);
     const text = `enum Plan { free pro }
+      ${custom.map((name) => `scalar ${name}`).join(' ')}
       type Query { ${fields.map((_, n) => `f${n}: Box${n}`).join(' ')} }
       ${fields.map((type, n) => `type Box${n} { value: ${type} }`).join(' ')}`;
     const schemaOf = (adapt: (field: GraphQLField<unknown, never>) => void) => {
       const built = buildSchema(text);
+      for (const name of custom) {
+        const { serialize } = schema.getType(name) as GraphQLScalarType;
+        Object.assign(built.getType(name) as GraphQLScalarType, { serialize });
+      }
       for (const n of fields.keys()) {
         built.getQueryType()!.getFields()[`f${n}`]!.resolve = () => ({});
         const field = (built.getType(`Box${n}`) as GraphQLObjectType).getFields().value!;
@@ -156,6 +163,8 @@ describe('compilation', () => {
         2 ** 53,
         '5',
         5.5,
+        '2026-11-27',
+        '2026-11-27T12:00:00+01:00',
         NaN,
         Infinity,
         new Error('own'),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Order } from '../../src/domains/order/order.ts';
 import { TestGateway } from '../kit/gateway.ts';
+import { rpc } from '../kit/mcp.ts';
 import { dataOf, expectQueryRefusal, expectRefusal, query, send } from '../kit/petstore.ts';
 import { verify } from '../kit/receiver.ts';
 import { type Engine, engines, enginesAtLength } from '../kit/stores.ts';
@@ -237,6 +238,13 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     expect(dataOf(byGraphQL).testWebhook).toEqual({ ms: test.json.ms, status: 204, eventId, time });
     expect((await sendTest()).json).toEqual(test.json);
     expect(receiver.received).toHaveLength(already);
+    const toolCall = { name: 'testWebhook', arguments: { webhookId: id } };
+    const byAgent = await rpc(kit.gateway, 'tools/call', toolCall);
+    expect(byAgent.json.result.structuredContent).toMatchObject({
+      eventId: receiver.received.at(-1)!.event.id,
+      status: 204,
+    });
+    expect(receiver.received).toHaveLength(already + 1);
     verify(received, last.secret);
     for (const old of [secret, rotated.secret]) expect(() => verify(received, old)).toThrow();
   });
