@@ -49,23 +49,12 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
     });
   }, timeoutMs);
 
-  /** The last of the consecutive ids in use from this one on; undefined if this one is free. */
-  async function endOfRun(name: string, key: Key): Promise<Key | undefined> {
-    const used = await db
+  /** The first ids in use from this one on, in order. */
+  async function usedFrom(name: string, first: Key, limit: number): Promise<Key[]> {
+    const found = db
       .collection<{ _id: Key }>(name)
-      .find(
-        { _id: { $gte: key } },
-        { ...options, projection: { _id: 1 }, sort: { _id: 1 }, limit: MAX_RUN_LENGTH },
-      )
-      .toArray();
-    const end = used.findIndex(({ _id }, i) => _id !== key + BigInt(i));
-    return end === 0 ? undefined : used.at(end < 0 ? -1 : end - 1)?._id;
-  }
-
-  async function usedOf(name: string, block: readonly Key[]): Promise<Set<Key>> {
-    const range = { _id: { $gte: block[0]!, $lte: block.at(-1)! } };
-    const taken = db.collection<{ _id: Key }>(name).find(range, { ...options, projection: { _id: 1 } });
-    return new Set((await taken.toArray()).map(({ _id }) => _id));
+      .find({ _id: { $gte: first } }, { ...options, projection: { _id: 1 }, sort: { _id: 1 }, limit });
+    return (await found.toArray()).map(({ _id }) => _id);
   }
 
   return async ({ plural: name, choosesId }, count) => {
@@ -75,12 +64,14 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
       const first = await assign(name, needed);
       if (first === null) throw idsExhausted();
       const block = Array.from({ length: needed }, (_, n) => first + BigInt(n));
-      const used = choosesId ? await usedOf(name, block) : new Set<Key>();
-      free.push(...block.filter((key) => !used.has(key)));
-      const lastUsed = used.size === needed ? await endOfRun(name, first) : undefined;
+      const used = new Set(choosesId ? await usedFrom(name, first, needed) : []);
+      const unused = block.filter((key) => !used.has(key));
+      free.push(...unused);
+      if (unused.length > 0) continue;
       // Skips all consecutive ids in use at once. $max, because another instance may be further ahead.
-      if (lastUsed !== undefined)
-        await counters.updateOne({ _id: name }, { $max: { value: lastUsed } }, options);
+      const run = await usedFrom(name, first, MAX_RUN_LENGTH);
+      const value = run.findLast((key, n) => key === first + BigInt(n))!;
+      await counters.updateOne({ _id: name }, { $max: { value } }, options);
     }
     return free;
   };

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { EventFeed } from '../../../src/events/feed.ts';
-import { FOLLOW_WAIT } from '../../../src/store/events.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -35,7 +33,7 @@ async function readNames(store: MongoStore) {
   return { names, stop: () => ending.abort() };
 }
 
-// Not the shared server, because the oplog is short and failpoints affect all clients.
+// Not the shared server, because the oplog is short.
 describe.runIf(binary)('the event log on MongoDB', () => {
   let server: MongoServer;
   let admin: MongoClient;
@@ -49,13 +47,10 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     admin = await MongoClient.connect(server.uri);
     uri = mongoUri(`events-${randomUUID().slice(0, 8)}`, server.uri);
     writer = await openMongoStore({ records: api.records, uri });
-    // The server does not notify clients that stream its state when it is usable again.
-    const polling = `${uri}&serverMonitoringMode=poll`;
-    gateway = await TestGateway.start(await openMongoStore({ records: api.records, uri: polling }));
+    gateway = await TestGateway.start(await openMongoStore({ records: api.records, uri }));
   }, 60_000);
-  afterEach(async () => {
+  afterEach(() => {
     for (const stream of open.splice(0)) stream.close();
-    await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'off' });
   });
   afterAll(async () => {
     await gateway?.close();
@@ -83,12 +78,6 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     const documents = Array.from({ length: MANY }, (_, n) => ({ n }));
     await writer.client.db().collection('others').insertMany(documents);
   };
-  const fail = (failCommands: string[], how: object, times: number) =>
-    admin.db('admin').command({
-      configureFailPoint: 'failCommand',
-      mode: { times },
-      data: { failCommands, ...how },
-    });
 
   it('responds GONE over every interface for a position that the oplog no longer has', async () => {
     const after = await newEvent('Old');
@@ -104,27 +93,6 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     expectQueryRefusal(await query(gateway, subscription, undefined, { headers: accept }), 'GONE');
   });
 
-  it.each(['local', 'linearizable', 'snapshot'])(
-    'is read whatever the URI says of read concern: %s',
-    async (level) => {
-      await create('Concerned');
-      const commands: { name: string; level: unknown }[] = [];
-      const store = await openMongoStore({
-        records: api.records,
-        uri: `${uri}&readConcernLevel=${level}&monitorCommands=true`,
-      });
-      store.client.on('commandStarted', ({ commandName: name, command }) =>
-        commands.push({ name, level: command.pipeline?.[0]?.$changeStream && command.readConcern?.level }),
-      );
-      const { events } = await store.eventPage({ limit: 100 });
-      expect(events.map(({ record }) => (record as { name?: string }).name)).toContain('Concerned');
-      const streams = commands.filter(({ level: sent }) => sent !== undefined);
-      expect(streams.length).toBeGreaterThan(0);
-      for (const { level: sent } of streams) expect(sent).toBe('majority');
-      await store.close();
-    },
-  );
-
   it('starts at the oldest event in the oplog by default', async () => {
     await create('Forgotten');
     await writeUnrelatedDocuments();
@@ -132,37 +100,6 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     expect((await send(gateway, '/events')).json).toMatchObject([{ data: { name: 'Kept' } }]);
     const { nodes } = dataOf(await query(gateway, '{ events { nodes { data } } }')).events;
     expect(nodes).toMatchObject([{ data: { name: 'Kept' } }]);
-  });
-
-  const RESUMABLE = { errorLabels: ['ResumableChangeStreamError'] };
-  it.each<[string, object]>([
-    ['is shut down', { errorCode: 11600, ...RESUMABLE }],
-    ['is about to shut down', { errorCode: 91, ...RESUMABLE }],
-    ['steps down', { errorCode: 189, ...RESUMABLE }],
-    ['steps down and sets no error label', { errorCode: 189 }],
-    ['loses the cursor', { errorCode: 43 }],
-    ['drops the connection', { closeConnection: true }],
-  ])('continues without a gap when the server %s', async (_name, how) => {
-    const stream = await follow();
-    await create('Before');
-    await stream.until(1);
-    // Attempts to resume the stream fail too.
-    await fail(['getMore', 'aggregate'], how, 2);
-    for (const name of ['A', 'B', 'C']) await create(name);
-    await stream.until(4);
-    await create('After');
-    await stream.until(5);
-    expect(namesOf(stream)).toEqual(['Before', 'A', 'B', 'C', 'After']);
-  });
-
-  it('goes on from where streams are when the log cannot be followed further', async () => {
-    const stream = await follow();
-    await fail(['getMore'], { errorCode: 286 }, 1);
-    // Until the next response is due.
-    await sleep(2 * FOLLOW_WAIT);
-    for (const name of ['A', 'B']) await create(name);
-    await stream.until(2);
-    expect(namesOf(stream)).toEqual(['A', 'B']);
   });
 
   it('continues after the database was dropped and recreated', async () => {

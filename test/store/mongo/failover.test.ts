@@ -642,7 +642,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       wrong.push(...unsent.map((name) => `${activity} does not send ${name}`));
     }
     expect(wrong).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   it('is not ready while there is no primary, and is within 5 seconds after', async () => {
     const get = async () => lane.told(...(await lane.call('GET /pets')));
@@ -710,8 +710,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     }
   });
 
-  it.each(['280', '286'])('a stream goes on when the log cannot be followed further: %s', async (code) => {
-    const { fault } = CELLS.find(({ fault }) => fault === `${code} before`)!;
+  const OF_A_STREAM = ['189 before', '43 before', 'cut after', '280 before', '286 before'];
+  it.each(OF_A_STREAM)('a stream goes on after its response was: %s', async (fault) => {
     const client = await EventStreamClient.open(lane.gateway, '/events/stream?type=category.created');
     try {
       await direct.table(Category).insert({ name: 'Followed' });
@@ -719,9 +719,9 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       wire.takeSeen();
       wire.arm('getMore $cmd.aggregate', FAULTS[fault]!);
       await expect.poll(() => wire.takeSeen().some(({ name }) => name === 'aggregate')).toBe(true);
-      await direct.table(Category).insert({ name: code });
+      await direct.table(Category).insert({ name: fault });
       await client.until(2);
-      expect(client.events.map(({ data }) => data.name)).toEqual(['Followed', code]);
+      expect(client.events.map(({ data }) => data.name)).toEqual(['Followed', fault]);
     } finally {
       client.close();
     }
