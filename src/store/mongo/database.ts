@@ -72,6 +72,9 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
     ...(!/[?&]maxPoolSize=/i.test(settings.uri) && { maxPoolSize: 50 }),
     serverSelectionTimeoutMS: selectionMs,
     heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
+    // A monitor that polls (7.8) may send over a connection that has just ended, and waits for `drain` of its socket for
+    // good: no server would ever be found again.
+    serverMonitoringMode: 'stream',
     connectTimeoutMS: selectionMs,
     waitQueueTimeoutMS: timeoutMs,
     socketTimeoutMS: timeoutMs,

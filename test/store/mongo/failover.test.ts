@@ -33,7 +33,7 @@ const SOON = LIMIT + (AT_LENGTH ? 5_000 : 2_500);
 /** The time after which something counts as hanging, in milliseconds. */
 const PATIENCE = 60_000;
 /** Disturbed side by side, each in its own database. */
-const LANES = AT_LENGTH ? 4 : 1;
+const LANES = Number(process.env.LANES ?? (AT_LENGTH ? 4 : 1));
 
 /** RetriableError and ExceededTimeLimitError of src/mongo/base/error_codes.yml (6.0 to 8.0): another one becomes the primary. */
 const OF_A_PRIMARY: readonly [number, string][] = [
@@ -654,6 +654,20 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     await within(5_000, lane.untilReady(200));
     expect(await get()).toBe('success');
   }, 30_000);
+
+  it('is reached again after all connections were cut at once, however the URI has servers monitored', async () => {
+    // With the heartbeat of a server, between two of which connections are idle.
+    const uri = `${wire.uriOf(lane.database)}&serverMonitoringMode=poll`;
+    const opened = await openMongoStore({ records: RECORDS, uri });
+    for (let time = 0; time < 3; time++) {
+      wire.arm('findAndModify counters', { is: 'cut', when: 'all' });
+      const charge = { apiKeyId: 'cut', limits: { perMinute: 9, perDay: 9 }, cost: 1, now: Date.now() };
+      const insert = () => codeOf(opened.table(Category).insert({ name: 'Cut' }));
+      await Promise.all([insert(), codeOf(Promise.resolve(opened.charge(charge)))]);
+      await within(5_000, expect.poll(insert, { timeout: PATIENCE }).toBe('success'));
+    }
+    await opened.close();
+  }, 120_000);
 
   it('calls in progress during elections are stored once, and their events are complete and in order', async () => {
     const after = await endOfLog(direct);

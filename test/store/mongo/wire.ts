@@ -130,7 +130,7 @@ export async function openWire(target = serverUri()) {
 
   /** The answer to a greeting as this member or a router gives it; others as they are. */
   function asSeen(reply: Buffer, member: number): Buffer {
-    const { setName, topologyVersion: _, ...body } = documentIn(reply);
+    const { setName, ...body } = documentIn(reply);
     if (setName === undefined) return reply;
     if (isRouter) return withDocument(reply, { ...body, hosts: undefined, msg: 'isdbgrid' });
     const isPrimary = member === primary;
