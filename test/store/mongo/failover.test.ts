@@ -658,12 +658,15 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   it('is reached again after all connections were cut at once, however the URI has servers monitored', async () => {
     // With the heartbeat of a server, between two of which connections are idle.
     const uri = `${wire.uriOf(lane.database)}&serverMonitoringMode=poll`;
-    const opened = await openMongoStore({ records: RECORDS, uri });
-    for (let time = 0; time < 3; time++) {
+    const opened = await openMongoStore({ records: api.records, uri });
+    for (let time = 0; time < 8; time++) {
       wire.arm('findAndModify counters', { is: 'cut', when: 'all' });
       const charge = { apiKeyId: 'cut', limits: { perMinute: 9, perDay: 9 }, cost: 1, now: Date.now() };
       const insert = () => codeOf(opened.table(Category).insert({ name: 'Cut' }));
-      await Promise.all([insert(), codeOf(Promise.resolve(opened.charge(charge)))]);
+      const others = [opened.table(Category).byIds(['1']), opened.charge(charge)].map((call) =>
+        codeOf(Promise.resolve<unknown>(call)),
+      );
+      await Promise.all([insert(), ...others]);
       await within(5_000, expect.poll(insert, { timeout: PATIENCE }).toBe('success'));
     }
     await opened.close();
