@@ -124,6 +124,8 @@ const CELLS = Object.entries(COMMANDS).flatMap(([activity, commands]) =>
 /** Sent at other times too. */
 const AT_ANY_TIME = /^(?:hello|ping|endSessions|abortTransaction|(?:find|update) sessions|update requests)$/;
 
+/** What the product's store holds. */
+const HELD = { records: api.records, objects: api.objects };
 /** By activity, units of a call and how many of each command are sent when nothing is disturbed. */
 const prices = new Map<string, number>();
 const counts = new Map<string, Map<string, number>>();
@@ -164,7 +166,7 @@ class Lane {
   async open(exported: string): Promise<this> {
     this.#exported = exported;
     this.wire = await openWire(this.#server);
-    this.direct = await openMongoStore({ records: api.records, uri: mongoUri(this.database, this.#server) });
+    this.direct = await openMongoStore({ ...HELD, uri: mongoUri(this.database, this.#server) });
     this.store = await this.openStore(this.database);
     this.gateway = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
     this.delivering = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
@@ -191,7 +193,7 @@ class Lane {
   }
 
   openStore(database: string): Promise<MongoStore> {
-    return openMongoStore({ records: api.records, uri: this.wire.uriOf(database), timeoutMs: LIMIT });
+    return openMongoStore({ ...HELD, uri: this.wire.uriOf(database), timeoutMs: LIMIT });
   }
 
   /** A reply is a success, or says when to come again. */
@@ -452,7 +454,7 @@ class Lane {
       const manifest = await readManifest(this.#exported, api);
       const attempt = async (): Promise<void> => {
         const uri = this.wire.uriOf(own);
-        const target = await openMongoTarget({ records: api.records, uri, timeoutMs: LIMIT });
+        const target = await openMongoTarget({ ...HELD, uri, timeoutMs: LIMIT });
         try {
           await readExport(this.#exported, manifest, target, api, () => {});
         } finally {
@@ -606,7 +608,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
 
   beforeAll(async () => {
     const own = `test_${randomUUID()}`;
-    const small = await openMongoStore({ records: api.records, uri: mongoUri(own) });
+    const small = await openMongoStore({ ...HELD, uri: mongoUri(own) });
     const { id } = await small.table(Category).insert({ name: 'Dogs' });
     for (const name of ['Rex', 'Tom'])
       await small.table(Pet).insert({ name, categoryId: id, status: 'sold' });
@@ -658,7 +660,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   it('is reached again after all connections were cut at once, however the URI has servers monitored', async () => {
     // With the heartbeat of a server, between two of which connections are idle.
     const uri = `${wire.uriOf(lane.database)}&serverMonitoringMode=poll`;
-    const opened = await openMongoStore({ records: api.records, uri });
+    const opened = await openMongoStore({ ...HELD, uri });
     for (let time = 0; time < 8; time++) {
       wire.arm('findAndModify counters', { is: 'cut', when: 'all' });
       const charge = { apiKeyId: 'cut', limits: { perMinute: 9, perDay: 9 }, cost: 1, now: Date.now() };
@@ -746,7 +748,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
 
   it('options of the URI change nothing of what is acknowledged or read', async () => {
     const uri = `${wire.uriOf(lane.database)}&w=0&wtimeoutMS=1&journal=false&readPreference=secondary&readPreferenceTags=a:b&maxStalenessSeconds=100&readConcernLevel=linearizable&retryWrites=false&retryReads=false&timeoutMS=1&promoteValues=false`;
-    const opened = await openMongoStore({ records: api.records, uri, timeoutMs: LIMIT });
+    const opened = await openMongoStore({ ...HELD, uri, timeoutMs: LIMIT });
     const after = await endOfLog(opened);
     const { id } = await opened.table(Category).insert({ name: 'Options' });
     expect((await opened.table(Category).byIds([id]))[0]).toMatchObject({ name: 'Options' });
@@ -766,7 +768,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     const router = await openWire();
     router.route();
     const own = `test_${randomUUID()}`;
-    const open = () => openMongoStore({ records: api.records, uri: router.uriOf(own), timeoutMs: LIMIT });
+    const open = () => openMongoStore({ ...HELD, uri: router.uriOf(own), timeoutMs: LIMIT });
     const client = direct.client;
     const sharded = client.db('config').collection<{ _id: string; key: object }>('collections');
     const keep = async (name: string, key: object) => sharded.insertOne({ _id: `${own}.${name}`, key });
@@ -787,8 +789,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   }, 20_000);
 
   it('a call succeeds or is 503 in time, what was acknowledged is stored once, and charges are those of the calls', async () => {
-    const of = CELLS.filter(({ activity, command, fault }) =>
-      `${activity} | ${command} | ${fault}`.match(process.env.MATRIX_OF ?? ''),
+    // A driver whose connections all end at once may hang for a minute (7.8): at length alone.
+    const of = CELLS.filter(({ fault }) => AT_LENGTH || fault !== 'cut all').filter(
+      ({ activity, command, fault }) =>
+        `${activity} | ${command} | ${fault}`.match(process.env.MATRIX_OF ?? ''),
     );
     const drawn = fc.sample(fc.shuffledSubarray(of, { minLength: of.length }), 1)[0]!.values();
     const file = process.env.MATRIX_FILE ?? join(home, 'matrix');
