@@ -180,6 +180,21 @@ it('states the limits of the plans in the README and docs/interface.md', () => {
   }
 });
 
+it('states all that a plan allows in docs/interface.md', () => {
+  const rows = [...interfacePage.matchAll(/^\| (free|pro|business|enterprise) \| (.+) \|$/gm)];
+  expect(rows.map(([, plan, cells]) => [plan, cells!.split(' | ')])).toEqual(
+    Object.entries(PLANS).map(([plan, { limits, mutationsPerSecond, streams, webhooks }]) => [
+      plan,
+      [
+        ...(limits ? [limits.perMinute, limits.perDay] : ['by key', 'by key']),
+        mutationsPerSecond ?? 'unlimited',
+        streams,
+        webhooks,
+      ].map((value) => value.toLocaleString('en')),
+    ]),
+  );
+});
+
 it('keeps the README within 120 lines of at most 120 characters', () => {
   const lines = readme.trimEnd().split('\n');
   expect(lines.length).toBeLessThanOrEqual(120);

@@ -66,6 +66,12 @@ export class EventTypes<Source extends EventSource = EventSource> {
     return (types ?? this.names).filter((type) => this.mayRead(caller, type));
   }
 
+  /** The length of the longest text that an event's `data` can have, which its price depends on. */
+  get maxLength(): number {
+    const fields = this.names.flatMap((type) => Object.values(this.shapeOf(type).fields));
+    return Math.max(1, ...fields.map(({ schema }) => (schema.maxLength ?? 0) as number));
+  }
+
   /** The REST shape of an event's `data`. */
   shapeOf(type: EventType): Shape {
     return this.sourceOf(type).resource.shapes[0]!;

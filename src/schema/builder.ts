@@ -64,8 +64,6 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
   description: 'A JSON value. Integers are exact, even beyond 2^53.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
-  // Slightly more than the longest text in any record.
-  extensions: { maxLength: 2_000 },
 });
 
 /** Cursors are ids. Every text field declares its maximum length, because its weight in the cost depends on it. */

@@ -1,10 +1,11 @@
+import type { GraphQLObjectType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { api, FEATURES } from '../../src/api.ts';
 import { category } from '../../src/domains/category/category.domain.ts';
 import { createApi } from '../../src/domains/create-api.ts';
 import { DOMAINS } from '../../src/domains/index.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
-import { name, reference } from '../../src/foundation/fields.ts';
+import { name, reference, text } from '../../src/foundation/fields.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { appointment } from '../fixtures/appointment/appointment.domain.ts';
 import { apiWith } from '../kit/declared.ts';
@@ -68,4 +69,14 @@ it('refuses two lists of the same name below a record', () => {
     'Visit.petId: Pet has a field orders already; say in `list` what its list of visits is called.',
   );
   expect(api.records).not.toContain(visits);
+});
+
+it('weighs the data of events by the longest text of a record', () => {
+  const note = declareRecord({
+    ...{ kind: 'note', plural: 'notes', type: 'Note', description: 'A note.' },
+    fields: { text: text(5_000, 'A text', 'Long') },
+  });
+  const lengthIn = ({ schema }: typeof api): unknown =>
+    (schema.getType('Event') as GraphQLObjectType).getFields().data!.extensions.maxLength;
+  expect([api, apiWith([note])].map(lengthIn)).toEqual([2_000, 5_000]);
 });

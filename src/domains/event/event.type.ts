@@ -43,6 +43,7 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
       data: t.field({
         type: 'JSON',
         description: 'The record after the write in its REST form; for a deletion only its id.',
+        extensions: { maxLength: types.maxLength },
         resolve: (event) => types.dataOf(event),
       }),
       ...Object.fromEntries(
