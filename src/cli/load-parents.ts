@@ -9,6 +9,7 @@ import {
   referencesOf,
 } from '../foundation/record.ts';
 import type { Tables } from '../foundation/table.ts';
+import type { Values } from '../store/engine.ts';
 
 /** A reference that a file may give by its parent's name. */
 export interface NamedReference extends Referrer {
@@ -27,7 +28,7 @@ export type Called = { id: Id } | 'several' | 'none';
 
 /** Names whose records are cached. */
 const MAX_REMEMBERED = 20_000;
-/** Names that are looked up together. */
+/** Look-ups that are under way together. */
 const AT_ONCE = 50;
 /** Records that may begin with a name. */
 const PAGE = 100;
@@ -37,6 +38,14 @@ export const isNameEnough = ({ fields }: AnyRecord): boolean =>
   Object.entries(fields as Fields).every(
     ([field, { presence }]) => field === 'name' || presence !== 'required',
   );
+
+/** Looks something up for each item. @returns the results in order */
+export async function concurrently<T, R>(items: readonly T[], lookUp: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let n = 0; n < items.length; n += AT_ONCE)
+    results.push(...(await Promise.all(items.slice(n, n + AT_ONCE).map(lookUp))));
+  return results;
+}
 
 /** Finds records by their names, and caches them. */
 export class Names {
@@ -56,14 +65,11 @@ export class Names {
       if (one) found.set(name, one);
       else wanted.push(name);
     }
-    for (let n = 0; n < wanted.length; n += AT_ONCE)
-      await Promise.all(
-        wanted.slice(n, n + AT_ONCE).map(async (name) => {
-          const called = await recordCalled(this.#tables, parent, name);
-          found.set(name, called);
-          if (typeof called === 'object') this.#remembered.set(`${parent.plural} ${name}`, called);
-        }),
-      );
+    await concurrently(wanted, async (name) => {
+      const called = await recordCalled(this.#tables, parent, name);
+      found.set(name, called);
+      if (typeof called === 'object') this.#remembered.set(`${parent.plural} ${name}`, called);
+    });
     return found;
   }
 }
@@ -72,7 +78,7 @@ export class Names {
  * The record with a name: written the same way if only one is, or else as search by prefix finds it, whatever its case,
  * accents and normal form.
  */
-export async function recordCalled(tables: Tables, parent: AnyRecord, name: string): Promise<Called> {
+async function recordCalled(tables: Tables, parent: AnyRecord, name: string): Promise<Called> {
   const prefix = folded(name);
   // In the order of names, longer ones that begin with this one come later.
   const { items } = await tables.table(parent).page({ name: { prefix } } as never, {
@@ -86,4 +92,40 @@ export async function recordCalled(tables: Tables, parent: AnyRecord, name: stri
   const [one, another] = same.length > 0 ? same : alike;
   if (another) return 'several';
   return one ? { id: one.id } : 'none';
+}
+
+/**
+ * Puts ids in place of the names that had no record when they were looked up outside of the transaction, and creates
+ * those that still have none.
+ *
+ * @throws Error if a name leads to no single record, or to none that may be created
+ */
+export async function withParents(
+  tables: Tables,
+  { field, column, parent }: NamedReference,
+  rows: readonly Values[],
+  canCreate: boolean,
+): Promise<{ rows: Values[]; created: number }> {
+  const names = new Set(rows.map((values) => values[column] as string | undefined));
+  const ids = new Map<string, Id>();
+  const missing = new Map<string, string>();
+  for (const name of names) {
+    if (name === undefined) continue;
+    const found = await recordCalled(tables, parent, name);
+    if (typeof found === 'object') ids.set(name, found.id);
+    else if (found === 'none' && canCreate && isNameEnough(parent)) missing.set(folded(name), name);
+    else throw new Error(`${column}: no single ${parent.kind} is called ${name} any more`);
+  }
+  const created = await tables
+    .table(parent)
+    .insertAll([...missing.values()].map((name) => ({ name }) as never));
+  const byFolded = new Map([...missing.keys()].map((key, n) => [key, created[n]!.id as Id]));
+  return {
+    created: created.length,
+    rows: rows.map(({ [column]: name, ...values }) =>
+      name === undefined
+        ? values
+        : { ...values, [field]: ids.get(name as string) ?? byFolded.get(folded(name as string)) },
+    ),
+  };
 }

@@ -6,13 +6,15 @@ import type { Id } from '../foundation/id.ts';
 import { newRules, patchRules } from '../foundation/record-input.ts';
 import { type AnyRecord, type Fields, referencesOf } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
+import { notUnique } from '../store/conflicts.ts';
+import type { Values } from '../store/engine.ts';
 import type { Load } from '../store/loads.ts';
 import { canonical } from '../store/rules.ts';
 import { openSeen, type Seen } from '../store/seen.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../foundation/table.ts';
 import { explained, type Report } from './command.ts';
-import { isNameEnough, Names, namedReferencesOf, recordCalled } from './load-parents.ts';
+import { concurrently, isNameEnough, Names, namedReferencesOf, withParents } from './load-parents.ts';
 import { type Columns, type OnFault, type Row, readRows } from './load-rows.ts';
 import { openSource, type Source } from './load-source.ts';
 
@@ -39,26 +41,26 @@ export interface LoadOptions {
 }
 
 const MAX_FAULTS = 50;
-/** Parents of a file that are created, at most: their names are held in memory. */
-const MAX_NEW_PARENTS = 50_000;
 /** New parents that a dry run names. */
 const MAX_NAMED = 20;
-/** Parents created in a commit. */
-const PARENTS_AT_ONCE = 100;
 
-/** A parent whose name no record has. */
-interface NewParent {
-  parent: AnyRecord;
-  name: string;
+/** The numbers of records that a file adds and changes, and of parents that are created for them. */
+interface Outcome {
+  added: number;
+  changed: number;
+  parents: Map<AnyRecord, number>;
 }
 
 /** The result of the first pass over a file. */
-interface Checked {
-  /** Rows to be added and to be changed. */
-  added: number;
-  changed: number;
-  parents: NewParent[];
+interface Checked extends Outcome {
+  /** The number of its rows that had been loaded before. */
+  before: number;
+  /** The names of the first new parents. */
+  names: Map<AnyRecord, string[]>;
 }
+
+const increase = <K>(counts: Map<K, number>, key: K, by: number) =>
+  counts.set(key, (counts.get(key) ?? 0) + by);
 
 /**
  * Adds the records of a file by the rules of any write, with their events. It is read twice: all of it is checked before
@@ -67,58 +69,50 @@ interface Checked {
  * @throws Error with the first faults, or with the line to continue from
  */
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
-  const { record, dryRun = false } = options;
+  const { record, from, dryRun = false } = options;
   const source = await openSource(options.file);
   try {
     const reader = readerOf(source, options);
     const content = `${record.plural} ${source.digest}`;
-    const { from } = options;
     const interrupted = from === undefined ? undefined : await store.interruptedLoad(content, from);
-    const load = interrupted ?? { id: randomUUID(), owner: '', source: content, line: from ?? 1, rows: 0 };
-    const checked = await check(store, reader, options, load.rows);
-    const created = new Map<AnyRecord, string[]>();
-    for (const { parent, name } of checked.parents)
-      created.set(parent, [...(created.get(parent) ?? []), name]);
-    const kinds = [...created].map(([kind, names]) => [kind, names.length] as const);
-    const parents = Object.fromEntries(kinds.map(([{ plural }, n]) => [plural, n]));
-    const value = { kind: record.plural, records: checked.added, changed: checked.changed, parents };
-    const amounts = (added: number) =>
-      [[record, added] as const, ...kinds].map(([kind, n]) => amount(n, kind));
-    const changes = (changed: number) => (options.update ? [`${amount(changed, record)} to change`] : []);
-    if (dryRun) {
-      const names = [...created].map(([{ plural }, all]) => {
-        const more = all.length > MAX_NAMED ? `, … and ${count(all.length - MAX_NAMED)} more` : '';
-        return `New ${plural}: ${all.slice(0, MAX_NAMED).join(', ')}${more}.`;
-      });
-      const what = [...amounts(checked.added), ...changes(checked.changed)].join(' and ');
-      return {
-        value: { ...value, loaded: false },
-        lines: [`${what} can be loaded. Nothing was written.`, ...names],
-      };
-    }
-    const owned = { ...load, owner: randomUUID() };
+    const begun = {
+      ...(interrupted ?? { id: randomUUID(), source: content, line: from ?? 1, rows: 0 }),
+      owner: randomUUID(),
+    };
+    const checked = await check(store, reader, options, begun.rows);
+    if (dryRun) return report(options, checked, checked);
     const written = await store.filling(record, checked.added, (isAlone) =>
-      write(store, reader, options, checked.parents, owned, new Pace(store, isAlone)),
+      write(store, reader, options, begun, new Pace(store, isAlone)),
     );
-    const what = amounts(written.added).join(' and ');
-    const changed = options.update ? `, changed ${amount(written.changed, record)}` : '';
-    const before =
-      written.before > 0
-        ? [`${amount(written.before, record)} of it had been loaded before it was interrupted.`]
-        : [];
-    return { value: { ...value, loaded: true }, lines: [...before, `Loaded ${what}${changed}.`] };
+    return report(options, checked, written);
   } finally {
     await source.close();
   }
 }
 
+function report({ record, dryRun = false, update }: LoadOptions, checked: Checked, done: Outcome): Report {
+  const { added, changed, parents } = done;
+  const value = {
+    ...{ kind: record.plural, records: added, changed, loaded: !dryRun },
+    parents: Object.fromEntries([...parents].map(([{ plural }, n]) => [plural, n])),
+  };
+  const additions = [[record, added] as const, ...parents].map(([kind, n]) => amount(n, kind)).join(' and ');
+  if (dryRun) {
+    const changes = update ? ` and ${amount(changed, record)} to change` : '';
+    const names = [...checked.names].map(([kind, first]) => {
+      const more = parents.get(kind)! - first.length;
+      return `New ${kind.plural}: ${first.join(', ')}${more > 0 ? `, … and ${count(more)} more` : ''}.`;
+    });
+    return { value, lines: [`${additions}${changes} can be loaded. Nothing was written.`, ...names] };
+  }
+  const before = `${amount(checked.before, record)} of it had been loaded before it was interrupted.`;
+  const changes = update ? `, changed ${amount(changed, record)}` : '';
+  return { value, lines: [...(checked.before > 0 ? [before] : []), `Loaded ${additions}${changes}.`] };
+}
+
 const count = (number: number): string => number.toLocaleString('en-US');
 const amount = (number: number, { kind, plural }: AnyRecord): string =>
   `${count(number)} ${number === 1 ? kind : plural}`;
-
-function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
-  for (let n = 0; n < items.length; n += size) yield items.slice(n, n + size);
-}
 
 /** Reads the rows of a file by the input rules of its record's declaration. */
 function readerOf(
@@ -145,23 +139,49 @@ function readerOf(
     named,
     read: (onFault: OnFault) => readRows(source, columns, onFault),
 
-    /** Checks rows one by one, and passes on their parsed values. @param ids of records that rows change */
+    /**
+     * Checks rows one by one, and passes on their parsed values, in which names have no ids yet.
+     *
+     * @param ids of records that rows change
+     */
     accepted(rows: readonly Row[], ids: ReadonlySet<Id>, onFault: OnFault): Row[] {
       return rows.filter((row) => {
         const { values } = row;
-        for (const { column, field } of named) {
-          if (values[column] == null) continue;
+        const byName = named.filter(({ column }) => values[column] != null);
+        for (const { column, field } of byName)
           if (values[field] !== undefined) onFaultOf(row, onFault)(`${column}: is given beside ${field}`);
           // A placeholder for the record that the name refers to.
           else values[field] = '1';
-        }
         const rule = ids.has(String(values.id)) ? changeRules : rules;
         const { data, error } = rule.safeParse(values);
         for (const { path, message } of issuesOf(error?.issues ?? [], names))
           onFaultOf(row, onFault)(`${path}: ${message}`);
-        row.values = data as Row['values'];
-        return !error;
+        if (error) return false;
+        row.values = data;
+        for (const { field } of byName) delete row.values[field];
+        return true;
       });
+    },
+
+    /** Puts ids in place of the names that lead to one record. @returns the others with their rows */
+    async resolve(rows: readonly Row[], names: Names) {
+      const unresolved = [];
+      for (const reference of named) {
+        const { field, column, parent } = reference;
+        const byName = rows.filter(({ values }) => values[column] !== undefined);
+        const called = await names.find(parent, namesIn(byName, column));
+        for (const row of byName) {
+          const name = row.values[column] as string;
+          const found = called.get(name)!;
+          if (typeof found === 'string') {
+            unresolved.push({ row, name, found, ...reference });
+            continue;
+          }
+          row.values[field] = found.id;
+          delete row.values[column];
+        }
+      }
+      return unresolved;
     },
   };
 }
@@ -173,13 +193,21 @@ const onFaultOf =
   (message: string): void =>
     onFault(line, item === undefined ? message : `item ${item}: ${message}`);
 
-/** The ids of rows that existing records have. */
-async function idsThere(tables: Tables, kind: AnyRecord, ids: Iterable<unknown>): Promise<Set<Id>> {
-  const wanted = [...new Set(ids)].filter((id) => /^[1-9]\d{0,18}$/.test(String(id))).map(String);
-  const there = new Set<Id>();
-  for (const batch of batches(wanted, PARENTS_AT_ONCE * 10))
-    for (const record of await tables.table(kind).byIds(batch)) if (record) there.add(record.id as Id);
-  return there;
+const hasId = ({ values }: Row): boolean => values.id != null;
+const namesIn = (rows: readonly Row[], column: string): Set<string> =>
+  new Set(rows.map(({ values }) => values[column] as string));
+
+/** The existing records with the ids of some rows, or those that their field refers to. */
+async function recordsOf(
+  tables: Tables,
+  kind: AnyRecord,
+  rows: readonly Row[],
+  field = 'id',
+): Promise<Map<Id, Values>> {
+  const ids = new Set(rows.map(({ values }) => String(values[field] ?? '')));
+  const wanted = [...ids].filter((id) => /^[1-9]\d{0,18}$/.test(id));
+  const found = wanted.length > 0 ? await tables.table(kind).byIds(wanted) : [];
+  return new Map(found.flatMap((one) => (one ? [[one.id as Id, one]] : [])));
 }
 
 /**
@@ -191,129 +219,105 @@ async function idsThere(tables: Tables, kind: AnyRecord, ids: Iterable<unknown>)
 async function check(store: Store, reader: Reader, options: LoadOptions, done: number): Promise<Checked> {
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
+  const checked: Checked = { before: 0, added: 0, changed: 0, parents: new Map(), names: new Map() };
   const names = new Names(store);
-  const parents = new Map<string, NewParent>();
-  const checked = { added: 0, changed: 0 };
-  let seen: Seen | undefined;
+  const seen = await openSeen();
   try {
     for await (const rows of reader.read(onFault)) {
       if (options.signal?.aborted)
         throw new Error(`${explained(options.signal.reason)}\nNothing was loaded.`);
-      const wanted = rows.filter(({ index, line }) => index >= done && line >= (options.from ?? 1));
-      seen ??= wanted.some(hasId) ? await openSeen() : undefined;
-      const { added, changed } = await checkBatch(
-        store,
-        reader,
-        options,
-        wanted,
-        names,
-        parents,
-        seen,
-        onFault,
-      );
-      checked.added += added;
-      checked.changed += changed;
+      const asked = rows.filter(({ line }) => line >= (options.from ?? 1));
+      const wanted = asked.filter(({ index }) => index >= done);
+      checked.before += asked.length - wanted.length;
+      await checkBatch(store, reader, options, wanted, { checked, names, seen, onFault });
       faults.endBatch();
-      if (parents.size > MAX_NEW_PARENTS)
-        throw new Error(
-          `Nothing was loaded: the file names more than ${count(MAX_NEW_PARENTS)} parents that there are not. Load those first.`,
-        );
     }
   } finally {
-    seen?.close();
+    seen.close();
   }
   faults.throwIfAny();
-  return { ...checked, parents: [...parents.values()] };
+  return checked;
 }
 
-const hasId = ({ values }: Row): boolean => values.id != null;
+/** The state of the first pass, which each batch adds to. */
+interface Pass {
+  checked: Checked;
+  names: Names;
+  /** The ids, new parents and unique combinations so far. */
+  seen: Seen;
+  onFault: OnFault;
+}
+
+/** Stands for the id of a parent that is yet to be created. */
+const NEW = 'new';
 
 async function checkBatch(
   store: Store,
   reader: Reader,
-  { record, createParents = false, update = false }: LoadOptions,
+  options: LoadOptions,
   wanted: readonly Row[],
-  names: Names,
-  parents: Map<string, NewParent>,
-  seen: Seen | undefined,
-  onFault: OnFault,
-): Promise<{ added: number; changed: number }> {
-  const withIds = wanted.filter(hasId);
-  const there = await idsThere(
-    store,
-    record,
-    withIds.map(({ values }) => values.id),
-  );
+  { checked, names, seen, onFault }: Pass,
+): Promise<void> {
+  const { record, createParents = false, update = false } = options;
+  const there = await recordsOf(store, record, wanted);
   const isThere = ({ values }: Row): boolean => there.has(String(values.id));
-  const rows = reader.accepted(
-    record.choosesId ? wanted : wanted.filter((row) => !hasId(row) || isThere(row)),
-    update ? there : new Set(),
-    onFault,
-  );
-  for (const row of record.choosesId ? [] : withIds.filter((row) => !isThere(row)))
-    onFaultOf(row, onFault)(`id: there is no ${record.kind} ${row.values.id}`);
+  const acceptable = wanted.filter((row) => {
+    const isKnown = record.choosesId || !hasId(row) || isThere(row);
+    if (!isKnown) onFaultOf(row, onFault)(`id: there is no ${record.kind} ${row.values.id}`);
+    return isKnown;
+  });
+  const rows = reader.accepted(acceptable, new Set(update ? there.keys() : []), onFault);
   const chosen = rows.filter(hasId);
-  const twice = seen?.addAll(chosen.map(({ values }) => String(values.id))) ?? [];
+  const twice = seen.addAll(chosen.map(({ values }) => `id ${values.id}`));
   for (const [n, row] of chosen.entries())
     if (twice[n] || (isThere(row) && !update)) onFaultOf(row, onFault)(`id: ${row.values.id} is taken`);
-  for (const { field, column, parent } of reader.named) {
-    const called = await names.find(parent, namesIn(rows, column));
-    for (const row of rows) {
-      const name = row.values[column] as string | undefined;
-      if (name === undefined) continue;
-      const found = called.get(name)!;
-      const canCreate = found === 'none' && isNameEnough(parent);
-      if (found === 'several')
-        onFaultOf(row, onFault)(`${column}: several ${parent.plural} are called ${name}; use ids`);
-      else if (found === 'none' && !(canCreate && createParents))
-        onFaultOf(
-          row,
-          onFault,
-        )(
-          `${column}: there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`,
-        );
-      else if (found === 'none') {
-        const key = `${parent.plural} ${folded(name)}`;
-        if (!parents.has(key)) parents.set(key, { parent, name });
-      }
-      if (found !== 'several') row.values[field] = found === 'none' ? undefined : found.id;
-      // A record with a new parent has a parent.
-      if (found === 'none') row.values[field] = NEW;
-      delete row.values[column];
+
+  for (const { row, name, found, field, column, parent } of await reader.resolve(rows, names)) {
+    const refuse = (message: string) => onFaultOf(row, onFault)(`${column}: ${message}`);
+    const canCreate = isNameEnough(parent);
+    if (found === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
+    else if (!canCreate || !createParents)
+      refuse(`there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`);
+    else if (!seen.addAll([`${parent.plural} ${folded(name)}`])[0]) {
+      increase(checked.parents, parent, 1);
+      const first = checked.names.get(parent) ?? [];
+      if (first.length < MAX_NAMED) checked.names.set(parent, [...first, name]);
     }
+    // A record with a new parent has a parent.
+    row.values[field] = NEW;
   }
   for (const { field, parent } of referencesOf(record)) {
-    const ids = await idsThere(store, parent, idsIn(rows, field));
+    const parents = await recordsOf(store, parent, rows, field);
     for (const row of rows) {
       const id = row.values[field] as Id | undefined;
-      if (id !== undefined && id !== NEW && !ids.has(id))
+      if (id !== undefined && id !== NEW && !parents.has(id))
         onFaultOf(row, onFault)(`${field}: there is no ${parent.kind} ${id}`);
     }
   }
-  const changes = rows.filter((row) => hasId(row) && there.has(row.values.id as Id));
-  const current = new Map(
-    changes.length === 0
-      ? []
-      : (await store.table(record).byIds(changes.map(({ values }) => values.id as Id))).map((one) => [
-          one?.id,
-          one,
-        ]),
-  );
+
+  const added: Row[] = [];
   for (const row of rows) {
-    const before = current.get(row.values.id as Id) ?? {};
-    for (const { path, message } of record.rules(canonical(record, row.values, before) as never))
+    const current = hasId(row) ? there.get(row.values.id as Id) : undefined;
+    row.values = { id: row.values.id, ...canonical(record, row.values, current ?? {}) };
+    for (const { path, message } of record.rules(row.values as never))
       onFaultOf(row, onFault)(`${path}: ${message}`);
+    if (!current) added.push(row);
   }
-  return { added: rows.length - changes.length, changed: changes.length };
+  for (const fields of record.unique as readonly (readonly string[])[]) {
+    const whole = added.filter(({ values }) => fields.every((field) => values[field] !== undefined));
+    const same = whole.map(({ values }) => Object.fromEntries(fields.map((field) => [field, values[field]])));
+    const repeated = seen.addAll(same.map((values) => `${fields} ${JSON.stringify(values)}`));
+    // Rows that change records may free what they hold.
+    const held = await concurrently(update ? [] : same, async (values) => {
+      if (Object.values(values).includes(NEW)) return false;
+      return (await store.table(record).page(values as never, { limit: 1 })).items.length > 0;
+    });
+    for (const [n, row] of whole.entries())
+      if (repeated[n] || held[n]) onFaultOf(row, onFault)(notUnique(record, fields).message);
+  }
+  checked.added += added.length;
+  checked.changed += rows.length - added.length;
 }
-
-/** A placeholder for the id of a parent that is yet to be created. */
-const NEW = 'new';
-
-const namesIn = (rows: readonly Row[], column: string): Set<string> =>
-  new Set(rows.map(({ values }) => values[column] as string).filter((name) => name !== undefined));
-const idsIn = (rows: readonly Row[], field: string): Set<unknown> =>
-  new Set(rows.map(({ values }) => values[field]).filter((id) => id !== undefined && id !== NEW));
 
 /** The first faults of a file, and their total number. */
 class Faults {
@@ -350,18 +354,18 @@ class Faults {
   }
 }
 
-/** The second pass: adds the parents that are missing, then the records, many in a commit. */
+/** The second pass: adds the records, many in a commit, and the parents that are missing. */
 async function write(
   store: Store,
   reader: Reader,
   options: LoadOptions,
-  parents: readonly NewParent[],
   begun: Omit<Load, 'expiresAt'>,
   pace: Pace,
-): Promise<{ added: number; changed: number; before: number }> {
-  const { record, onProgress, signal } = options;
-  const written = { added: 0, changed: 0, before: 0 };
-  let line = options.from ?? 1;
+): Promise<Outcome> {
+  const { record, update, from = 1, onProgress, signal } = options;
+  const written: Outcome = { added: 0, changed: 0, parents: new Map() };
+  const loaded = () => written.added + written.changed;
+  let line = from;
   try {
     let load = await store.beginLoad(begun);
     const { rows: done } = load;
@@ -369,38 +373,29 @@ async function write(
     const flush = async (rows: Row[], next: number): Promise<void> => {
       signal?.throwIfAborted();
       line = rows[0]!.line;
-      onProgress(line, written.added + written.changed, false);
+      onProgress(line, loaded(), false);
       const position = { ...load, line: next, rows: rows.at(-1)!.index + 1 };
-      const outcome = await pace.commit(() => commit(store, position, options, rows));
+      const { added, changed, parents } = await pace.commit(() =>
+        commit(store, position, reader, options, rows),
+      );
       load = position;
       line = next;
-      written.added += outcome.added;
-      written.changed += outcome.changed;
+      written.added += added;
+      written.changed += changed;
+      for (const [parent, n] of parents) increase(written.parents, parent, n);
     };
     let waiting: Row[] = [];
-    let last = line - 1;
+    let last = from - 1;
     const refuse: OnFault = (line, message) => {
       throw new Error(`line ${line}: ${message}`);
     };
-    let areParentsThere = parents.length === 0;
     for await (const rows of reader.read(refuse)) {
-      const wanted = rows.filter(({ index, line }) => index >= done && line >= (options.from ?? 1));
-      written.before += rows.filter(({ index, line }) => index < done && line >= (options.from ?? 1)).length;
+      const wanted = rows.filter(({ index, line }) => index >= done && line >= from);
       last = rows.at(-1)?.line ?? last;
-      if (wanted.length === 0) continue;
-      if (!areParentsThere) {
-        onProgress(wanted[0]!.line, 0, false);
-        await createParents(store, load, parents);
-        areParentsThere = true;
-      }
-      const there = options.update
-        ? await idsThere(
-            store,
-            record,
-            wanted.map(({ values }) => values.id),
-          )
-        : new Set<Id>();
-      waiting.push(...(await withParents(reader, names, reader.accepted(wanted, there, refuse), refuse)));
+      const there = update ? await recordsOf(store, record, wanted) : new Map<Id, Values>();
+      const accepted = reader.accepted(wanted, new Set(there.keys()), refuse);
+      await reader.resolve(accepted, names);
+      waiting.push(...accepted);
       while (waiting.length > pace.size) {
         const batch = waiting.slice(0, pace.size);
         waiting = waiting.slice(pace.size);
@@ -408,11 +403,13 @@ async function write(
       }
     }
     if (waiting.length > 0) await flush(waiting, last + 1);
-    onProgress(last + 1, written.added + written.changed, true);
+    onProgress(last + 1, loaded(), true);
     return written;
   } catch (error) {
-    const loaded = amount(written.added + written.changed, record);
-    throw new Error(`${explained(error)}\nLoaded ${loaded}. Continue with --from ${line}.`, { cause: error });
+    throw new Error(
+      `${explained(error)}\nLoaded ${amount(loaded(), record)}. Continue with --from ${line}.`,
+      { cause: error },
+    );
   }
 }
 
@@ -450,59 +447,38 @@ const PAUSE = 2;
 /** Rows in a commit. */
 const [MIN_COMMITTED, MAX_COMMITTED] = [100, 5_000];
 
-/** Puts ids in place of names. */
-async function withParents(reader: Reader, names: Names, rows: Row[], onFault: OnFault): Promise<Row[]> {
-  for (const { field, column, parent } of reader.named) {
-    const called = await names.find(parent, namesIn(rows, column));
-    for (const row of rows) {
-      const name = row.values[column] as string | undefined;
-      if (name === undefined) continue;
-      const found = called.get(name)!;
-      if (typeof found === 'string')
-        onFault(
-          row.line,
-          `${column}: ${found === 'none' ? 'no' : found} ${parent.plural} are called ${name} any more`,
-        );
-      else row.values[field] = found.id;
-      delete row.values[column];
+/** Rows that are inserted together, which bounds the copies that are made of them. */
+const INSERTED_AT_ONCE = 500;
+
+/** Commits rows and the parents that they lack, together with the position after them. */
+async function commit(
+  store: Store,
+  position: Load,
+  { named }: Reader,
+  { record, update, createParents = false }: LoadOptions,
+  rows: readonly Row[],
+): Promise<Outcome> {
+  const write = async (tables: Tables, some: readonly Row[]): Promise<Outcome> => {
+    const outcome: Outcome = { added: 0, changed: 0, parents: new Map() };
+    let inputs: Values[] = some.map(({ values }) => values);
+    for (const reference of named) {
+      const { created, rows } = await withParents(tables, reference, inputs, createParents);
+      inputs = rows;
+      if (created > 0) increase(outcome.parents, reference.parent, created);
     }
-  }
-  return rows;
-}
-
-/** Creates the parents that still don't exist. */
-async function createParents(store: Store, load: Load, parents: readonly NewParent[]): Promise<void> {
-  for (const batch of batches(parents, PARENTS_AT_ONCE))
-    await store.continueLoad(
-      load,
-      async (tables) => {
-        for (const { parent, name } of batch)
-          if ((await recordCalled(tables, parent, name)) === 'none')
-            await tables.table(parent).insert({ name } as never);
-      },
-      true,
-    );
-}
-
-/** Commits rows together with the position after them. */
-async function commit(store: Store, position: Load, { record, update }: LoadOptions, rows: readonly Row[]) {
-  const write = async (tables: Tables, some: readonly Row[]) => {
     const table = tables.table(record);
-    const ids = update
-      ? await idsThere(
-          tables,
-          record,
-          some.filter(hasId).map(({ values }) => values.id),
-        )
-      : new Set();
-    const changes = some.filter(({ values }) => ids.has(values.id as Id));
-    for (const { values } of changes) await table.update(values.id as Id, values as never);
-    const added = some.filter(({ values }) => !ids.has(values.id as Id));
-    await table.insertAll(added.map(({ values }) => values as never));
-    return { added: added.length, changed: changes.length };
+    const there = update ? await recordsOf(tables, record, some) : new Map<unknown, Values>();
+    const changes = inputs.filter(({ id }) => there.has(id));
+    for (const values of changes) await table.update(values.id as Id, values as never);
+    const added = inputs.filter(({ id }) => !there.has(id));
+    for (let n = 0; n < added.length; n += INSERTED_AT_ONCE)
+      await table.insertAll(added.slice(n, n + INSERTED_AT_ONCE) as never);
+    return { ...outcome, added: added.length, changed: changes.length };
   };
+  // Of two loads that create the same parent, one sees what the other has created.
+  const lacksParents = rows.some(({ values }) => named.some(({ column }) => values[column] !== undefined));
   try {
-    return await store.continueLoad(position, (tables) => write(tables, rows));
+    return await store.continueLoad(position, (tables) => write(tables, rows), lacksParents);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     // Adding them one by one shows which one it is.

@@ -13,6 +13,8 @@ import type { Writer } from './writer.ts';
 
 /** The number of events that a follower of the log reads at once. */
 const BATCH_SIZE = 500;
+/** The number of events written at once. Those of a large transaction aren't gathered in memory until its end. */
+const WRITTEN_AT_ONCE = 500;
 /** The number of events removed at once, which takes a few milliseconds. */
 const REMOVED_AT_ONCE = 2_500;
 
@@ -39,7 +41,9 @@ export function eventLog(
   /** The bounds of the log: all positions after `removed` up to `last` are there. */
   let removed = 0;
   let last = 0;
+  /** The events of the open transaction that are not in the table yet, and the number of those that are. */
   let pending: Omit<StoredEvent, 'id'>[] = [];
+  let added = 0;
   /** Resolves when there are more events, or none for a while. */
   let written = deferred();
 
@@ -74,25 +78,29 @@ export function eventLog(
   };
   readBounds();
 
+  const write = (): void => {
+    db.insert('events', pending, ({ type, time, record }, n) => [
+      BigInt(last + added + 1 + n),
+      type,
+      BigInt(time),
+      JSON.stringify(record),
+    ]);
+    added += pending.length;
+    pending = [];
+  };
+
   writer.follow({
     refresh() {
       pending = [];
+      added = 0;
       readBounds();
       tell();
     },
-    beforeCommit() {
-      if (pending.length === 0) return;
-      db.insert('events', pending, ({ type, time, record }, n) => [
-        BigInt(last + 1 + n),
-        type,
-        BigInt(time),
-        JSON.stringify(record),
-      ]);
-    },
+    beforeCommit: write,
     onCommitted() {
-      if (pending.length === 0) return;
-      last += pending.length;
-      pending = [];
+      if (added === 0) return;
+      last += added;
+      added = 0;
       tell();
     },
   });
@@ -129,8 +137,9 @@ export function eventLog(
 
   return {
     /** Logs a change in the open transaction. */
-    append: ({ type, record }: Pick<StoredEvent, 'type' | 'record'>): void =>
-      void pending.push({ type, time: now(), record }),
+    append({ type, record }: Pick<StoredEvent, 'type' | 'record'>): void {
+      if (pending.push({ type, time: now(), record }) === WRITTEN_AT_ONCE) write();
+    },
 
     async eventPage(request: EventRequest): Promise<EventPage> {
       const { after, before, backward } = request;
