@@ -71,14 +71,17 @@ export async function using<S extends { close(): unknown }, T>(
   work: (store: S) => Promise<T>,
 ): Promise<T> {
   let store: S | undefined;
+  let result: T;
   try {
     store = await open();
-    return await work(store);
+    result = await work(store);
   } catch (error) {
+    // The first error says more than those that follow from it.
+    await Promise.resolve(store?.close()).catch(() => {});
     throw located(error, config, store !== undefined);
-  } finally {
-    await store?.close();
   }
+  await store.close();
+  return result;
 }
 
 /**

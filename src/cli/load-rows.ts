@@ -7,7 +7,7 @@ import type { Field } from '../foundation/fields.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
 import { asObject, exactNumber, parseJson } from '../http/json.ts';
-import type { Source } from './load-source.ts';
+import { MAX_ROW_SIZE, type Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */
 export interface Row {
@@ -37,8 +37,6 @@ export interface Columns {
 
 /** Rows that are read together, at most. */
 const BATCH_SIZE = 1_000;
-/** Bytes of a row: a longer one has an unclosed quote or bracket. */
-const MAX_ROW_SIZE = 1_048_576;
 /** Faults of a header that are listed, at most. */
 const MAX_FAULTS = 50;
 

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 
 /** Bytes that are read at once. */
 const CHUNK_SIZE = 65_536;
+/** Bytes of a row: a longer one has an unclosed quote or bracket. */
+export const MAX_ROW_SIZE = 1_048_576;
 /** Bytes in which the form of a file shows, and a header ends. */
 const HEAD_SIZE = 65_536;
 
@@ -71,18 +73,20 @@ async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<Fil
   try {
     const file = await open(join(folder, 'rows'), 'wx+', 0o600);
     await rm(folder, { recursive: true });
-    let size = 0;
-    let head: Buffer | undefined = Buffer.alloc(0);
+    // What is obviously no file of rows is refused before an endless stream of it fills the disk.
+    let head = Buffer.alloc(0);
+    let form: Form | undefined;
+    let [size, line] = [0, 0];
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      head = head && Buffer.concat([head, chunk]);
-      if (head && head.length >= HEAD_SIZE) {
-        // Stops before an endless stream fills the disk.
-        formOf(name, head.subarray(0, HEAD_SIZE), false);
-        head = undefined;
-      }
+      if (!form && (head = Buffer.concat([head, chunk])).length >= HEAD_SIZE)
+        form = formOf(name, head.subarray(0, HEAD_SIZE), false);
       for (let at = 0; at < chunk.length;)
         at += (await file.write(chunk, at, chunk.length - at, size + at)).bytesWritten;
       size += chunk.length;
+      const end = Math.max(chunk.lastIndexOf('\n'), chunk.lastIndexOf('\r'));
+      line = end < 0 ? line + chunk.length : chunk.length - end;
+      if (line > 2 * MAX_ROW_SIZE && form!.kind !== 'array')
+        throw new SourceError(`${name} has a line that is longer than ${MAX_ROW_SIZE / 1_048_576} MB.`);
     }
     return file;
   } finally {

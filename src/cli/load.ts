@@ -51,6 +51,12 @@ interface Outcome {
   parents: Map<AnyRecord, number>;
 }
 
+/** The result of the second pass over a file. */
+interface Written extends Outcome {
+  /** The line to continue from. */
+  line: number;
+}
+
 /** The result of the first pass over a file. */
 interface Checked extends Outcome {
   /** The number of its rows that had been loaded before. */
@@ -79,12 +85,18 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
       ...(interrupted ?? { id: randomUUID(), source: content, line: from ?? 1, rows: 0 }),
       owner: randomUUID(),
     };
-    const checked = await check(store, reader, options, begun.rows);
+    const names = new Names(store);
+    const checked = await check(store, reader, names, options, begun.rows);
     if (dryRun) return report(options, checked, checked);
-    const written = await store.filling(record, checked.added, (isAlone) =>
-      write(store, reader, options, begun, new Pace(store, isAlone)),
-    );
-    return report(options, checked, written);
+    let written: Written | undefined;
+    try {
+      await store.filling(record, checked.added, async (isAlone) => {
+        written = await write(store, reader, names, options, begun, new Pace(store, isAlone));
+      });
+    } catch (error) {
+      throw written ? interruption(error, record, written) : error;
+    }
+    return report(options, checked, written!);
   } finally {
     await source.close();
   }
@@ -216,11 +228,16 @@ async function recordsOf(
  * @param done rows that are loaded already
  * @throws Error naming the first faults, if there are any
  */
-async function check(store: Store, reader: Reader, options: LoadOptions, done: number): Promise<Checked> {
+async function check(
+  store: Store,
+  reader: Reader,
+  names: Names,
+  options: LoadOptions,
+  done: number,
+): Promise<Checked> {
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
   const checked: Checked = { before: 0, added: 0, changed: 0, parents: new Map(), names: new Map() };
-  const names = new Names(store);
   const seen = await openSeen();
   try {
     for await (const rows of reader.read(onFault)) {
@@ -358,10 +375,11 @@ class Faults {
 async function write(
   store: Store,
   reader: Reader,
+  names: Names,
   options: LoadOptions,
   begun: Omit<Load, 'expiresAt'>,
   pace: Pace,
-): Promise<Outcome> {
+): Promise<Written> {
   const { record, update, from = 1, onProgress, signal } = options;
   const written: Outcome = { added: 0, changed: 0, parents: new Map() };
   const loaded = () => written.added + written.changed;
@@ -369,7 +387,6 @@ async function write(
   try {
     let load = await store.beginLoad(begun);
     const { rows: done } = load;
-    const names = new Names(store);
     const flush = async (rows: Row[], next: number): Promise<void> => {
       signal?.throwIfAborted();
       line = rows[0]!.line;
@@ -404,48 +421,52 @@ async function write(
     }
     if (waiting.length > 0) await flush(waiting, last + 1);
     onProgress(last + 1, loaded(), true);
-    return written;
+    return { ...written, line: last + 1 };
   } catch (error) {
-    throw new Error(
-      `${explained(error)}\nLoaded ${amount(loaded(), record)}. Continue with --from ${line}.`,
-      { cause: error },
-    );
+    throw interruption(error, record, { ...written, line });
   }
 }
 
-/**
- * The number of rows in a commit: on an embedded store, few enough to delay a server on the same store for a moment
- * only.
- */
+/** The error of a load that can be continued. */
+const interruption = (error: unknown, record: AnyRecord, { added, changed, line }: Written): Error =>
+  new Error(`${explained(error)}\nLoaded ${amount(added + changed, record)}. Continue with --from ${line}.`, {
+    cause: error,
+  });
+
+/** The size of commits in rows: at first, the time that one may take and the pause after it, in milliseconds. */
+const PACES = {
+  alone: { size: 5_000, time: 500, pause: 0 },
+  /** A server on the same file waits for each commit. */
+  sqlite: { size: 500, time: 25, pause: 2 },
+  /** Far from the time after which a call fails. */
+  mongodb: { size: 250, time: 2_000, pause: 0 },
+};
+/** Rows in a commit. */
+const [MIN_COMMITTED, MAX_COMMITTED] = [100, 5_000];
+
+/** Adapts the number of rows in a commit to the time that it takes. */
 class Pace {
   size: number;
-  readonly #commitTime: number | undefined;
+  readonly #time: number;
   readonly #pause: number;
 
   /** @param isAlone whether no other process uses the store */
   constructor({ engine }: Store, isAlone: boolean) {
-    this.#pause = engine === 'sqlite' && !isAlone ? PAUSE : 0;
-    this.size = isAlone ? MAX_COMMITTED : 500;
-    this.#commitTime = engine === 'sqlite' ? (isAlone ? 500 : COMMIT_TIME) : undefined;
+    const { size, time, pause } = PACES[isAlone ? 'alone' : engine];
+    this.size = size;
+    this.#time = time;
+    this.#pause = pause;
   }
 
   async commit<T>(work: () => Promise<T>): Promise<T> {
     const began = performance.now();
     const result = await work();
-    if (this.#commitTime !== undefined) {
-      const change = Math.min(2, this.#commitTime / (performance.now() - began));
-      this.size = Math.round(Math.min(MAX_COMMITTED, Math.max(MIN_COMMITTED, this.size * change)));
-    }
+    const change = Math.min(2, this.#time / (performance.now() - began));
+    this.size = Math.round(Math.min(MAX_COMMITTED, Math.max(MIN_COMMITTED, this.size * change)));
     if (this.#pause > 0) await sleep(this.#pause);
     return result;
   }
 }
-
-/** Milliseconds that a commit takes beside a running server, and that pass between two. */
-const COMMIT_TIME = 25;
-const PAUSE = 2;
-/** Rows in a commit. */
-const [MIN_COMMITTED, MAX_COMMITTED] = [100, 5_000];
 
 /** Rows that are inserted together, which bounds the copies that are made of them. */
 const INSERTED_AT_ONCE = 500;

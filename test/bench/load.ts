@@ -56,7 +56,14 @@ const rows = csv(
 );
 
 execFileSync(process.execPath, load('categories', categories), { env, stdio: 'ignore' });
-const schema = execFileSync('sqlite3', [env.DATA_FILE, '.schema pets'], { encoding: 'utf8' });
+const schema = execFileSync(
+  'sqlite3',
+  [
+    env.DATA_FILE,
+    `select sql || ';' from sqlite_schema where tbl_name = 'pets' and type in ('table', 'index')`,
+  ],
+  { encoding: 'utf8' },
+);
 const plain = join(home, 'plain.db');
 execFileSync('sqlite3', [plain, `pragma journal_mode = wal; ${schema}`], { stdio: 'ignore' });
 const theirs = await taken('sqlite3', plain, '-cmd', '.mode csv', `.import ${rows} pets`);

@@ -280,6 +280,26 @@ line 6: The line is not valid JSON.`,
     expect(csv).toContain('line 3: quantity: must be an integer');
   });
 
+  it('checks rules over several fields and unique combinations before anything is written', async () => {
+    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    await store.table(Pet).insert({ name: 'Rex', categoryId: id });
+    const strict = {
+      ...Pet,
+      rules: ({ status, quantity }: { status: string; quantity: number }) =>
+        status === 'sold' && quantity > 0 ? [{ path: 'quantity', message: 'must be 0 of a sold pet' }] : [],
+      unique: [['categoryId', 'status']],
+    } as unknown as typeof Pet;
+    const rows =
+      'name,category.name,status,quantity\nTom,Dogs,sold,1\nRex,Dogs,,\nKim,Dogs,pending,\nKim,Dogs,pending,1\nKim,Cats,,\n';
+    for (const dryRun of [true, false])
+      expect(await loadFrom('pets', rows, { record: strict, createParents: true, dryRun }).catch(fault))
+        .toBe(`Nothing was loaded: 3 faults.
+line 2: quantity: must be 0 of a sold pet
+line 3: There is already a pet with this categoryId and status.
+line 5: There is already a pet with this categoryId and status.`);
+    expect(await pets()).toEqual([`Rex ${id} available 0`]);
+  });
+
   it('refuses what is not UTF-8, and files that are not there', async () => {
     expect(
       await loadFrom('pets', Buffer.from('name,categoryId\nM\xfcsli,1\n', 'latin1')).catch(fault),
@@ -334,6 +354,30 @@ describe.each(stores)('data load beside a server on %s', (_name, settings) => {
     expect(await get('/pets/12')).toMatchObject({ name: 'Rex', categoryId: 1 });
   }, 60_000);
 });
+
+/** The blocks of code in a section of docs/tasks.md. */
+function recipe(title: string): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../../docs/tasks.md'), 'utf8');
+  const section = text.split(/^## /m).find((section) => section.startsWith(`${title}\n`))!;
+  return [...section.matchAll(/```\w*\n([\s\S]*?)```/g)].map(([, code]) => code!);
+}
+
+it('does what docs/tasks.md says, with its file', async () => {
+  const [commands, pets] = recipe('Bring your data in') as [string, string];
+  const [file, settings] = [fileOf(pets), { DATA_FILE: join(home, 'recipe.db') }];
+  const outputs: string[] = [];
+  for (const line of commands.trim().split('\n')) {
+    const [npx, petstore, name, ...args] = line.split(' ');
+    expect([npx, petstore]).toEqual(['npx', 'petstore']);
+    const done = await startCommand(name!, settings, ...args.map((arg) => (arg === 'pets.csv' ? file : arg)));
+    expect(done, done.stderr).toMatchObject({ code: 0 });
+    outputs.push(done.stdout);
+  }
+  expect(outputs).toEqual([
+    '2 pets and 2 categories can be loaded. Nothing was written.\nNew categories: Dogs, Cats.\n',
+    'Loaded 2 pets and 2 categories.\n',
+  ]);
+}, 30_000);
 
 describe.each(stores)('loads of the built program into %s', (name) => {
   const isEmbedded = name === 'the embedded store';

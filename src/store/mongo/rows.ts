@@ -82,23 +82,34 @@ export function rowsOf(
       );
       if (update.matchedCount === ids.length) return new Set(ids);
       // Some don't exist, or have no locks yet.
-      const locked = new Set<Id>();
-      for (const id of ids) {
-        const of = lockOf(id);
-        const filter = { _id: `${of}/${slot}` };
-        const lock =
-          ids.length === 1 ? update : await access.send((options) => locks.updateOne(filter, count, options));
-        if (lock.matchedCount === 0) {
-          const parent = await access.send((options) =>
-            collection.updateOne({ _id: toKey(id) }, { $inc: { _locked: 1 } }, options),
-          );
-          if (parent.matchedCount === 0) continue;
-          const all = Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
-          await access.send((options) => locks.insertMany(all, options));
-        }
-        locked.add(id);
+      const having = new Set<string>();
+      if (update.matchedCount > 0) {
+        const found = access.send((options) =>
+          locks.find({ _id: { $in: taken } }, { ...options, projection: { of: 1 } }).toArray(),
+        );
+        for (const { of } of await found) having.add(of);
       }
-      return locked;
+      const others = ids.filter((id) => !having.has(lockOf(id)));
+      const parents: Filter<RecordDocument> = { _id: { $in: others.map(toKey) } };
+      const { matchedCount } = await access.send((options) =>
+        collection.updateMany(parents, { $inc: { _locked: 1 } }, options),
+      );
+      if (matchedCount === 0) return new Set(ids.filter((id) => having.has(lockOf(id))));
+      const found =
+        matchedCount === others.length
+          ? others
+          : await access.send((options) =>
+              collection
+                .find(parents, { ...options, projection: { _id: 1 } })
+                .map(({ _id }) => toId(_id))
+                .toArray(),
+            );
+      const added = found.flatMap((id) => {
+        const of = lockOf(id);
+        return Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
+      });
+      await access.send((options) => locks.insertMany(added, options));
+      return new Set([...ids.filter((id) => having.has(lockOf(id))), ...found]);
     },
 
     nextIds: async (count) => (await nextIds(record, count)).map(toId),

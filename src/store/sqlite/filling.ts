@@ -31,16 +31,30 @@ export async function fill<T>(
   if (rows < MANY || readsItself || !isEmpty()) return await work(false);
   const release = lockDataFile(db.file, 0);
   if (!release) return await work(false);
+  const complete = () => {
+    createIndexes(db, [record]);
+    db.run(`delete from stored_objects where kind = '' and key = ?`, [MARK]);
+    db.tryExec('pragma journal_mode = wal');
+  };
   try {
     db.run(`insert or replace into stored_objects values ('', ?, '', null)`, [MARK]);
     // Fails while another tool reads; then there is a log.
     db.tryExec('pragma journal_mode = delete');
     dropIndexes(db, record);
-    return await work(true);
+    let result: T;
+    try {
+      result = await work(true);
+    } catch (error) {
+      try {
+        complete();
+      } catch {
+        // The disk is full: the next process to open the file completes it.
+      }
+      throw error;
+    }
+    complete();
+    return result;
   } finally {
-    createIndexes(db, [record]);
-    db.run(`delete from stored_objects where kind = '' and key = ?`, [MARK]);
-    db.tryExec('pragma journal_mode = wal');
     release();
   }
 }

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { CommandStartedEvent, CommandSucceededEvent } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { load } from '../../../src/cli/load.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
@@ -185,4 +189,23 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     ]);
     expect(page!.command.maxTimeMS).toBeGreaterThan(0);
   });
+
+  it('loads a file with a command for every 20 rows at most', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'petstore-commands-'));
+    const file = join(home, 'pets.csv');
+    const rows = 2_500;
+    writeFileSync(
+      file,
+      'name,categoryId\n'.concat(...Array.from({ length: rows }, (_, n) => `Pet ${n},${(n % 50) + 1}\n`)),
+    );
+    const options = { record: Pet, file, onProgress: () => {} };
+    const commands = await commandsOf(async () => {
+      const { lines } = await load(store, options);
+      expect(lines).toEqual(['Loaded 2,500 pets.']);
+    });
+    rmSync(home, { recursive: true });
+    // Signs of life are given by the second, not by the row.
+    const others = commands.filter(({ command }) => !Object.values(command).includes('sessions'));
+    expect(others.length / rows).toBeLessThanOrEqual(0.05);
+  }, 60_000);
 });

@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-size-'));
+afterAll(() => rmSync(home, { recursive: true }));
+let places = 0;
+const place = () => join(home, `${++places}`);
+const newStore = () => ({ DATA_FILE: `${place()}.db` });
+const fileOf = (content: string | Buffer): string => {
+  const file = place();
+  writeFileSync(file, content);
+  return file;
+};
+const csv = (count: number) =>
+  'name,category.name,quantity\n'.concat(
+    ...Array.from({ length: count }, (_, n) => `Pet ${(n * 7_919) % count},Kind ${n % 50},${n % 100}\n`),
+  );
+
+/** Prints the memory of the process at most, in kB, and the blocks of 512 bytes that it has written. */
+const USAGE = `data:text/javascript,${encodeURIComponent(`
+  import { readFileSync } from 'node:fs';
+  process.on('exit', () => {
+    const [, memory] = /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'));
+    process.stderr.write('usage ' + memory + ' ' + process.resourceUsage().fsWrite + '\\n');
+  });
+`)}`;
+
+interface Options {
+  /** Written to standard input, again and again until it is closed. */
+  endless?: Buffer;
+  /** Arguments of `ulimit`. */
+  limits?: string;
+}
+
+/** Runs a `data` command of the built program, and measures it. */
+async function data(
+  settings: Record<string, string>,
+  args: string[],
+  { endless, limits = '-c 0' }: Options = {},
+) {
+  const began = performance.now();
+  const child = spawn(
+    'bash',
+    [
+      '--norc',
+      '-c',
+      `ulimit ${limits}; exec "$0" "$@"`,
+      process.execPath,
+      'dist/petstore.js',
+      'data',
+      ...args,
+    ],
+    {
+      env: { PATH: process.env.PATH, TMPDIR: home, NODE_OPTIONS: `--import="${USAGE}"`, ...settings },
+      stdio: [endless ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      // Nothing goes on without the test.
+      ...{ timeout: 120_000, killSignal: 'SIGKILL' },
+    },
+  );
+  let [stdout, stderr] = ['', ''];
+  child.stdout!.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr!.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const write = () => {
+    while (child.stdin!.writable && child.stdin!.write(endless!));
+  };
+  if (endless) child.stdin!.on('drain', write).on('error', () => {});
+  if (endless) write();
+  const [code] = (await once(child, 'close')) as [number | null];
+  const [usage, memory, blocks] = /usage (\d+) (\d+)\n/.exec(stderr) ?? [];
+  return {
+    ...{ code, stdout, stderr: stderr.replace(usage ?? '', '') },
+    megabytes: Number(memory) / 1_024,
+    written: Number(blocks) * 512,
+    seconds: (performance.now() - began) / 1_000,
+  };
+}
+
+describe('data of any size', { timeout: 180_000 }, () => {
+  it('is loaded, exported and imported within 150 MB, and written a few times at most', async () => {
+    const rows = 100_000;
+    const [file, directory, store] = [fileOf(csv(rows)), place(), newStore()];
+    const { size } = statSync(file);
+    const loaded = await data(store, ['load', 'pets', file, '--create-parents']);
+    expect(loaded).toMatchObject({ code: 0, stdout: 'Loaded 100,000 pets and 50 categories.\n' });
+    expect(loaded.megabytes).toBeLessThan(150);
+    // The events and indexes of a pet are twelve times as long as such a row.
+    expect(loaded.written / size).toBeLessThan(18);
+    const progress = loaded.stderr.trim().split('\n');
+    expect(progress.length).toBeLessThanOrEqual(loaded.seconds + 2);
+    expect(progress.at(-1)).toBe('Loaded 100,000 pets; next is line 100002');
+
+    const exported = await data(store, ['export', directory]);
+    expect(exported, exported.stderr).toMatchObject({ code: 0 });
+    expect(exported.megabytes).toBeLessThan(150);
+    const imported = await data(newStore(), ['import', directory]);
+    expect(imported, imported.stderr).toMatchObject({ code: 0 });
+    expect(imported.megabytes).toBeLessThan(150);
+    expect(imported.written / statSync(join(directory, 'pets.jsonl')).size).toBeLessThan(3);
+  });
+
+  it('has as many new parents as rows', async () => {
+    const rows = 51_000;
+    const content = 'name,category.name\n'.concat(
+      ...Array.from({ length: rows }, (_, n) => `Pet,Kind ${n}\n`),
+    );
+    const loaded = await data(newStore(), ['load', 'pets', fileOf(content), '--create-parents']);
+    expect(loaded, loaded.stderr).toMatchObject({ stdout: 'Loaded 51,000 pets and 51,000 categories.\n' });
+    expect(loaded.megabytes).toBeLessThan(150);
+  });
+
+  const columns = Array.from({ length: 100_000 }, (_, n) => `column ${n}`).join(',');
+  it.each([
+    ['100,000 columns', () => [fileOf(`${columns}\n`)], undefined, /has no line end in its first 64 kB/],
+    ['a header of 100 MB', () => [fileOf(Buffer.alloc(100_000_000, 'x'))], undefined, /has no line end/],
+    ['a device', () => ['/dev/zero'], undefined, /it is a device/],
+    ['endless zeros', () => ['-'], Buffer.alloc(65_536), /it has a byte 0/],
+    ['an endless header', () => ['-'], Buffer.alloc(65_536, 'x'), /has no line end in its first 64 kB/],
+    [
+      'an endless line',
+      () => ['-'],
+      Buffer.alloc(65_536, '{"name":"x'),
+      /has a line that is longer than 1 MB/,
+    ],
+  ])('is refused at once if it is %s', async (_what, args, endless, message) => {
+    const refused = await data(newStore(), ['load', 'pets', ...args()], { ...(endless && { endless }) });
+    expect(refused, refused.stderr).toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
+    expect(refused.stderr.trim()).not.toContain('\n');
+    expect(refused.megabytes).toBeLessThan(150);
+    expect(refused.written).toBeLessThan(16e6);
+  });
+
+  it.each([
+    ['an empty store', 25_000, 6_000],
+    ['a store in use', 6_000, 1_200],
+  ])('loses nothing when the disk is full, and goes on: %s', async (_place, rows, blocks) => {
+    const [file, directory, store] = [fileOf(csv(rows)), place(), newStore()];
+    const load = ['load', 'pets', file, '--create-parents'];
+    // In blocks of 1,024 bytes, as large as any file may become.
+    const full = await data(store, load, { limits: `-f ${blocks}` });
+    expect(full.code, full.stderr).toBe(1);
+    const [, loaded, line] = /\nLoaded ([\d,]+) pets\. Continue with --from (\d+)\.\n/.exec(full.stderr)!;
+    expect(Number(line)).toBe(Number(loaded!.replace(',', '')) + 2);
+    expect(Number(line)).toBeGreaterThan(2);
+    const resumed = await data(store, [...load, '--from', line!]);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect((await data(store, ['export', directory])).code).toBe(0);
+    const names = readFileSync(join(directory, 'pets.jsonl'), 'utf8').match(/"name":"[^"]*"/g)!;
+    expect(names).toHaveLength(rows);
+    expect(new Set(names)).toHaveLength(rows);
+  });
+});
