@@ -435,7 +435,7 @@ const interruption = (error: unknown, record: AnyRecord, { added, changed, line 
 
 /** The size of commits in rows: at first, the time that one may take and the pause after it, in milliseconds. */
 const PACES = {
-  alone: { size: 5_000, time: 500, pause: 0 },
+  alone: { size: 5_000, time: 1_000, pause: 0 },
   /** A server on the same file waits for each commit. */
   sqlite: { size: 500, time: 25, pause: 2 },
   /** Far from the time after which a call fails. */
