@@ -227,8 +227,10 @@ ${hint}`,
 
   it('says which line to continue from, from which exactly the rest is loaded', async () => {
     const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    // More than three commits.
+    const count = engine.name === 'sqlite' ? 1_600 : 800;
     const content = 'name,categoryId\n'.concat(
-      ...Array.from({ length: 1_600 }, (_, n) => `Pet ${n},${id}\n`),
+      ...Array.from({ length: count }, (_, n) => `Pet ${n},${id}\n`),
     );
     const file = fileOf(content);
     let commits = 0;
@@ -259,8 +261,8 @@ ${hint}`,
       / had been loaded before/,
     );
     expect((await load(store, { ...options, from: Number(line) })).lines).toContain('Loaded 0 pets.');
-    expect(await store.table(Pet).count({})).toBe(1_600);
-    expect((await load(store, options)).lines).toEqual(['Loaded 1,600 pets.']);
+    expect(await store.table(Pet).count({})).toBe(count);
+    expect((await load(store, options)).lines).toEqual([`Loaded ${count.toLocaleString('en-US')} pets.`]);
   });
 
   it('takes chosen ids exactly, once', async () => {
