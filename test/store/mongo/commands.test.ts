@@ -196,7 +196,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     const rows = 2_500;
     writeFileSync(
       file,
-      'name,categoryId\n'.concat(...Array.from({ length: rows }, (_, n) => `Pet ${n},${(n % 50) + 1}\n`)),
+      'name,categoryId\n'.concat(...Array.from({ length: rows }, (_, n) => `Pet ${n},${(n % 5) + 1}\n`)),
     );
     const options = { record: Pet, file, onProgress: () => {} };
     const commands = await commandsOf(async () => {
