@@ -121,8 +121,8 @@ onEachEngine(
       const time = '2026-12-01T10:30:00.000+01:00';
       const { json } = await call('POST', '/appointments', { petId, vet: '  Dr. Moreau ', time });
       expect(json).toMatchObject({ petId, vet: 'Dr. Moreau', time: AT, status: 'booked' });
-      for (const found of ['vet=dr&status=booked&sort=-vet', 'time=2026-12-01T10:30:00%2B01:00'])
-        expect((await call('GET', `/appointments?petId=${petId}&${found}`)).json).toEqual([json]);
+      for (const filter of ['vet=dr&status=booked&sort=-vet', 'time=2026-12-01T10:30:00%2B01:00'])
+        expect((await call('GET', `/appointments?petId=${petId}&${filter}`)).json).toEqual([json]);
       const { message } = (await call('GET', '/appointments?vet=A&sort=time')).json;
       expect(message).toBe('sort: must be by vet when the list is filtered by vet.');
       const read = `{ appointment(id: ${json.id}) { vet pet { name } petCategory { name } } }`;

@@ -158,8 +158,8 @@ function readManifest(file: string, before: readonly ManifestDocument[] = []): M
   const documents = entries.map(([id, text]) => ({ id: String(id), text, ...summaryOf(text) }));
   const faults = documents.flatMap(({ id, fault }, n) => {
     const isId = typeof entries[n]![0] === 'string' && /^[\x21-\x7e]{1,128}$/.test(id);
-    const found = isId ? fault : 'the id must have 1 to 128 visible ASCII characters';
-    return found === undefined ? [] : [`${id}: ${found}`];
+    const message = isId ? fault : 'the id must have 1 to 128 visible ASCII characters';
+    return message === undefined ? [] : [`${id}: ${message}`];
   });
   if (faults.length > 0) throw new Error(`Nothing was stored.\n${faults.join('\n')}`);
   return [...before, ...documents];

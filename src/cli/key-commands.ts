@@ -54,8 +54,8 @@ async function createKey(store: Store, options: KeyOptions): Promise<Report> {
   const changes = changesOf(options);
   await checkList(store, changes);
   // A new key has nothing to clear.
-  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
-  const { key, apiKey } = newApiKey({ ...(given as Pick<ApiKey, 'name' | 'plan'>), now: Date.now() });
+  const settings = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
+  const { key, apiKey } = newApiKey({ ...(settings as Pick<ApiKey, 'name' | 'plan'>), now: Date.now() });
   await store.createApiKey(apiKey);
   return shown(apiKey, key);
 }

@@ -84,12 +84,12 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
 export function changesOf(options: KeyOptions): ApiKeyChanges {
   const { name, plan, perMinute, perDay, scope, expires, allow, documents } = options;
   const limits = perMinute && perDay ? { perMinute, perDay } : undefined;
-  const given = {
+  const values = {
     ...{ name, plan, limits: (plan && PLANS[plan].limits) ?? limits },
     ...{ scopes: scope, expiresAt: expires, allow, documents },
   };
   return Object.fromEntries(
-    Object.entries(given)
+    Object.entries(values)
       .filter(([, value]) => value !== undefined)
       .map(([property, value]) => [property, value === ANY && property !== 'name' ? null : value]),
   );

@@ -58,19 +58,19 @@ export class Names {
 
   /** @returns the result for each of the names */
   async find(parent: AnyRecord, names: Iterable<string>): Promise<Map<string, Called>> {
-    const found = new Map<string, Called>();
+    const results = new Map<string, Called>();
     const wanted: string[] = [];
     for (const name of new Set(names)) {
       const one = this.#remembered.get(`${parent.plural} ${name}`);
-      if (one) found.set(name, one);
+      if (one) results.set(name, one);
       else wanted.push(name);
     }
     await concurrently(wanted, async (name) => {
       const called = await recordCalled(this.#tables, parent, name);
-      found.set(name, called);
+      results.set(name, called);
       if (typeof called === 'object') this.#remembered.set(`${parent.plural} ${name}`, called);
     });
-    return found;
+    return results;
   }
 }
 
@@ -111,9 +111,9 @@ export async function withParents(
   const missing = new Map<string, string>();
   for (const name of names) {
     if (name === undefined) continue;
-    const found = await recordCalled(tables, parent, name);
-    if (typeof found === 'object') ids.set(name, found.id);
-    else if (found === 'none' && canCreate && isNameEnough(parent)) missing.set(folded(name), name);
+    const outcome = await recordCalled(tables, parent, name);
+    if (typeof outcome === 'object') ids.set(name, outcome.id);
+    else if (outcome === 'none' && canCreate && isNameEnough(parent)) missing.set(folded(name), name);
     else throw new Error(`${column}: no single ${parent.kind} is called ${name} any more`);
   }
   const created = await tables

@@ -141,7 +141,7 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
     return { kind, delimiter: ',', offset: mark, line: 1 };
   }
   // Excel's own way to declare the separator.
-  const [first = '', said] = /^"?sep=(.)"?[^\S\r\n]*(?:\r\n?|\n)/i.exec(text) ?? [];
+  const [first = '', separator] = /^"?sep=(.)"?[^\S\r\n]*(?:\r\n?|\n)/i.exec(text) ?? [];
   const rest = text.slice(first.length);
   const [header = ''] = /^\s*[^\r\n]*/.exec(rest) ?? [];
   if (header.length === rest.length && !isWhole)
@@ -150,7 +150,7 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
     );
   return {
     kind: 'csv',
-    delimiter: said ?? delimiterOf(header),
+    delimiter: separator ?? delimiterOf(header),
     offset: mark + Buffer.byteLength(first),
     line: first === '' ? 1 : 2,
   };

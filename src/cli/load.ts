@@ -184,12 +184,12 @@ function readerOf(
         const called = await names.find(parent, namesIn(byName, column));
         for (const row of byName) {
           const name = row.values[column] as string;
-          const found = called.get(name)!;
-          if (typeof found === 'string') {
-            unresolved.push({ row, name, found, ...reference });
+          const outcome = called.get(name)!;
+          if (typeof outcome === 'string') {
+            unresolved.push({ row, name, outcome, ...reference });
             continue;
           }
-          row.values[field] = found.id;
+          row.values[field] = outcome.id;
           delete row.values[column];
         }
       }
@@ -218,8 +218,8 @@ async function recordsOf(
 ): Promise<Map<Id, Values>> {
   const ids = new Set(rows.map(({ values }) => String(values[field] ?? '')));
   const wanted = [...ids].filter((id) => /^[1-9]\d{0,18}$/.test(id));
-  const found = wanted.length > 0 ? await tables.table(kind).byIds(wanted) : [];
-  return new Map(found.flatMap((one) => (one ? [[one.id as Id, one]] : [])));
+  const stored = wanted.length > 0 ? await tables.table(kind).byIds(wanted) : [];
+  return new Map(stored.flatMap((one) => (one ? [[one.id as Id, one]] : [])));
 }
 
 /**
@@ -289,10 +289,10 @@ async function checkBatch(
   for (const [n, row] of chosen.entries())
     if (twice[n] || (isThere(row) && !update)) onFaultOf(row, onFault)(`id: ${row.values.id} is taken`);
 
-  for (const { row, name, found, field, column, parent } of await reader.resolve(rows, names)) {
+  for (const { row, name, outcome, field, column, parent } of await reader.resolve(rows, names)) {
     const refuse = (message: string) => onFaultOf(row, onFault)(`${column}: ${message}`);
     const canCreate = isNameEnough(parent);
-    if (found === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
+    if (outcome === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
     else if (!canCreate || !createParents)
       refuse(`there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`);
     else if (!seen.addAll([`${parent.plural} ${folded(name)}`])[0]) {

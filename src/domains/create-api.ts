@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import { ALL_READS, readScope, writeScope } from '../access/scopes.ts';
 import { EventTypes } from '../events/event-types.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { type AnyRecord, holdersOf, referencesOf, referrersOf } from '../foundation/record.ts';
+import { type AnyRecord, blockersOf, referencesOf, referrersOf } from '../foundation/record.ts';
 import type { Resource, Route, ServedRoute } from '../rest-routes/route.ts';
 import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
 import { buildSchema, newBuilder } from '../schema/builder.ts';
@@ -120,6 +120,6 @@ function servedRoute(
     // Agents are shown no secrets, and replace nothing that they haven't read.
     isTool: method !== 'PUT' && !isManaged,
     record,
-    holders: record ? holdersOf(records, record) : [],
+    blockers: record ? blockersOf(records, record) : [],
   };
 }

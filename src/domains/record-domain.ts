@@ -46,7 +46,7 @@ function checkOptions(
   const { type, plural } = record;
   if (path !== undefined && (!/^(\/[A-Za-z0-9_-]+)+$/.test(path) || RESERVED.has(path.split('/')[1]!)))
     throw new Error(`${type}: the path ${path} is taken, or not written like /store/${plural}.`);
-  const known = [
+  const describable = [
     ...[`${type}Filter`, `Query.${plural}`],
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
     ...Object.values(eventTypesOf(record)),
@@ -55,10 +55,10 @@ function checkOptions(
       ...[`${type}.${parentField(field)}`, `${parent.type}.${list}`],
     ]),
   ];
-  const unknown = Object.keys(descriptions).filter((name) => !known.includes(name));
+  const unknown = Object.keys(descriptions).filter((name) => !describable.includes(name));
   if (unknown.length > 0)
     throw new Error(
-      `${type}: the domain describes ${unknown.join(', ')}, but can describe only ${known.join(', ')}.`,
+      `${type}: the domain describes ${unknown.join(', ')}, but can describe only ${describable.join(', ')}.`,
     );
 }
 

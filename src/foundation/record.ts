@@ -73,7 +73,9 @@ type Required<F extends Fields> = {
   [K in keyof F]: F[K]['presence'] extends 'optional' ? never : K;
 }[keyof F];
 type Optional<F extends Fields> = Exclude<keyof F, Required<F>>;
-type Given<F extends Fields> = { [K in keyof F]: F[K]['presence'] extends 'required' ? K : never }[keyof F];
+type RequiredKeys<F extends Fields> = {
+  [K in keyof F]: F[K]['presence'] extends 'required' ? K : never;
+}[keyof F];
 type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type Flat<T> = { [K in keyof T]: T[K] };
 type FieldsOf<R> = R extends RecordDeclaration<infer F, string> ? F : never;
@@ -87,8 +89,8 @@ export type RecordOf<R extends AnyRecord> = Flat<{ id: Id } & ValuesOf<FieldsOf<
 
 /** The values of a new record. */
 export type NewOf<R extends AnyRecord> = Flat<
-  { id?: Id | undefined } & { [K in Given<FieldsOf<R>>]: ValueOf<FieldsOf<R>[K]> } & {
-    [K in Exclude<keyof FieldsOf<R>, Given<FieldsOf<R>>>]?: ValueOf<FieldsOf<R>[K]> | undefined;
+  { id?: Id | undefined } & { [K in RequiredKeys<FieldsOf<R>>]: ValueOf<FieldsOf<R>[K]> } & {
+    [K in Exclude<keyof FieldsOf<R>, RequiredKeys<FieldsOf<R>>>]?: ValueOf<FieldsOf<R>[K]> | undefined;
   }
 >;
 
@@ -186,13 +188,13 @@ export const referrersOf = (records: readonly AnyRecord[], record: AnyRecord): r
   records.flatMap(referencesOf).filter(({ parent }) => parent === record);
 
 /** Those that can block its deletion, in an order independent of that of the records. */
-export const holdersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
+export const blockersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
   referrersOf(records, record)
     .filter(({ where }) => where !== null)
-    .toSorted((a, b) => (holdersName(a) < holdersName(b) ? -1 : 1));
+    .toSorted((a, b) => (blockerName(a) < blockerName(b) ? -1 : 1));
 
 /** The name of the records that block a deletion: `incomplete orders`. */
-export const holdersName = ({ child, name = child.plural }: Referrer): string => name;
+export const blockerName = ({ child, name = child.plural }: Referrer): string => name;
 
 /** The rules of a record that declares none over several fields: they find no fault. */
 export const NO_RULES = (): readonly Issue[] => [];
@@ -219,11 +221,11 @@ export function refusalsDescription(
   holding: readonly Referrer[],
 ): string {
   const { kind, unique } = record;
-  const holders = [...new Set(holding.map(holdersName))];
+  const blockers = [...new Set(holding.map(blockerName))];
   const others = (unique as readonly (readonly string[])[]).map(
     (fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`,
   );
-  const held = holders.length > 0 ? [`Refused while the ${kind} has ${listed(holders, 'or')}.`] : [];
+  const held = blockers.length > 0 ? [`Refused while the ${kind} has ${listed(blockers, 'or')}.`] : [];
   const own = refusalsOf(record, change).map(({ description }) => description);
   return [...(change === 'deletion' ? held : others), ...own].join(' ');
 }

@@ -15,13 +15,13 @@ export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefin
 
 /** Every error that an operation can respond with: HTTP's, the gateway's and its domain's. */
 export function errorsOf(route: ServedRoute): ErrorCode[] {
-  const { method, body, pathParameter, pathValue, deprecation, record, holders } = route;
+  const { method, body, pathParameter, pathValue, deprecation, record, blockers } = route;
   const idempotent = acceptsIdempotencyKey(method);
   const change = changeOf(route);
   const refusals = record && change ? refusalsOf(record, change) : [];
   const errors = [...(route.errors ?? []), ...refusals.map(({ code }) => code)];
-  const given = Object.keys(body?.rules.shape ?? {});
-  const isGiven = (field: string) => given.includes(field);
+  const accepted = Object.keys(body?.rules.shape ?? {});
+  const isAccepted = (field: string) => accepted.includes(field);
   const possible: Partial<Record<ErrorCode, boolean>> = {
     BAD_REQUEST: true,
     VALIDATION_FAILED: true,
@@ -32,9 +32,9 @@ export function errorsOf(route: ServedRoute): ErrorCode[] {
     NOT_ACCEPTABLE: true,
     CONFLICT:
       idempotent ||
-      (method === 'DELETE' && holders.length > 0) ||
-      (record?.unique.some((fields: readonly string[]) => fields.some(isGiven)) ?? false),
-    UNKNOWN_REFERENCE: record !== undefined && referencesOf(record).some(({ field }) => isGiven(field)),
+      (method === 'DELETE' && blockers.length > 0) ||
+      (record?.unique.some((fields: readonly string[]) => fields.some(isAccepted)) ?? false),
+    UNKNOWN_REFERENCE: record !== undefined && referencesOf(record).some(({ field }) => isAccepted(field)),
     GONE: deprecation !== undefined,
     PRECONDITION_FAILED: method === 'PUT' || method === 'PATCH' || method === 'DELETE',
     PAYLOAD_TOO_LARGE: body !== undefined,

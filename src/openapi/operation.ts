@@ -110,9 +110,9 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
 
 /** The refusals of the record's references, uniqueness and hooks. */
 export const refusalsOf = (route: ServedRoute): string | undefined => {
-  const { record, holders } = route;
+  const { record, blockers } = route;
   const change = changeOf(route);
-  return record && change && refusalsDescription(record, change, holders);
+  return record && change && refusalsDescription(record, change, blockers);
 };
 
 function descriptionOf(route: ServedRoute, lifecycle: Lifecycle): string {

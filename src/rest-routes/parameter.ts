@@ -13,7 +13,7 @@ import { type AnyRecord, boundNames, type Fields, groupedFields } from '../found
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
-import { findersOf, type GivenFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
+import { findersOf, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -111,7 +111,7 @@ function filterOf(
   record: AnyRecord,
   variables: Readonly<Record<string, unknown>>,
   view?: string,
-): GivenFilter {
+): RequestedFilter {
   const own = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
   const ranges = rangesOf(record, view).map(([name]) => {
     const [min, max] = boundNames(name).map((end) => variables[end]);

@@ -91,7 +91,7 @@ export interface ServedRoute extends Route {
   /** Undefined if it is about something else. */
   record: AnyRecord | undefined;
   /** The references that can block the deletion of that record. */
-  holders: readonly Referrer[];
+  blockers: readonly Referrer[];
 }
 
 /** A domain's contribution to REST. */

@@ -108,7 +108,7 @@ function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | n
 const ruleOf = memoized((field: Field) => field.rule(graphqlDialect));
 
 /** A filter as clients send it, in which null means absent. */
-export type GivenFilter = Readonly<Record<string, unknown>>;
+export type RequestedFilter = Readonly<Record<string, unknown>>;
 
 /** The arguments of a list. */
 export interface ConnectionArguments {
@@ -118,7 +118,7 @@ export interface ConnectionArguments {
   before?: string | null | undefined;
   /** The name of an order. */
   sort?: string | null | undefined;
-  filter?: GivenFilter | null | undefined;
+  filter?: RequestedFilter | null | undefined;
 }
 
 /**
@@ -132,7 +132,7 @@ export interface ConnectionArguments {
 export function readList(
   record: AnyRecord,
   { after, before, sort: wanted }: Pick<ConnectionArguments, 'after' | 'before' | 'sort'>,
-  requested: GivenFilter,
+  requested: RequestedFilter,
   below?: string,
   by: readonly string[] = [],
 ) {

@@ -77,16 +77,16 @@ class RecordLoader<T extends { id: Id }> {
 
   load(id: Id): MaybePromise<T | null> {
     this.#look();
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
+    const cached = this.#known.get(id);
+    if (cached !== undefined) return cached;
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
     const { caller, turns } = this.#from;
     const { meter } = caller;
-    const found = table.cached(id) ?? (turns ? undefined : this.#readFirst(table, id));
-    if (found !== undefined) {
+    const stored = table.cached(id) ?? (turns ? undefined : this.#readFirst(table, id));
+    if (stored !== undefined) {
       meter.draw('records', 1);
-      return found as T | null;
+      return stored as T | null;
     }
     this.#load ??= loaderFor<T | null>(this.#from, (ids) =>
       andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {

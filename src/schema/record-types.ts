@@ -4,7 +4,7 @@ import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, type Fields, groupedFields, holdersOf, parentField, type RecordOf, referencesOf, refusalsDescription } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, groupedFields, blockersOf, parentField, type RecordOf, referencesOf, refusalsDescription } from '../foundation/record.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
 import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
@@ -14,7 +14,7 @@ import type { Builder, Types } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { checkedBy } from './input-rules.ts';
-import { type ConnectionArguments, type GivenFilter, readList, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
+import { type ConnectionArguments, type RequestedFilter, readList, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
 import { implementNode } from './node.ts';
 import { unchanged, writeTo } from './write.ts';
 
@@ -85,7 +85,7 @@ export const typeOfRecord = <R extends AnyRecord>(builder: Builder, record: R) =
 export function addType(
   builder: Builder,
   record: AnyRecord,
-  said: Descriptions,
+  descriptions: Descriptions,
   fields?: ObjectFieldsShape<Types, Row>,
 ): void {
   const { interfaces, nodeId } = implementNode(builder, record);
@@ -107,7 +107,7 @@ export function addType(
       ...Object.fromEntries(
         referencesOf(record).map(({ field }) => {
           const name = parentField(field);
-          return [name, t.field(parent(builder, record, field, said[`${record.type}.${name}`]))];
+          return [name, t.field(parent(builder, record, field, descriptions[`${record.type}.${name}`]))];
         }),
       ),
       ...fields?.(t),
@@ -119,24 +119,24 @@ export function addType(
  * Options of the field with the record that another refers to. It is nullable where the reference may be absent or
  * outlive what it refers to. Elsewhere it is NOT_FOUND if the child comes from an earlier read or a replayed call.
  */
-function parent(builder: Builder, child: AnyRecord, field: string, said?: string) {
+function parent(builder: Builder, child: AnyRecord, field: string, description?: string) {
   const { presence, reference } = (child.fields as Fields)[field]!;
   const record = reference!.parent as AnyRecord;
   const nullable = presence === 'optional' || reference!.where !== undefined;
   return {
     type: typesOf(builder)(record),
     description:
-      said ?? `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
+      description ?? `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
     // For the resolver's type, which is the same for both.
     nullable: nullable as true,
     resolve(from: object, _args: object, { loaders }: Context) {
       const id = (from as Readonly<Record<string, Id | undefined>>)[field];
       if (id === undefined) return null;
-      const found = loaders.record(record, id);
-      if (nullable) return found;
+      const loaded = loaders.record(record, id);
+      if (nullable) return loaded;
       // Runs for each row: no function is made if the record is at hand.
-      if (found instanceof Promise) return found.then((row) => row ?? gone(record, id));
-      return found ?? gone(record, id);
+      if (loaded instanceof Promise) return loaded.then((row) => row ?? gone(record, id));
+      return loaded ?? gone(record, id);
     },
   };
 }
@@ -162,7 +162,7 @@ export function addLists(
   builder: Builder,
   record: AnyRecord,
   type: ObjectRef<Types, Row>,
-  said: Descriptions = {},
+  descriptions: Descriptions = {},
   { view, filters = record.filters, items = record.plural }: View = {},
 ): void {
   const prefix = view === undefined ? record.type : capitalised(view);
@@ -184,7 +184,7 @@ export function addLists(
   const filter =
     filters.length + finders.length + ranges.length > 0 &&
     builder.inputType(`${prefix}Filter`, {
-      description: said[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
+      description: descriptions[`${prefix}Filter`] ?? `Selects ${items} that match all given conditions.`,
       fields: (t) => ({
         ...Object.fromEntries(
           filters.map((name) => {
@@ -192,7 +192,7 @@ export function addLists(
             const one = typeOf(builder, field);
             const type = (field.choices ? [one] : one) as 'String';
             const which = field.choices ? 'one of these' : 'this';
-            const description = said[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
+            const description = descriptions[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
             return [name, t.field({ type, description })];
           }),
         ),
@@ -213,7 +213,7 @@ export function addLists(
     }));
   const all = {
     type,
-    description: said[`Query.${view ?? record.plural}`] ?? `All ${items}, by default ordered by id.`,
+    description: descriptions[`Query.${view ?? record.plural}`] ?? `All ${items}, by default ordered by id.`,
     args: listArguments(),
     resolve: (_root: unknown, args: object, context: Context) =>
       recordConnection(record, args as ConnectionArguments, context),
@@ -226,7 +226,7 @@ export function addLists(
     const below = {
       type,
       description:
-        said[`${above.name}.${list}`] ?? `The ${items} of this ${parent.kind}, by default ordered by id.`,
+        descriptions[`${above.name}.${list}`] ?? `The ${items} of this ${parent.kind}, by default ordered by id.`,
       args: listArguments(field),
       resolve: ({ id }: Row, args: object, context: Context) =>
         childConnection(record, field, id, args as ConnectionArguments, context),
@@ -280,9 +280,9 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
     Math.min(
       MAX_GROUPS,
       [...new Set(by)].reduce((size, name) => {
-        const given = filter?.[name];
+        const value = filter?.[name];
         const { choices, kind } = fields[name]!;
-        if (given != null) return size * (Array.isArray(given) ? given.length : 1);
+        if (value != null) return size * (Array.isArray(value) ? value.length : 1);
         return size * (choices?.values.length ?? (kind === 'boolean' ? 2 : MAX_GROUPS));
       }, 1),
     );
@@ -296,16 +296,16 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
           type: [group],
           required: true,
           description: 'What they are counted by, at least one.',
-          extensions: withRule((given: CountArguments) =>
-            given.by.length === 0 ? [{ path: 'by', message: BY_RULE }] : read(given).issues,
+          extensions: withRule((counted: CountArguments) =>
+            counted.by.length === 0 ? [{ path: 'by', message: BY_RULE }] : read(counted).issues,
           ),
         }),
         ...(filter && { filter: t.arg({ type: filter as never, description: `Which ${plural} to count.` }) }),
       },
       extensions: { maxItems: sizeBy },
       resolve: (_root, args, { loaders }) => {
-        const given = args as unknown as CountArguments;
-        return loaders.countsBy(record, [...new Set(given.by)] as never, read(given).filter as never);
+        const counted = args as unknown as CountArguments;
+        return loaders.countsBy(record, [...new Set(counted.by)] as never, read(counted).filter as never);
       },
     }),
   );
@@ -316,7 +316,7 @@ const BY_RULE = 'must name at least one field';
 
 interface CountArguments {
   by: readonly string[];
-  filter?: GivenFilter | null | undefined;
+  filter?: RequestedFilter | null | undefined;
 }
 
 /** Options of an input field. @param more what its description adds */
@@ -363,16 +363,16 @@ export function inputsOf(
 export function addOperations(
   builder: Builder,
   record: AnyRecord,
-  said: Descriptions,
+  descriptions: Descriptions,
   records: readonly AnyRecord[],
 ): void {
   const { kind } = record;
   const type = typesOf(builder)(record);
-  const holders = holdersOf(records, record);
+  const blockers = blockersOf(records, record);
   const inputs = inputsOf(builder, { ...record, fields: inputFields(record) });
   const [create, update, remove] = [`create${record.type}`, `update${record.type}`, `delete${record.type}`];
   const describe = (name: string, otherwise: string, more: string) =>
-    `${said[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();
+    `${descriptions[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();
   const id = builder.args((t) => ({ id: t.id({ required: true, description: `The id of the ${kind}.` }) }));
   builder.queryField(kind, (t) =>
     t.field({
@@ -386,13 +386,13 @@ export function addOperations(
   builder.mutationFields((t) => ({
     [create]: t.field({
       type,
-      description: describe(create, `Creates ${indefinite(kind)}.`, refusalsDescription(record, 'creation', holders)),
+      description: describe(create, `Creates ${indefinite(kind)}.`, refusalsDescription(record, 'creation', blockers)),
       args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
       resolve: writeTo(record, (table, { input }: { input: object }) => table.insert(input as never)),
     }),
     [update]: t.field({
       type,
-      description: describe(update, `Updates ${indefinite(kind)}.`, refusalsDescription(record, 'update', holders)),
+      description: describe(update, `Updates ${indefinite(kind)}.`, refusalsDescription(record, 'update', blockers)),
       args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
       resolve: writeTo(record, (table, { id, input }: { id: Id; input: object }, context) =>
         table.update(id, input as never, unchanged(record.type, context)),
@@ -402,7 +402,7 @@ export function addOperations(
       description: describe(
         remove,
         `Deletes ${indefinite(kind)} and returns its id.`,
-        refusalsDescription(record, 'deletion', holders),
+        refusalsDescription(record, 'deletion', blockers),
       ),
       args: id,
       resolve: writeTo(record, (table, { id }: Row, context) =>

@@ -1,14 +1,14 @@
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
-import { type AnyRecord, type Fields, holdersName, type Referrer } from '../foundation/record.ts';
+import { type AnyRecord, type Fields, blockerName, type Referrer } from '../foundation/record.ts';
 import { capitalised, indefinite, listed } from '../foundation/words.ts';
 
 /** The error of a deletion that another record blocks. */
 export const stillReferred = ({ kind }: AnyRecord, id: Id, referrer: Referrer) =>
   new AppError(
     'CONFLICT',
-    `${capitalised(kind)} ${id} cannot be deleted because it still has ${holdersName(referrer)}.`,
+    `${capitalised(kind)} ${id} cannot be deleted because it still has ${blockerName(referrer)}.`,
   );
 
 /** The error of a deletion while other records are about to refer to the one it deletes. */

@@ -10,7 +10,7 @@ import {
   type AnyRecord,
   checkRules,
   type Fields,
-  holdersOf,
+  blockersOf,
   isHolding,
   NO_RULES,
   type RecordOf,
@@ -355,7 +355,7 @@ function writesOf(
 
     async remove(id, check) {
       const current = await existing(id, check);
-      const referrers = holdersOf(records, record);
+      const referrers = blockersOf(records, record);
       const checkChildren = async () => {
         // Locked before children are looked for, so that none is added afterwards.
         if (referrers.length > 0) await own.lock([id], 'alone');

@@ -37,7 +37,7 @@ export class RouteOperation {
     this.#lifecycle = config;
     const read = operations.prepareInternal(route.document);
     const { variables } = route;
-    this.read = variables ? (given, context) => read(variables(given), context) : read;
+    this.read = variables ? (parameters, context) => read(variables(parameters), context) : read;
     this.subject = { transport, operations: [{ name: read.field.name, units: ROUTE_COST }] };
   }
 

@@ -126,7 +126,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
       nullable: true,
       description: 'Looks up a webhook of this key by id; null if there is none.',
       args: ID,
-      resolve: (_root, { id }, context) => find(id, context).then((found) => found && viewOf(found)),
+      resolve: (_root, { id }, context) => find(id, context).then((webhook) => webhook && viewOf(webhook)),
     }),
     webhooks: t.field({
       type: [WebhookType],
@@ -208,18 +208,18 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
       resolve: async (writer, args, context) => {
         const webhook = await find(args.id, context);
         const outcomeOf = <T>(work: () => Promise<T>) => write(work, 'single')(writer, args, context);
-        const found = (): Webhook => {
+        const required = (): Webhook => {
           if (!webhook) throw notFound('webhook', args.id);
           return webhook;
         };
         const id = `test_${randomUUID()}`;
         const test = await outcomeOf(async () => {
-          found();
+          required();
           return { id, time: context.now() };
         });
         const sent = test.id === id ? null : await sentBefore(test, outcomeOf, context);
         if (sent) return sent;
-        const attempt = await context.webhooks!.test(found(), test);
+        const attempt = await context.webhooks!.test(required(), test);
         return context.idempotency ? outcomeOf(async () => attempt) : attempt;
       },
     }),

@@ -3,7 +3,7 @@ import { api } from '../../src/api.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import { inputFields } from '../../src/foundation/record-input.ts';
-import { type AnyRecord, holdersOf } from '../../src/foundation/record.ts';
+import { type AnyRecord, blockersOf } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 
 type Values = Record<string, unknown>;
@@ -54,7 +54,7 @@ export async function create(store: Store, record: AnyRecord, values: Values = {
 
 /** Stores something that holds off the deletion of a record, for each kind that does. */
 export async function holdOff(store: Store, record: AnyRecord, id: Id): Promise<void> {
-  for (const { child, field, where } of holdersOf(api.records, record))
+  for (const { child, field, where } of blockersOf(api.records, record))
     await create(store, child, { ...where, [field]: id });
 }
 

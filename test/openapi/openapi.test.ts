@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import { readConfig } from '../../src/config.ts';
 import { AppError, ERRORS, eventsGone, unavailable } from '../../src/foundation/errors.ts';
-import { holdersOf } from '../../src/foundation/record.ts';
+import { blockersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
 import { openApiJson } from '../../src/openapi/document.ts';
 import { errorsOf } from '../../src/openapi/errors.ts';
@@ -274,7 +274,9 @@ const PROVOCATIONS: Record<number, (route: ServedRoute) => Attempt[]> = {
         : []),
       ...(body && record?.choosesId && method === 'POST' ? [{ taken: 'id' as const }] : []),
       ...(body && record && record.unique.length > 0 ? [{ taken: 'values' as const }] : []),
-      ...(method === 'DELETE' && record && holdersOf(api.records, record).length > 0 ? [{ held: true }] : []),
+      ...(method === 'DELETE' && record && blockersOf(api.records, record).length > 0
+        ? [{ held: true }]
+        : []),
     ];
   },
   410: ({ errors }) => [errors?.includes('GONE') ? { on: 'faulty', fault: eventsGone() } : { on: 'ended' }],

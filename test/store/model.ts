@@ -5,7 +5,7 @@ import { folded } from '../../src/foundation/folded.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import {
   type AnyRecord,
-  holdersOf,
+  blockersOf,
   isHolding,
   isOrderCondition,
   isPrefix,
@@ -121,7 +121,7 @@ class ModelTable {
 
   remove(id: Id, check?: Check<never>): Id {
     this.#existing(id, check);
-    for (const referrer of holdersOf(api.records, this.#record)) {
+    for (const referrer of blockersOf(api.records, this.#record)) {
       for (const child of this.#model.table(referrer.child).stored.values())
         if (child[referrer.field] === id && isHolding(referrer, child))
           throw stillReferred(this.#record, id, referrer);

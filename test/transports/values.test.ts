@@ -99,21 +99,21 @@ onEachEngine('values as others write them', (kit) => {
     const { id } = await kit.gateway.store.table(Category).insert({ name: 'Names' });
     for (const name of ['ΟΔΥΣΣΕΑΣ', 'Shielded', 'Shield of Ares'])
       await kit.gateway.store.table(Pet).insert({ name, categoryId: id });
-    for (const [given, names] of [
+    for (const [prefix, names] of [
       ['ΟΔΥΣ', ['ΟΔΥΣΣΕΑΣ']],
       ['οδυς', ['ΟΔΥΣΣΕΑΣ']],
       ['Οδυσσέας', ['ΟΔΥΣΣΕΑΣ']],
       [' shield ', ['Shield of Ares', 'Shielded']],
     ] as const) {
-      const rest = await send(kit.gateway, `/pets?name=${encodeURIComponent(given)}`);
+      const rest = await send(kit.gateway, `/pets?name=${encodeURIComponent(prefix)}`);
       expect(
         rest.json.map(({ name }: { name: string }) => name),
         rest.about,
       ).toEqual(names);
       const nodes = names.map((name) => ({ name }));
       const PETS = 'query ($f: PetFilter) { pets(filter: $f) { nodes { name } } }';
-      expect((await query(kit.gateway, PETS, { f: { name: given } })).json.data.pets.nodes).toEqual(nodes);
-      expect((await tool('listPets', JSON.stringify({ name: given }))).items).toMatchObject(nodes);
+      expect((await query(kit.gateway, PETS, { f: { name: prefix } })).json.data.pets.nodes).toEqual(nodes);
+      expect((await tool('listPets', JSON.stringify({ name: prefix }))).items).toMatchObject(nodes);
     }
     expectRefusal(
       await send(kit.gateway, '/pets?name=%20'),

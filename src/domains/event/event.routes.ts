@@ -91,8 +91,8 @@ const sort: QueryParameter = {
   schema: { type: 'string', enum: ['id', '-id'] },
   rule: 'must be id or -id',
   read: (text) => (text === 'id' || text === '-id' ? text : undefined),
-  check: (variables, given) =>
-    variables.sort === '-id' && given.has('wait')
+  check: (variables, texts) =>
+    variables.sort === '-id' && texts.has('wait')
       ? [{ path: 'sort', message: 'must not be combined with wait' }]
       : [],
 };

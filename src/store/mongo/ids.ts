@@ -51,10 +51,10 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
 
   /** The first ids in use from this one on, in order. */
   async function usedFrom(name: string, first: Key, limit: number): Promise<Key[]> {
-    const found = db
+    const cursor = db
       .collection<{ _id: Key }>(name)
       .find({ _id: { $gte: first } }, { ...options, projection: { _id: 1 }, sort: { _id: 1 }, limit });
-    return (await found.toArray()).map(({ _id }) => _id);
+    return (await cursor.toArray()).map(({ _id }) => _id);
   }
 
   return async ({ plural: name, choosesId }, count) => {

@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import { isUnavailable } from '../../foundation/errors.ts';
-import { type AnyRecord, holdersOf } from '../../foundation/record.ts';
+import { type AnyRecord, blockersOf } from '../../foundation/record.ts';
 import type { Engine, EngineTransaction, Rows } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
@@ -51,7 +51,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const { client, db, options, execute } = database;
   const { run, close } = createTransactions(database);
   const nextIds = idsOf(database);
-  const parents = new Set(records.filter((record) => holdersOf(records, record).length > 0));
+  const parents = new Set(records.filter((record) => blockersOf(records, record).length > 0));
 
   const within = (access: Access): EngineTransaction => {
     const opened: Rows[] = [];

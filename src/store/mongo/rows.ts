@@ -84,10 +84,10 @@ export function rowsOf(
       // Some don't exist, or have no locks yet.
       const having = new Set<string>();
       if (update.matchedCount > 0) {
-        const found = access.send((options) =>
+        const marked = access.send((options) =>
           locks.find({ _id: { $in: taken } }, { ...options, projection: { of: 1 } }).toArray(),
         );
-        for (const { of } of await found) having.add(of);
+        for (const { of } of await marked) having.add(of);
       }
       const others = ids.filter((id) => !having.has(lockOf(id)));
       const parents: Filter<RecordDocument> = { _id: { $in: others.map(toKey) } };
@@ -95,7 +95,7 @@ export function rowsOf(
         collection.updateMany(parents, { $inc: { _locked: 1 } }, options),
       );
       if (matchedCount === 0) return new Set(ids.filter((id) => having.has(lockOf(id))));
-      const found =
+      const unlocked =
         matchedCount === others.length
           ? others
           : await access.send((options) =>
@@ -104,12 +104,12 @@ export function rowsOf(
                 .map(({ _id }) => toId(_id))
                 .toArray(),
             );
-      const added = found.flatMap((id) => {
+      const added = unlocked.flatMap((id) => {
         const of = lockOf(id);
         return Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
       });
       await access.send((options) => locks.insertMany(added, options));
-      return new Set([...ids.filter((id) => having.has(lockOf(id))), ...found]);
+      return new Set([...ids.filter((id) => having.has(lockOf(id))), ...unlocked]);
     },
 
     nextIds: async (count) => (await nextIds(record, count)).map(toId),

@@ -101,7 +101,7 @@ export class McpTransport implements Transport {
     const call = toolCallIn(sdk, headers, message);
     const tool = call && this.#tools.get(call.name);
     if (tool) {
-      const result = await this.#call(context, session, tool, call.given);
+      const result = await this.#call(context, session, tool, call.args);
       const body = `{"jsonrpc":"2.0","id":${toJson(call.id)},"result":{${result}${call.isLegacy ? '' : ENVELOPE}}}`;
       return { status: 200, headers: [], body };
     }
@@ -127,12 +127,12 @@ export class McpTransport implements Transport {
     const offered = () =>
       [...this.#tools.values()].filter((tool) => tool.isOffered(session)).map((tool) => tool.definition);
     server.setRequestHandler('tools/list', () => ({ tools: offered() }));
-    server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
+    server.setRequestHandler('tools/call', async ({ params: { name, arguments: args = {} } }) => {
       const tool = this.#tools.get(name);
-      if (tool) return JSON.parse(`{${await this.#call(context, session, tool, withoutNull(given))}}`);
+      if (tool) return JSON.parse(`{${await this.#call(context, session, tool, withoutNull(args))}}`);
       const nearest = closest(
         cut(name),
-        offered().map((known) => known.name),
+        offered().map((each) => each.name),
       );
       const message = `Unknown tool: ${cut(name)}. Did you mean ${nearest}?`;
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
@@ -141,24 +141,24 @@ export class McpTransport implements Transport {
   }
 
   /** @returns the JSON of the result's properties, or those of the error as one, which hosts show to the model */
-  async #call(context: RequestContext, session: Session, tool: Tool, given: Arguments): Promise<string> {
+  async #call(context: RequestContext, session: Session, tool: Tool, args: Arguments): Promise<string> {
     context.operation = tool.definition.name;
     try {
-      const json = await tool.call(context, session, given);
+      const json = await tool.call(context, session, args);
       return `"content":[${textOf(json)}],"structuredContent":${json}`;
     } catch (error) {
       const latest = await session.fail(error);
       if (isUnreported(latest)) this.#options.report(latest, context.requestId);
-      const known = asAppError(latest);
-      context.addError(known.code, known.message);
-      return `"content":[${textOf(`${known.code}: ${forAgents(known)}`)}],"isError":true`;
+      const refusal = asAppError(latest);
+      context.addError(refusal.code, refusal.message);
+      return `"content":[${textOf(`${refusal.code}: ${forAgents(refusal)}`)}],"isError":true`;
     }
   }
 }
 
 /** Hosts fill in null for arguments that a model omits. */
-const withoutNull = (given: Arguments): Arguments =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+const withoutNull = (args: Arguments): Arguments =>
+  Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
 
 const textOf = (text: string): string => `{"type":"text","text":${JSON.stringify(text)}}`;
 
@@ -241,8 +241,8 @@ function toolCallIn(sdk: Sdk, headers: IncomingHttpHeaders, message: unknown) {
     ...(typeof headerName === 'string' && { mcpNameHeader: headerName }),
   });
   const { id } = message as { id: string | number };
-  const { name, arguments: given = {}, _meta: meta, ...others } = params;
-  if (typeof name !== 'string' || !isObject(given) || Object.keys(others).length > 0) return undefined;
+  const { name, arguments: args = {}, _meta: meta, ...others } = params;
+  if (typeof name !== 'string' || !isObject(args) || Object.keys(others).length > 0) return undefined;
   // A notification is no request.
   const isLegacy = route.kind === 'legacy' && route.reason === 'no-claim';
   const isCurrent = route.kind === 'modern' && route.messageKind === 'request';
@@ -250,7 +250,7 @@ function toolCallIn(sdk: Sdk, headers: IncomingHttpHeaders, message: unknown) {
     ? meta === undefined &&
       (version === undefined || sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(version as string))
     : isCurrent && version === REVISION && method === TOOLS_CALL && headerName === name;
-  return isUsual ? { id, name, given: withoutNull(given), isLegacy } : undefined;
+  return isUsual ? { id, name, args: withoutNull(args), isLegacy } : undefined;
 }
 
 const TOOLS_CALL = 'tools/call';
@@ -262,13 +262,13 @@ const NOT_OFFERED = { code: -32601, message: 'Method not found' };
 const NO_BATCHES = { jsonrpc: '2.0', error: { code: -32600, message: 'Send one message, not a batch.' } };
 
 /** The parts of a request that the SDK reads: the client accepts JSON, the only format it gets. */
-function requestWith(given: IncomingHttpHeaders): Request {
+function requestWith(incoming: IncomingHttpHeaders): Request {
   const headers = new Headers({
     accept: 'application/json, text/event-stream',
     'content-type': 'application/json',
   });
   for (const name of ['mcp-protocol-version', 'mcp-method', 'mcp-name']) {
-    const { [name]: value } = given;
+    const { [name]: value } = incoming;
     if (typeof value === 'string') headers.set(name, value);
   }
   return new Request('http://localhost/mcp', { method: 'POST', headers });

@@ -84,8 +84,8 @@ export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
     else properties[name] = described(schema, description, named);
   }
   for (const [name, schema] of Object.entries(fields?.properties ?? {})) {
-    const { nullable: _, ...given } = schema as JsonSchema;
-    properties[name] = described(given, given.description, named);
+    const { nullable: _, ...property } = schema as JsonSchema;
+    properties[name] = described(property, property.description, named);
   }
   const removable = removableFields(route);
   if (removable.length > 0)

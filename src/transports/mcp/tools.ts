@@ -34,11 +34,11 @@ export interface Tool {
   /**
    * Charges a call and runs it.
    *
-   * @param given without null
+   * @param args without null
    * @returns its result as JSON
    * @throws AppError
    */
-  call(context: RequestContext, session: Session, given: Arguments): Promise<string>;
+  call(context: RequestContext, session: Session, args: Arguments): Promise<string>;
 }
 
 /** All tools in alphabetical order: one for each route that is offered to agents, and two for GraphQL. */
@@ -84,16 +84,16 @@ class RouteTool extends RouteOperation implements Tool {
     return this.route.scopes.every((scope) => permits(principal, scope));
   }
 
-  async call(context: RequestContext, session: Session, given: Arguments): Promise<string> {
+  async call(context: RequestContext, session: Session, args: Arguments): Promise<string> {
     // Only the path ends at its sunset: this runs its field.
     session.subject = this.subject;
-    const variables = readArguments(this.route, given);
+    const variables = readArguments(this.route, args);
     const call = () =>
       newContext(session, {
         cost: ROUTE_COST,
         requestId: context.requestId,
         client: context.response,
-        idempotency: idempotencyOf(context, given.idempotencyKey),
+        idempotency: idempotencyOf(context, args.idempotencyKey),
       });
     return this.#write(variables, await this.run(context, session, variables, call));
   }
@@ -114,12 +114,12 @@ class RouteTool extends RouteOperation implements Tool {
 }
 
 /** Reads arguments, which are flat, into the variables of a document. @throws VALIDATION_FAILED */
-function readArguments(route: Route, given: Arguments): Variables {
+function readArguments(route: Route, args: Arguments): Variables {
   const { method, pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
-  const { ...others }: Record<string, unknown> = given;
+  const { ...others }: Record<string, unknown> = args;
   if (method !== 'GET') {
-    const { idempotencyKey: key } = given;
+    const { idempotencyKey: key } = args;
     if (key !== undefined && parseIdempotencyKey(key) === null)
       issues.push({ ...IDEMPOTENCY_KEY_ISSUE, path: 'idempotencyKey' });
     delete others.idempotencyKey;
@@ -127,7 +127,7 @@ function readArguments(route: Route, given: Arguments): Variables {
   if (pathParameter !== undefined) delete others[pathParameter];
   const variables = body ? {} : readTexts(textsOf(others, query), query, issues, 'argument');
   if (pathParameter !== undefined) {
-    const { [pathParameter]: id } = given;
+    const { [pathParameter]: id } = args;
     readPathParameter(route, id === undefined ? undefined : textOf(id), variables, issues);
   }
   if (body) {
@@ -154,10 +154,10 @@ function readRemovals(removable: readonly string[], fields: Record<string, unkno
 }
 
 /** Arguments for query parameters, as texts. */
-function textsOf(given: Arguments, query: NonNullable<Route['query']>): ParameterTexts {
+function textsOf(args: Arguments, query: NonNullable<Route['query']>): ParameterTexts {
   const texts = new Map<string, readonly string[]>();
-  for (const [name, value] of Object.entries(given)) {
-    const parameter = query.find((known) => known.name === name);
+  for (const [name, value] of Object.entries(args)) {
+    const parameter = query.find((candidate) => candidate.name === name);
     const values = Array.isArray(value) && parameter?.repeatable ? value : [value];
     texts.set(name, parameter ? values.map(textOf) : []);
   }

@@ -275,7 +275,7 @@ class Lane {
         this.#calls.succeeded++;
         for (; written < wanted.length; written++)
           await this.direct.table(Category).insert({ name: wanted[written]! });
-        const given = names.length;
+        const inputs = names.length;
         const isOver = sleep(deadline - performance.now());
         for (let n = 0; names.length < wanted.length && client.isOpen; n++) {
           await Promise.race([client.until(n + 1), isOver]);
@@ -286,7 +286,7 @@ class Lane {
           names.push(event.data.name);
           after = event.id;
         }
-        if (names.length < wanted.length) seen = `ended after ${names.length - given}`;
+        if (names.length < wanted.length) seen = `ended after ${names.length - inputs}`;
       } finally {
         client.close();
       }
@@ -387,8 +387,8 @@ class Lane {
     'a webhook': async (name) => {
       const url = `${this.receiver.url}?${name}`;
       const stored = async (): Promise<string[]> => {
-        const found = await this.direct.objects(WEBHOOKS).all();
-        return found.filter(({ settings }) => settings.url === url).map(({ id }) => id);
+        const match = await this.direct.objects(WEBHOOKS).all();
+        return match.filter(({ settings }) => settings.url === url).map(({ id }) => id);
       };
       const seen = this.told(...(await this.call('POST /webhooks', { url })));
       const [id, ...more] = await stored();
@@ -524,8 +524,8 @@ class Lane {
     const filter = { name: { $regex: `^${name}( |$)` } };
     let next = this.#position;
     const differs = async (): Promise<string[]> => {
-      const found = ['categories', 'pets'].map((kind) => db.collection(kind).find(filter).toArray());
-      const stored = (await Promise.all(found)).flat().map((document) => `created ${document.name}`);
+      const match = ['categories', 'pets'].map((kind) => db.collection(kind).find(filter).toArray());
+      const stored = (await Promise.all(match)).flat().map((document) => `created ${document.name}`);
       const page = await this.direct.eventPage({ after: this.#position, limit: 100 });
       ({ next } = page);
       const changes = page.events

@@ -324,10 +324,10 @@ describe('MCP over HTTP', () => {
     const count = async () => (await send(kit.gateway, '/categories')).json.length;
     const before = await count();
     const params = { name: 'createCategory', arguments: { name: 'Silent' } };
-    for (const given of [{}, headers(CALL)]) {
-      const about = 'mcp-method' in given ? { _meta: META } : {};
+    for (const args of [{}, headers(CALL)]) {
+      const about = 'mcp-method' in args ? { _meta: META } : {};
       const call = { jsonrpc: '2.0', method: CALL, params: { ...params, ...about } };
-      expect((await post(call, { ...given, 'mcp-name': 'createCategory' })).status).toBe(202);
+      expect((await post(call, { ...args, 'mcp-name': 'createCategory' })).status).toBe(202);
     }
     expect(await count()).toBe(before);
   });
@@ -422,10 +422,10 @@ describe('MCP over HTTP', () => {
 
   it('answers a call as the SDK does, which gets those with anything unusual', async () => {
     const { P } = await makeWorld(kit);
-    const call = async (id: string, about: object, given: Record<string, string>, name?: string) => {
+    const call = async (id: string, about: object, args: Record<string, string>, name?: string) => {
       const params = { name: 'getPet', arguments: { petId: id }, ...about };
       const more = name === undefined ? {} : { 'mcp-name': name };
-      const sent = await post({ jsonrpc: '2.0', id: 'a', method: CALL, params }, { ...given, ...more });
+      const sent = await post({ jsonrpc: '2.0', id: 'a', method: CALL, params }, { ...args, ...more });
       expect(sent.status, sent.about).toBe(200);
       return sent.json;
     };

@@ -189,7 +189,7 @@ onAnyEngine('REST operations', (kit, { name: engine }) => {
       const { store } = kit.gateway;
       for (const route of routes) {
         const { kind, method, pathParameter, body, shape, status, list } = route;
-        const owner = api.records.find((found) => found.kind === kind)!;
+        const owner = api.records.find((candidate) => candidate.kind === kind)!;
         const id = pathParameter ? await create(store, owner) : '';
         const required = (route.query ?? []).filter(({ required }) => required);
         const parameters = required.map(({ name, schema }) => `?${name}=${(schema.enum as string[])[0]}`);
