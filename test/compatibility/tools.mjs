@@ -76,7 +76,8 @@ node insomnia.cjs`,
     `${openApiGenerator} -g java --library native
 cp "$PROGRAMS/RoundTrip.java" client/src/main/java
 cd client
-mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=classpath
+mvn -q -B -Dstyle.color=never compile dependency:build-classpath -Dmdep.outputFile=classpath
+echo
 java -cp "target/classes:$(cat classpath)" RoundTrip "$URL" "$KEY"`,
     ROUND_TRIP,
   ],
@@ -85,7 +86,7 @@ java -cp "target/classes:$(cat classpath)" RoundTrip "$URL" "$KEY"`,
 ${installOpenApiGenerator}`,
     // It would call the constructor of Pet like the type NewPet.
     `${openApiGenerator} -g go --model-name-mappings NewPet=PetInput,NewCategory=CategoryInput,NewWebhook=WebhookInput \\
-  --additional-properties=packageName=petstore,withGoMod=false
+  --additional-properties=packageName=petstore,withGoMod=false,useOneOfDiscriminatorLookup=true
 rm -r client/test
 ${runGo('openapi_generator')}`,
     ROUND_TRIP,
