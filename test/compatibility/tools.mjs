@@ -132,7 +132,7 @@ echo '{"type": "module"}' > package.json
 node program.mjs "$URL" "$KEY"`,
     /^Relay added, 0 left after its deletion$/,
   ],
-  fastmcp: python('fastmcp_client', 'fastmcp==4.2.0'),
+  fastmcp: python('fastmcp_client', 'fastmcp==4.2.3'),
   'langchain-mcp-adapters': python('langchain_adapters', 'langchain-mcp-adapters==0.3.2'),
   LlamaIndex: python('llama_index_tools', 'llama-index-tools-mcp==0.6.0'),
   'Pydantic AI': python('pydantic_agent', 'pydantic-ai-slim[mcp]==2.68.0'),
