@@ -18,13 +18,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'files of a transport': 3,
   'imports up or sideways': 0,
   'files of a feature outside its rooms': 6,
-  'files of src': 245,
-  'statements of src': 13_900,
-  'statements of test': 17_700,
-  'files of GET /pets/{id}': 34,
-  'files of POST /pets': 56,
-  'files of a nested query': 50,
-  'files of a page of events': 45,
+  'files of src': 250,
+  'statements of src': 14_200,
+  'statements of test': 18_500,
+  'files of GET /pets/{id}': 36,
+  'files of POST /pets': 57,
+  'files of a nested query': 52,
+  'files of a page of events': 48,
 };
 
 /** The rooms of the drawing in docs/architecture.md, from the top down: folders of src, and files such as `config.ts`. */
