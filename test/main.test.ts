@@ -292,7 +292,7 @@ describe('a server', () => {
       let passed = 0;
       for (let sent = 0; sent < count; sent += atOnce) {
         const replies = await Promise.all(Array.from({ length: atOnce }, () => get(server, '/pets/1', key)));
-        passed += replies.filter(({ status }) => status !== 429).length;
+        passed += replies.filter(({ status }) => status === 200).length;
       }
       return passed;
     };

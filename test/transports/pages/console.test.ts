@@ -59,7 +59,7 @@ withBrowser(
       const { page } = tab;
       const section = page.getByRole('region', { name: 'Webhooks' });
       const click = (name: string) => section.getByRole('button', { name, exact: true }).click();
-      const seesStatus = (text: string | RegExp) => tab.see(text, '.webhook [role="status"]');
+      const seesStatus = (text: string | RegExp) => tab.see(text, '.entry [role="status"]');
       await tab.see('This key has no webhooks.');
       await page.getByLabel('URL', { exact: true }).fill('https://localhost/hook#fragment');
       await click('Create');
@@ -67,21 +67,21 @@ withBrowser(
       await page.getByLabel('URL', { exact: true }).fill(receiver.url);
       await page.getByLabel('Event types').fill('order.created');
       await click('Create');
-      await tab.see(receiver.url, '.webhook h3');
-      await tab.see('order.created', '.webhook dd');
+      await tab.see(receiver.url, '.entry h3');
+      await tab.see('order.created', '.entry dd');
       const secretOf = async () =>
-        (await page.locator('.webhook code').filter({ hasText: 'whsec_' }).innerText()).trim();
+        (await page.locator('.entry code').filter({ hasText: 'whsec_' }).innerText()).trim();
       const first = await secretOf();
-      await tab.see('Waiting for the first event', '.webhook dd');
+      await tab.see('Waiting for the first event', '.entry dd');
       await click('Test');
       await seesStatus(/The test was answered 204 after \d+ ms/);
-      await tab.see('was answered 204', '.webhook li');
+      await tab.see('was answered 204', '.entry li');
       expect(receiver.received.map(({ event }) => event.type)).toContain('webhook.test');
       await click('Pause');
-      await tab.see('Paused', '.webhook dd');
+      await tab.see('Paused', '.entry dd');
       await click('Resume');
       // A test is no event.
-      await tab.see('Waiting for the first event', '.webhook dd');
+      await tab.see('Waiting for the first event', '.entry dd');
       kit.gateway.deliver();
       onTestFinished(() => kit.gateway.endDeliveries());
       await kit.gateway.call('/store/orders', { method: 'POST', body: {} });
@@ -90,7 +90,7 @@ withBrowser(
         .poll(async () => (await kit.gateway.call('/webhooks', { key })).json[0].after)
         .not.toBe(await page.getByLabel('Replay after event').inputValue());
       await click('Refresh');
-      await tab.see('Delivering', '.webhook dd');
+      await tab.see('Delivering', '.entry dd');
       await kit.gateway.endDeliveries();
       // To another event than the one it has reached.
       await kit.gateway.call('/categories', { method: 'POST', body: { name: 'Birds' } });
@@ -107,7 +107,7 @@ withBrowser(
       await expectAccessible(tab, 'console-webhooks');
       // Another visit does not see it.
       await page.reload();
-      await tab.see(receiver.url, '.webhook h3');
+      await tab.see(receiver.url, '.entry h3');
       expect(await page.locator('main').innerText()).not.toContain('whsec_');
       await click('Delete');
       await click('Delete it for good');
