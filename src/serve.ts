@@ -80,13 +80,14 @@ async function serve(
   const { features } = gateway.services;
   for (const feature of features) feature.begin?.();
   // After the first requests, which would wait for it.
-  await Promise.race([sleep(LOAD_DELAY), signalled]);
-  await gateway.load();
+  const isStopping = await Promise.race([sleep(LOAD_DELAY, false), signalled.then(() => true)]);
+  if (!isStopping) await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
   // Load balancers notice, and send no more requests here by the time that connections are refused.
   gateway.services.readiness.isStopping = true;
   server.retire();
-  await sleep(config.DRAIN_DELAY * 1_000);
+  // Without a delay at once, or clients that were told so would connect anew before the listener closes, and be reset.
+  if (config.DRAIN_DELAY > 0) await sleep(config.DRAIN_DELAY * 1_000);
   gateway.services.openStreams.stop();
   setTimeout(exit, STOP_TIMEOUT - LOG_FLUSH_TIMEOUT);
   await Promise.all([server.drain(), ...features.map((feature) => feature.end?.())])

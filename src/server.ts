@@ -136,14 +136,16 @@ export class HttpServer extends Server {
     // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
     this.closeIdleConnections = () => {};
     const closed = new Promise((resolve) => this.close(resolve));
-    setTimeout(() => {
+    const disconnect = () => {
       for (const [socket, { waiting }] of this.#connections) {
         const response = waiting[0]?.response;
         if (!response || response.writableFinished) socket.destroy();
         // Its head may have told the client that the connection stays open.
         else response.once('close', () => socket.destroy());
       }
-    }, GRACE_PERIOD).unref();
+    };
+    // Requests that arrived while the process was busy are read first: timers run before input.
+    setTimeout(() => setImmediate(disconnect), GRACE_PERIOD).unref();
     setTimeout(() => this.closeAllConnections(), milliseconds).unref();
     await closed;
   }

@@ -11,7 +11,7 @@ import { type MongoServer, mongoUri, secantusBinary, startSecantus } from '../ki
 import { expectRefusal, query, type Sent, send } from '../kit/petstore.ts';
 
 /** The store's time limit in these tests, and the same with a margin for slow machines. */
-const TIMEOUT = 2_000;
+const TIMEOUT = 3_000;
 const SOON = 3 * TIMEOUT;
 
 /** What the server does to the given commands. */
