@@ -6,6 +6,7 @@ import type { Id } from '../foundation/id.ts';
 import { newRules, patchRules } from '../foundation/record-input.ts';
 import { type AnyRecord, type Fields, referencesOf } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
+import { counted, grouped } from '../foundation/words.ts';
 import { notUnique } from '../store/conflicts.ts';
 import type { Values } from '../store/engine.ts';
 import type { Load } from '../store/loads.ts';
@@ -113,7 +114,7 @@ function report({ record, dryRun = false, update }: LoadOptions, checked: Checke
     const changes = update ? ` and ${amount(changed, record)} to change` : '';
     const names = [...checked.names].map(([kind, first]) => {
       const more = parents.get(kind)! - first.length;
-      return `New ${kind.plural}: ${first.join(', ')}${more > 0 ? `, … and ${count(more)} more` : ''}.`;
+      return `New ${kind.plural}: ${first.join(', ')}${more > 0 ? `, … and ${grouped(more)} more` : ''}.`;
     });
     return { value, lines: [`${additions}${changes} can be loaded. Nothing was written.`, ...names] };
   }
@@ -122,9 +123,7 @@ function report({ record, dryRun = false, update }: LoadOptions, checked: Checke
   return { value, lines: [...(checked.before > 0 ? [before] : []), `Loaded ${additions}${changes}.`] };
 }
 
-const count = (number: number): string => number.toLocaleString('en-US');
-const amount = (number: number, { kind, plural }: AnyRecord): string =>
-  `${count(number)} ${number === 1 ? kind : plural}`;
+const amount = (number: number, { kind, plural }: AnyRecord): string => counted(number, kind, plural);
 
 /** Reads the rows of a file by the input rules of its record's declaration. */
 function readerOf(
@@ -360,12 +359,12 @@ class Faults {
     this.endBatch();
     if (this.#count === 0) return;
     const more = this.#count - this.#first.length;
-    const what = this.#count === 1 ? 'one fault' : `${count(this.#count)} faults`;
+    const what = this.#count === 1 ? 'one fault' : `${grouped(this.#count)} faults`;
     throw new Error(
       [
         `Nothing was loaded: ${what}.`,
         ...this.#first,
-        ...(more > 0 ? [`… and ${count(more)} more`] : []),
+        ...(more > 0 ? [`… and ${grouped(more)} more`] : []),
       ].join('\n'),
     );
   }

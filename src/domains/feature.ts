@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import type { Domain } from './domain.ts';
 
 /**
- * What a feature adds to the program, all of it optional. The rest of the program names no feature: `features.ts` lists
+ * What a feature adds to the program, all of it optional. The rest of the program names no feature: `api.ts` lists
  * them.
  */
 export interface Feature {

@@ -8,6 +8,9 @@ export const listed = (words: readonly string[], conjunction: 'and' | 'or'): str
 /** `a pet`, `an order` */
 export const indefinite = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
-/** `1 pet`, `5 pets` */
+/** `1,000` */
+export const grouped = (number: number): string => number.toLocaleString('en-US');
+
+/** `1 pet`, `1,000 pets` */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${count} ${count === 1 ? noun : plural}`;
+  `${grouped(count)} ${count === 1 ? noun : plural}`;

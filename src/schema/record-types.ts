@@ -9,7 +9,7 @@ import { MAX_GROUPS } from '../foundation/meter.ts';
 import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
-import { withRule } from './arguments.ts';
+import { OPAQUE, withRule } from './arguments.ts';
 import type { Builder, Types } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
@@ -323,6 +323,15 @@ interface CountArguments {
 const accepted = (builder: Builder, field: Field, more = '') => ({
   type: typeOf(builder, field),
   description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
+});
+
+/** The arguments of operations on what has opaque ids. @param kind of what they are about, such as `key` */
+export const opaqueArguments = (builder: Builder, kind: string) => ({
+  ID: builder.args((t) => ({
+    id: t.id({ required: true, description: `The id of the ${kind}.`, extensions: OPAQUE }),
+  })),
+  inputOf: <T extends object>(type: InputRef<T>, description: string) =>
+    builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) })),
 });
 
 /** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */

@@ -1,15 +1,12 @@
-import { restDialect } from '../foundation/validation.ts';
 import { resourceRoutes } from '../rest-routes/record-routes.ts';
 import type { Resource } from '../rest-routes/route.ts';
 import { declaredShape, type Shape, selectionOf } from '../rest-routes/shape.ts';
 import { MAX_ATTEMPTS } from './stored-webhooks.ts';
 import type { EventTypes } from '../events/event-types.ts';
+import { GRACE, rotationBody } from '../domains/rotation.ts';
 import { eventSchema, schemaOfEvent } from '../domains/event/event.routes.ts';
 import {
   declarationsOf,
-  GRACE,
-  grace,
-  rotationRules,
   WebhookAttemptDeclaration,
   TEST_TYPE,
   WebhookFailureDeclaration,
@@ -148,13 +145,7 @@ export function webhookResource(types: EventTypes): Resource {
         document: `mutation rotateWebhookSecret($webhookId: ID!, $grace: Int) {
           result: rotateWebhookSecret(id: $webhookId, grace: $grace) ${selectionOf(WebhookShape)}
         }`,
-        body: {
-          name: 'WebhookRotation',
-          rules: rotationRules(restDialect),
-          description: 'How to rotate.',
-          fields: declaredShape({ ...WebhookDeclaration, fields: { grace } }).fields,
-          example: { grace: GRACE.default },
-        },
+        body: rotationBody('WebhookRotation', 'signs'),
       },
       {
         ...routes.get,

@@ -15,8 +15,8 @@ import {
   text,
 } from '../foundation/fields.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
-import { type Inputs, newRules } from '../foundation/record-input.ts';
-import { type InputDialect, required } from '../foundation/validation.ts';
+import type { Inputs } from '../foundation/record-input.ts';
+import { required } from '../foundation/validation.ts';
 import { type EventType, NOW } from '../store/events.ts';
 import type {
   AttemptError,
@@ -34,8 +34,6 @@ import { memoized } from '../foundation/cache.ts';
 const MAX_URL_LENGTH = 2_048;
 /** The type of the event that a test sends, which is not in the log. */
 export const TEST_TYPE = 'webhook.test';
-/** The time for which the old secret signs too, in seconds. */
-export const GRACE = { default: 86_400, max: 604_800 };
 
 /** The faults of a URL, independent of where it leads. */
 function faultsOf(text: string): string[] {
@@ -158,11 +156,6 @@ export const declarationsOf = memoized((of: EventTypes) => {
   };
   return { inputs, WebhookDeclaration };
 });
-
-export const grace = integer(0, GRACE.max, 'How many seconds the old secret signs too', GRACE.default);
-
-export const rotationRules = (dialect: InputDialect) =>
-  newRules({ grace: defaulting(GRACE.default, grace) }, dialect, false);
 
 /** The most webhooks that any plan allows. */
 export const MAX_WEBHOOKS = Math.max(...Object.values(PLANS).map(({ webhooks }) => webhooks));

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { InputRef } from '@pothos/core';
 import { PLANS } from '../access/plans.ts';
+import { GRACE, graceArgument } from '../domains/rotation.ts';
 import type { EventTypes } from '../events/event-types.ts';
 import { notFound, validationFailed } from '../foundation/errors.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
-import { OPAQUE, withRule } from '../schema/arguments.ts';
 import type { Builder } from '../schema/builder.ts';
 import type { Context } from '../schema/context.ts';
 import { declaredType } from '../schema/declared-type.ts';
-import { inputsOf } from '../schema/record-types.ts';
+import { inputsOf, opaqueArguments } from '../schema/record-types.ts';
 import { unchanged, write } from '../schema/write.ts';
 import { NOW } from '../store/events.ts';
 import type { Webhook, WebhookAttempt, WebhookFailure } from './stored-webhooks.ts';
@@ -18,21 +16,16 @@ import { MAX_ATTEMPTS, webhooksOf, webhookWritesOf } from './stored-webhooks.ts'
 import {
   createdWebhook,
   declarationsOf,
-  GRACE,
   MAX_WEBHOOKS,
   type NewWebhook,
   newSecret,
   patchedWebhook,
   rotatedWebhook,
-  rotationRules,
   viewOf,
   WebhookAttemptDeclaration,
   WebhookFailureDeclaration,
   type WebhookPatch,
 } from './webhook.ts';
-
-const graceRule = (args: { grace?: number | null }) =>
-  issuesOf(rotationRules(graphqlDialect).safeParse({ grace: args.grace }).error?.issues ?? []);
 
 /**
  * Makes the checks that depend on the deployment and the log.
@@ -113,12 +106,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
 
   const { created: NewWebhookInput, changes: WebhookPatchInput } = inputsOf(builder, inputs);
 
-  const ID = builder.args((t) => ({
-    id: t.id({ required: true, description: 'The id of the webhook.', extensions: OPAQUE }),
-  }));
-
-  const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
-    builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
+  const { ID, inputOf } = opaqueArguments(builder, 'webhook');
 
   builder.queryFields((t) => ({
     webhook: t.field({
@@ -187,10 +175,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
         'Replaces the secret of a webhook. The old one signs too for `grace` seconds. The result has the new one.',
       args: {
         ...ID,
-        grace: t.arg.int({
-          description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
-          extensions: withRule(graceRule),
-        }),
+        ...graceArgument(builder),
       },
       resolve: write(async (transaction, { id, grace }, { principal, now }) => {
         const secret = newSecret();

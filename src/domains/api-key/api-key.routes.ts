@@ -1,8 +1,8 @@
-import { restDialect } from '../../foundation/validation.ts';
 import { resourceRoutes } from '../../rest-routes/record-routes.ts';
 import type { Resource, Route } from '../../rest-routes/route.ts';
 import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
-import { ApiKeyDeclaration, GRACE, grace, inputs, MAX_CHILDREN, rotationRules } from './api-key.ts';
+import { GRACE, rotationBody } from '../rotation.ts';
+import { ApiKeyDeclaration, inputs, MAX_CHILDREN } from './api-key.ts';
 
 const shape = declaredShape({ ...ApiKeyDeclaration, example: exampleOf() });
 
@@ -35,13 +35,7 @@ const rotation = {
   stability: 'beta',
   shape,
   description: `The old secret works too for \`grace\` seconds, ${GRACE.default} unless given. The response has the new one, once.`,
-  body: {
-    name: 'KeyRotation',
-    rules: rotationRules(restDialect),
-    description: 'How to rotate.',
-    fields: declaredShape({ ...ApiKeyDeclaration, fields: { grace } }).fields,
-    example: { grace: GRACE.default },
-  },
+  body: rotationBody('KeyRotation', 'works'),
 } satisfies Partial<Route>;
 
 /** The key of the caller, which always sees itself. */

@@ -3,20 +3,9 @@ import { isNetwork, MAX_NETWORKS, NetworkList } from '../../access/networks.ts';
 import { PLANS } from '../../access/plans.ts';
 import { requireScopes } from '../../access/scopes.ts';
 import { AppError, type Issue, validationFailed } from '../../foundation/errors.ts';
-import {
-  choice,
-  choices,
-  defaulting,
-  instant,
-  integer,
-  list,
-  name,
-  opaqueId,
-  optional,
-  text,
-} from '../../foundation/fields.ts';
-import { type Inputs, newRules } from '../../foundation/record-input.ts';
-import { type InputDialect, parsedText } from '../../foundation/validation.ts';
+import { choice, choices, instant, list, name, opaqueId, optional, text } from '../../foundation/fields.ts';
+import type { Inputs } from '../../foundation/record-input.ts';
+import { parsedText } from '../../foundation/validation.ts';
 import { type ApiKey, type ApiKeyChanges, changed, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -38,9 +27,6 @@ const MAX_SCOPES = 20;
 
 /** Keys that one key may make. */
 export const MAX_CHILDREN = 20;
-
-/** The time for which the old secret still works after a rotation, in seconds. */
-export const GRACE = { default: 86_400, max: 604_800 };
 
 const short = text(100, '', '');
 const network = {
@@ -120,11 +106,6 @@ export interface KeyPatch {
   documents?: string | null | undefined;
 }
 export type NewKey = KeyPatch & { name: string };
-
-export const grace = integer(0, GRACE.max, 'How many seconds the old secret works too', GRACE.default);
-
-export const rotationRules = (dialect: InputDialect) =>
-  newRules({ grace: defaulting(GRACE.default, grace) }, dialect, false);
 
 /** The requester of a key, and what the request depends on. */
 interface Maker {

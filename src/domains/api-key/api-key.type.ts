@@ -1,27 +1,24 @@
-import type { InputRef } from '@pothos/core';
 import { type FieldNode, type GraphQLResolveInfo, Kind } from 'graphql';
 import { newSecret } from '../../access/api-keys.ts';
 import { writeScope } from '../../access/scopes.ts';
 import { notFound } from '../../foundation/errors.ts';
-import { graphqlDialect, issuesOf } from '../../foundation/validation.ts';
-import { OPAQUE, withRule } from '../../schema/arguments.ts';
+import { OPAQUE } from '../../schema/arguments.ts';
 import type { Builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import { declaredType } from '../../schema/declared-type.ts';
-import { inputsOf } from '../../schema/record-types.ts';
+import { inputsOf, opaqueArguments } from '../../schema/record-types.ts';
 import type { ScopesOfField } from '../../schema/scopes.ts';
+import { GRACE, graceArgument } from '../rotation.ts';
 import { unchanged, write } from '../../schema/write.ts';
 import { type ApiKey, apiKeyWritesOf } from '../../store/api-keys.ts';
 import {
   ApiKeyDeclaration,
-  GRACE,
   inputs,
   type KeyPatch,
   MAX_CHILDREN,
   narrowed,
   newChild,
   type NewKey,
-  rotationRules,
   viewOf,
 } from './api-key.ts';
 
@@ -29,7 +26,9 @@ import {
 const MANAGED = { scope: writeScope('keys') };
 
 const makerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveInfo) => ({
-  ...{ principal, store, now },
+  principal,
+  store,
+  now,
   allScopes: schema.extensions.scopes as readonly string[],
 });
 
@@ -37,20 +36,12 @@ const makerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveI
 const scopesOfRotation: ScopesOfField = ({ arguments: args = [] }: FieldNode) =>
   args.some(({ name, value }) => name.value === 'id' && value.kind !== Kind.NULL) ? [MANAGED.scope] : [];
 
-const graceRule = (args: { grace?: number | null }) =>
-  issuesOf(rotationRules(graphqlDialect).safeParse({ grace: args.grace }).error?.issues ?? []);
-
 /** Adds the API key of the request, and the keys that it has made. */
 export function addApiKeys(builder: Builder): void {
   const ApiKeyType = declaredType<ReturnType<typeof viewOf>>(builder, ApiKeyDeclaration);
   const { created: NewKeyInput, changes: KeyPatchInput } = inputsOf(builder, inputs);
 
-  const ID = builder.args((t) => ({
-    id: t.id({ required: true, description: 'The id of the key.', extensions: OPAQUE }),
-  }));
-
-  const inputOf = <T extends object>(type: InputRef<T>, description: string) =>
-    builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) }));
+  const { ID, inputOf } = opaqueArguments(builder, 'key');
 
   builder.queryFields((t) => ({
     apiKey: t.field({
@@ -131,10 +122,7 @@ export function addApiKeys(builder: Builder): void {
         'Gives a key another secret: one that this key has made, or without `id` this key itself. The old one works too for `grace` seconds. The result has the new one.',
       args: {
         id: t.arg.id({ description: 'The id of the key; by default this one.', extensions: OPAQUE }),
-        grace: t.arg.int({
-          description: `Seconds, 0 to ${GRACE.max}; defaults to ${GRACE.default}.`,
-          extensions: withRule(graceRule),
-        }),
+        ...graceArgument(builder),
       },
       extensions: { scope: scopesOfRotation },
       resolve: write(async (transaction, { id, grace }, { principal, now }) => {

@@ -130,7 +130,6 @@ describe('pages', () => {
   it.each([
     ['/health/live', 'application/json', NO_STORE, '{"status":"live"}'],
     ['/health/ready', 'application/json', NO_STORE, '{"status":"ready"}'],
-    // Weak, because the compressed and plain representations share it (RFC 9110 section 8.8.1).
     ['/openapi.json', 'application/json', NO_CACHE, '{"openapi":'],
     ['/favicon.svg', 'image/svg+xml', NO_CACHE, '<svg xmlns="http://www.w3.org/2000/svg"'],
     ['/robots.txt', 'text/plain', NO_CACHE, '# Crawlers'],

@@ -1,10 +1,10 @@
 import './pages.css';
 import './theme.ts';
-import { capitalised } from '../../../foundation/words.ts';
+import { capitalised, grouped } from '../../../foundation/words.ts';
 import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
 import { type Budget, secondsUntilLeft, type Window } from './server.ts';
-import { duration, number } from './words.ts';
+import { duration } from './words.ts';
 
 /** The interval at which the budget is checked, in milliseconds. */
 const CHECK_INTERVAL = 3_000;
@@ -41,7 +41,7 @@ function describe(state: KeyState): string {
 
 /** The remainder of both windows: `Free: 59 of 60 left this minute, 998 of 1,000 today.` */
 function left({ plan, minute, day }: Budget): string {
-  const ofWindow = ({ remaining, limit }: Window) => `${number(remaining)} of ${number(limit)}`;
+  const ofWindow = ({ remaining, limit }: Window) => `${grouped(remaining)} of ${grouped(limit)}`;
   return `${plan ? `${capitalised(plan)}: ` : ''}${ofWindow(minute)} left this minute, ${ofWindow(day)} today.`;
 }
 

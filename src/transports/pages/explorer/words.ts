@@ -1,10 +1,3 @@
-/** `1,000` */
-export const number = (value: number): string => value.toLocaleString('en');
-
-/** `1 unit`, `1,000 units` */
-export const counted = (count: number, noun: string): string =>
-  `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
-
 /** `42 s`, `3 min 5 s`, `23 h 59 min` @param time in seconds */
 export function duration(time: number): string {
   const seconds = Math.max(0, Math.ceil(time));

@@ -1,7 +1,7 @@
 import { element, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, secondsUntilLeft } from '../server.ts';
-import { number } from '../words.ts';
+import { grouped } from '../../../../foundation/words.ts';
 
 /** Seconds until something is left of the key's budget; 0 if it is now. */
 export const secondsUntilBudget = (): number =>
@@ -23,7 +23,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
  */
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
   const wait = secondsUntilBudget();
-  if (wait > 0) throw new Error(`Nothing is left of the budget for ${number(wait)} s.`);
+  if (wait > 0) throw new Error(`Nothing is left of the budget for ${grouped(wait)} s.`);
   const response = await apiKey.fetch(MOUNT + element('main').dataset.base + path, { ...init, method });
   if (response.ok) return response;
   throw new Error(messageOf(await response.text(), response));

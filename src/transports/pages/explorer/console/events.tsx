@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { messagesOf } from '../server.ts';
-import { counted } from '../words.ts';
+import { counted } from '../../../../foundation/words.ts';
 import { request } from './api.ts';
 import { Button, moment, Note } from './widgets.tsx';
 

@@ -6,7 +6,8 @@ import { render } from 'preact';
 import { element } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import type { Budget } from '../server.ts';
-import { duration, number } from '../words.ts';
+import { grouped } from '../../../../foundation/words.ts';
+import { duration } from '../words.ts';
 import { secondsUntilBudget } from './api.ts';
 import { Events } from './events.tsx';
 import { Keys, OwnKey } from './keys.tsx';
@@ -65,7 +66,7 @@ function Gauges({ budget }: { budget: Budget }) {
   return (['minute', 'day'] as const).map((name) => {
     const { remaining, limit, resetAt } = budget[name];
     const share = limit === 0 ? 0 : remaining / limit;
-    const left = `${number(remaining)} of ${number(limit)} left`;
+    const left = `${grouped(remaining)} of ${grouped(limit)} left`;
     const label = name === 'minute' ? 'This minute' : 'Today';
     return (
       <div key={name} class="gauge row">

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { counted } from '../words.ts';
+import { counted } from '../../../../foundation/words.ts';
 import { call } from './api.ts';
 import { Button, Facts, moment, Note } from './widgets.tsx';
 

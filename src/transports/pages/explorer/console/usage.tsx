@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks';
-import { counted, number } from '../words.ts';
+import { counted, grouped } from '../../../../foundation/words.ts';
 import { Button, Chart, Note, useLoaded } from './widgets.tsx';
 
 /** One day of `GET /usage`. */
@@ -18,7 +18,7 @@ interface UsageOperation extends Omit<UsageDay, 'date'> {
 }
 
 const DAY = 86_400_000;
-const refusals = (count: number): string => (count > 0 ? `, ${number(count)} refused` : '');
+const refusals = (count: number): string => (count > 0 ? `, ${grouped(count)} refused` : '');
 
 /** Units by day, and by operation on a chosen day. Each view costs one unit, so it is loaded on demand. */
 export function Usage() {

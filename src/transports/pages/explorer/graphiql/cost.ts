@@ -4,7 +4,7 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 import { MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
-import { counted } from '../words.ts';
+import { counted } from '../../../../foundation/words.ts';
 
 /** The pause in typing before the cost is requested, in milliseconds. */
 const DEBOUNCE_TIME = 400;

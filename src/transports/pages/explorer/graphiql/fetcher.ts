@@ -3,7 +3,7 @@ import { parse } from 'lossless-json';
 import { MOUNT, Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf, messagesOf } from '../server.ts';
-import { counted, number } from '../words.ts';
+import { counted, grouped } from '../../../../foundation/words.ts';
 
 /**
  * Parses JSON into values that `JSON.stringify` writes with the original integers, as GraphiQL does. Those that a double
@@ -68,7 +68,7 @@ async function* resultsOf(
     isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
     if (!isStream) {
       const text = await response.text();
-      const time = `${number(Math.round(performance.now() - began))} ms`;
+      const time = `${grouped(Math.round(performance.now() - began))} ms`;
       const size = `${(new Blob([text]).size / 1_000).toFixed(1)} kB`;
       const { result, cost } = resultOf(text, response);
       runs.settle({ last: `${cost}${response.status}, ${time}, ${size}` });

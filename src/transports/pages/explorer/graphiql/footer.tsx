@@ -1,7 +1,7 @@
 import { useGraphiQL, useOperationsEditorState, useVariablesEditorState } from '@graphiql/react';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { copyBy, element } from '../browser.ts';
-import { counted } from '../words.ts';
+import { counted } from '../../../../foundation/words.ts';
 import { bodyOfOne, useQuote } from './cost.ts';
 import { runs } from './fetcher.ts';
 

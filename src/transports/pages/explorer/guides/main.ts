@@ -1,7 +1,7 @@
 import '../header.ts';
 import './guides.css';
 import { copyBy, element, MOUNT } from '../browser.ts';
-import { counted } from '../words.ts';
+import { counted } from '../../../../foundation/words.ts';
 
 /** The texts of all guides and their sections, by their paths; loaded when somebody searches. */
 let texts: Promise<Record<string, string>> | undefined;

@@ -5,7 +5,7 @@ import indented from 'json-stringify-pretty-compact';
 import { copyBy, element, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { messageOf } from '../server.ts';
-import { counted, number } from '../words.ts';
+import { counted, grouped } from '../../../../foundation/words.ts';
 
 /** A Free key's budget for each minute. */
 const FREE_UNITS = 60;
@@ -88,7 +88,7 @@ element('run').addEventListener('click', async () => {
     if (!response.ok) throw new Error(messageOf(text, response));
     const { state } = apiKey;
     const left =
-      state.kind === 'accepted' && `: ${number(state.budget.minute.remaining)} units left this minute`;
+      state.kind === 'accepted' && `: ${grouped(state.budget.minute.remaining)} units left this minute`;
     status.textContent = `Answered in ${milliseconds} ms${left || ''}.`;
     void play(indented(JSON.parse(text), { maxLength }));
   } catch (error) {
