@@ -6,7 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { within } from './kit/deadline.ts';
-import { printedKey, runKeys, type ServerProcess, startCommand, startServer } from './kit/process.ts';
+import {
+  createUnlimitedKey,
+  printedKey,
+  runKeys,
+  type ServerProcess,
+  startCommand,
+  startServer,
+} from './kit/process.ts';
 
 /** Longer than a server needs to stop, in milliseconds. */
 const EXIT_TIMEOUT = 10_000;
@@ -231,10 +238,6 @@ describe('a server', () => {
   }, 60_000);
 
   /** Creates an Enterprise key, which has no burst guard either. */
-  const unlimitedKey = async (): Promise<string> => {
-    const plan = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
-    return JSON.parse((await runKeys(settings, 'create', '--name', 'test', ...plan, '--json')).stdout).key;
-  };
   const create = (key: string, path: string, body: object) =>
     fetch(server.url + path, {
       method: 'POST',
@@ -246,7 +249,7 @@ describe('a server', () => {
     'refuses writes with 503 on a full disk, still serves reads, and recovers',
     async () => {
       await start();
-      const key = await unlimitedKey();
+      const key = await createUnlimitedKey(settings);
       const write = (name: string) => create(key, '/categories', { name, description: 'x'.repeat(2_000) });
       // Smaller than the write-ahead log becomes.
       limit(server, '--fsize=1500000:');
@@ -307,7 +310,7 @@ describe('a server', () => {
   }, 60_000);
 
   it('loses no acknowledged write by SIGKILL, stores all fields of a mutation or none, and repeats no id', async () => {
-    const key = await unlimitedKey();
+    const key = await createUnlimitedKey(settings);
     const acknowledged = new Set<string>();
     const pairs = new Set<string>();
     const twice =

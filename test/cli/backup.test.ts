@@ -4,15 +4,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/store/sqlite/connection.ts';
-import { printedKey, runCommand, type ServerProcess, startCommand, startServer } from '../kit/process.ts';
+import {
+  createUnlimitedKey,
+  runCommand,
+  type ServerProcess,
+  startCommand,
+  startServer,
+} from '../kit/process.ts';
 
 describe('a backup', { timeout: 120_000 }, () => {
   const home = mkdtempSync(join(tmpdir(), 'petstore-backup-'));
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const copy = join(home, 'copy.db');
   let server: ServerProcess;
+  let key: string;
   beforeAll(async () => {
     server = await startServer(settings);
+    key = await createUnlimitedKey(settings);
   });
   afterAll(async () => {
     server.child.kill('SIGTERM');
@@ -21,7 +29,7 @@ describe('a backup', { timeout: 120_000 }, () => {
   });
 
   const create = async (name: string) => {
-    const headers = { 'x-api-key': printedKey(server), 'content-type': 'application/json' };
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
     const body = JSON.stringify({ name });
     const answer = await fetch(`${server.url}/categories`, { method: 'POST', headers, body });
     expect(answer.status).toBe(201);
@@ -35,8 +43,7 @@ describe('a backup', { timeout: 120_000 }, () => {
     const writing = (async () => {
       while (!isDone) await create(`Meanwhile ${written++}`);
     })();
-    const outcome = await startCommand('data', settings, 'backup', copy);
-    isDone = true;
+    const outcome = await startCommand('data', settings, 'backup', copy).finally(() => (isDone = true));
     await writing;
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
     expect(outcome.stdout).toMatch(/^Backed up .*petstore\.db to .*copy\.db \(\d+ MB\)\.\n$/);
@@ -59,7 +66,7 @@ describe('a backup', { timeout: 120_000 }, () => {
     expect(meanwhile).toEqual(meanwhile.map((_, n) => `Meanwhile ${n}`));
     expect(meanwhile.length).toBeLessThanOrEqual(written);
     const restored = await startServer({ DATA_FILE: copy });
-    const headers = { 'x-api-key': printedKey(restored) };
+    const headers = { 'x-api-key': key };
     expect((await fetch(`${restored.url}/categories/1`, { headers })).status).toBe(200);
     restored.child.kill('SIGTERM');
     await restored.exited;

@@ -118,6 +118,12 @@ export const printedKey = ({ output }: ServerProcess): string =>
 export const runKeys = (settings: Record<string, string>, ...args: string[]) =>
   runCommand('keys', settings, ...args);
 
+/** Creates a key that no plan limits: how much is sent with it depends on the machine alone. */
+export async function createUnlimitedKey(settings: Record<string, string>): Promise<string> {
+  const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
+  return JSON.parse((await runKeys(settings, 'create', '--name', 'test', ...limits, '--json')).stdout).key;
+}
+
 /** What a command did. */
 export interface Outcome {
   code: number;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { api } from '../../src/api.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { TestGateway } from './gateway.ts';
-import { runKeys, type ServerProcess, startServer } from './process.ts';
+import { createUnlimitedKey, type ServerProcess, startServer } from './process.ts';
 
 /** The built program with an empty embedded store, which tests read and write beside it as commands do. */
 export interface Program {
@@ -21,10 +21,9 @@ export function useProgram(): Program {
   beforeAll(async () => {
     const settings = { DATA_FILE: file, SAMPLE_DATA: 'off', LOG_LEVEL: 'error' };
     server = await startServer(settings);
-    const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
-    const { stdout } = await runKeys(settings, 'create', '--name', 'test', ...limits, '--json');
+    const key = await createUnlimitedKey(settings);
     const store = openSqliteStore({ records: api.records, file, role: 'tool' });
-    program.gateway = { url: server.url, key: JSON.parse(stdout).key, store };
+    program.gateway = { url: server.url, key, store };
   });
   afterAll(async () => {
     await program.gateway?.store.close();
