@@ -4,7 +4,7 @@ import type { Clock } from '../foundation/instant.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { ApiKey, ApiKeyStore } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
-import { MINUTE, toRetryAfter } from '../store/usage.ts';
+import { MINUTE, toRetryAfter } from '../store/limiter-algorithm.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
 import { FixedWindows } from './fixed-windows.ts';
 import { Limiter, type WindowView } from './limiter.ts';

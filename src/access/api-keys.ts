@@ -2,7 +2,7 @@ import { hash, randomBytes, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { formatInstant } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeySecret } from '../store/api-keys.ts';
-import type { Limits } from '../store/usage.ts';
+import type { Limits } from '../store/limiter-algorithm.ts';
 import { NetworkList, type Reach } from './networks.ts';
 import { PLANS } from './plans.ts';
 import { impliedScopes, intersection, type Permissions } from './scopes.ts';

@@ -11,7 +11,7 @@ import {
   strikesOf,
   toRetryAfter,
   type UsageState,
-} from '../store/usage.ts';
+} from '../store/limiter-algorithm.ts';
 import type { Principal } from './api-keys.ts';
 
 /** One window of a budget, as shown to clients. */

@@ -1,5 +1,5 @@
 import type { PlanName } from '../store/api-keys.ts';
-import type { Limits } from '../store/usage.ts';
+import type { Limits } from '../store/limiter-algorithm.ts';
 
 interface Plan {
   /** null: set for each key. */

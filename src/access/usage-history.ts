@@ -1,6 +1,6 @@
 import { formatDate } from '../foundation/instant.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
-import { DAY, HISTORY_KEPT } from '../store/usage.ts';
+import { DAY, HISTORY_KEPT } from '../store/limiter-algorithm.ts';
 import type {
   UsageDay,
   UsageHistoryStore,

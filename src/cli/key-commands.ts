@@ -6,7 +6,7 @@ import { api } from '../api.ts';
 import { formatDate, isoTime } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeyChanges } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
-import { DAY, HISTORY_KEPT } from '../store/usage.ts';
+import { DAY, HISTORY_KEPT } from '../store/limiter-algorithm.ts';
 import { durationFrom, GROUP_HELP, integerFrom, type Report, reportsOnStore } from './command.ts';
 import { addKeyOptions, changesOf, type KeyOptions } from './key-options.ts';
 import { formatTable, wrap } from './table.ts';

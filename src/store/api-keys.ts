@@ -1,7 +1,7 @@
 import { notFound, tooManyKeys } from '../foundation/errors.ts';
 import type { Engine, EngineTransaction } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
-import type { Limits } from './usage.ts';
+import type { Limits } from './limiter-algorithm.ts';
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
 export type PlanName = (typeof PLAN_NAMES)[number];

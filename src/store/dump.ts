@@ -3,7 +3,7 @@ import type { AnyRecord } from '../foundation/record.ts';
 import type { LastIds, Stored } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
-import type { UsageState } from './usage.ts';
+import type { UsageState } from './limiter-algorithm.ts';
 
 /** The windows, strikes and bans of a key. */
 export type KeyUsage = UsageState & { apiKeyId: string };

@@ -5,7 +5,7 @@ import type { AnyRecord, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
 import type { Group, Page, PageRequest } from '../foundation/table.ts';
-import type { LimiterStore } from './usage.ts';
+import type { LimiterStore } from './limiter-algorithm.ts';
 
 /** The values of some fields, by field. */
 export type Values = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { Meter } from '../foundation/meter.ts';
 import type { Engine } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
-import { DAY } from './usage.ts';
+import { DAY } from './limiter-algorithm.ts';
 import type { UsageTransport } from './usage-history.ts';
 
 /** The most requests of a key that are shown. */

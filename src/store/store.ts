@@ -6,7 +6,7 @@ import type { ObjectKind } from './objects.ts';
 import type { RequestLogStore } from './request-log.ts';
 import type { Tables } from '../foundation/table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
-import type { LimiterStore } from './usage.ts';
+import type { LimiterStore } from './limiter-algorithm.ts';
 import type { UsageHistoryStore } from './usage-history.ts';
 
 /** The reads and writes of a transaction. Reads see its own writes and nothing that others commit meanwhile. */

@@ -2,7 +2,7 @@ import { formatDate } from '../foundation/instant.ts';
 import { API_KEYS } from './api-keys.ts';
 import type { Engine } from './engine.ts';
 import { type ObjectKind, touch } from './objects.ts';
-import { DAY, HISTORY_KEPT } from './usage.ts';
+import { DAY, HISTORY_KEPT } from './limiter-algorithm.ts';
 
 /** How operations are used, with descriptions. */
 export const USAGE_TRANSPORTS = {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
 import type { ApiKey, ApiKeyChanges, PlanName } from '../../src/store/api-keys.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Limits } from '../../src/store/usage.ts';
+import type { Limits } from '../../src/store/limiter-algorithm.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Limits } from '../../src/store/usage.ts';
+import type { Limits } from '../../src/store/limiter-algorithm.ts';
 import { cases } from '../kit/cases.ts';
 import type { Reply, TestGateway } from '../kit/gateway.ts';
 import { onEachEngine } from '../kit/petstore.ts';

@@ -10,7 +10,7 @@ import { Metrics } from '../../src/observability/metrics.ts';
 import { HttpServer, listen, type Timeouts } from '../../src/server.ts';
 import type { ApiKey, PlanName } from '../../src/store/api-keys.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Limits } from '../../src/store/usage.ts';
+import type { Limits } from '../../src/store/limiter-algorithm.ts';
 
 /** A clock that tests control. It begins far ahead, because MongoDB removes what has expired by a clock of its own. */
 export class Clock {

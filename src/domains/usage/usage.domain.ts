@@ -8,7 +8,7 @@ import { declaredType } from '../../schema/declared-type.ts';
 import { fieldParameter } from '../../rest-routes/parameter.ts';
 import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
-import { DAY, HISTORY_KEPT } from '../../store/usage.ts';
+import { DAY, HISTORY_KEPT } from '../../store/limiter-algorithm.ts';
 import { USAGE_TRANSPORTS, type UsageDay, type UsageOperation } from '../../store/usage-history.ts';
 
 const day = date('The day in UTC', '2026-11-22');

@@ -8,7 +8,7 @@ import {
   type LimiterStore,
   MINUTE,
   type UsageState,
-} from '../usage.ts';
+} from '../limiter-algorithm.ts';
 import { gather } from './batching.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './errors.ts';

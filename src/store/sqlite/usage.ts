@@ -1,5 +1,11 @@
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import { type Charge, type ChargeResult, chargeUsage, initialUsage, type UsageState } from '../usage.ts';
+import {
+  type Charge,
+  type ChargeResult,
+  chargeUsage,
+  initialUsage,
+  type UsageState,
+} from '../limiter-algorithm.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 

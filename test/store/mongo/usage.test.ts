@@ -8,7 +8,7 @@ import {
   STRIKE_WINDOW,
   STRIKES_TO_BAN,
   type UsageState,
-} from '../../../src/store/usage.ts';
+} from '../../../src/store/limiter-algorithm.ts';
 import { cases } from '../../kit/cases.ts';
 import { newDatabase } from './database.ts';
 

@@ -1,5 +1,21 @@
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 
+/*
+ * The way of a charge, top-down:
+ *
+ * 1. A session (`access/session.ts`) asks for units, before or after it knows the price of a request.
+ * 2. The limiter (`access/limiter.ts`) answers banned and exhausted keys from memory, and else charges the store.
+ * 3. The store keeps a `UsageState` for each owner's key, and replaces it by what `chargeUsage` makes of it: in memory,
+ *    saved at once or soon (`sqlite/usage.ts`), or by an update on condition that nobody else changed it meanwhile
+ *    (`mongo/usage.ts`).
+ * 4. The limiter translates the outcome and the new state into what headers and errors say.
+ *
+ *     opened at its first request        closed
+ *     |-- window: used <= limit ---------|            a refusal sets refusedUntil = the end of its Retry-After
+ *                    |== refusedUntil ===|            a refusal before it is a strike
+ *                      x x x … 20 in 10 min           the 20th begins a ban: 1 min, doubled each time, up to a day
+ */
+
 /** A key's limits in its two windows. */
 export interface Limits {
   perMinute: number;
@@ -50,7 +66,7 @@ export interface ChargeResult {
 
 /** The limiter's usage of keys. */
 export interface LimiterStore {
-  /** Charges both windows of a key atomically, or neither (rules in `store/usage.ts`). */
+  /** Charges both windows of a key atomically, or neither as `chargeUsage` does. */
   charge(charge: Charge): MaybePromise<ChargeResult>;
   /** The last stored usage of each key; null if there is none yet. */
   usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;

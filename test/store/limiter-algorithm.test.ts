@@ -6,7 +6,7 @@ import {
   initialUsage,
   MINUTE,
   type UsageState,
-} from '../../src/store/usage.ts';
+} from '../../src/store/limiter-algorithm.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const SECOND = 1_000;
