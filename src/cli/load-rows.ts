@@ -244,7 +244,8 @@ function parsedCell(cell: string, field: Field | undefined): unknown {
       // Programs write integers as 3.0 in a column that has empty cells too.
       return /^-?\d{1,15}(?:\.0+)?$/.test(cell) ? Number(cell) : cell;
     case 'id':
-      return /^\d+\.0+$/.test(cell) ? cell.replace(/\.0+$/, '') : cell;
+    case 'bigInteger':
+      return /^-?\d+\.0+$/.test(cell) ? cell.replace(/\.0+$/, '') : cell;
     case 'boolean':
       return /^(?:true|false)$/i.test(cell) ? cell.toLowerCase() === 'true' : cell;
     default:

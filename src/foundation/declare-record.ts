@@ -1,7 +1,7 @@
 import type { Issue } from './errors.ts';
-import { type Computed, isFolded, ownId } from './fields.ts';
+import { type Compute, type Computed, computed, isFolded, ownId } from './fields.ts';
 import type { Hooks } from './hooks.ts';
-import { type Id, MAX_INT32, MIN_INT32 } from './id.ts';
+import { type Id, MAX_INT32, MAX_INT64, MIN_INT32, MIN_INT64 } from './id.ts';
 import {
   type AnyRecord,
   type Fields,
@@ -17,15 +17,6 @@ import {
   boundNames,
 } from './record.ts';
 import { graphqlDialect } from './validation.ts';
-
-/** The computed fields whose inputs records of this kind have. */
-type ComputedOf<R, C> = {
-  [K in keyof C]: C[K] extends { compute: (record: infer Of) => unknown }
-    ? R extends Of
-      ? C[K]
-      : never
-    : never;
-};
 
 let declared = 0;
 
@@ -52,7 +43,8 @@ export function declareRecord<
     > & {
       /** The description of the record's id. */
       id?: string;
-      computed?: C & ComputedOf<Flat<{ id: Id } & ValuesOf<F>>, C>;
+      /** Returns the computed fields, each declared by the function that it gets. */
+      computed?: (computed: Compute<Flat<{ id: Id } & ValuesOf<F>>>) => C;
       rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
       hooks?: Hooks<Flat<{ id: Id } & ValuesOf<F>>>;
     },
@@ -60,7 +52,6 @@ export function declareRecord<
   const { type, combinations } = declaration;
   const record = {
     ...{
-      computed: {} as C,
       rules: NO_RULES,
       hooks: undefined,
       filters: [],
@@ -69,7 +60,9 @@ export function declareRecord<
       choosesId: false,
     },
     ...declaration,
-    ...{ id: ownId(declaration.id ?? 'Unique identifier, assigned on creation'), combinations: [] },
+    id: ownId(declaration.id ?? 'Unique identifier, assigned on creation'),
+    computed: declaration.computed?.(computed as never) ?? {},
+    combinations: [],
     index: declared++,
   } as unknown as RecordDeclaration<F, Filters> & { computed: C };
   const filtered = filteredFields(record as AnyRecord);
@@ -140,7 +133,10 @@ function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<
     if (formerly !== undefined && (formerly === name || formerly in record.fields || formerly === 'id'))
       yield `.${name}: was formerly ${formerly}, which is the name of a field; its values would be taken for those of another.`;
     if (range && (range[0] < MIN_INT32 || range[1] > MAX_INT32))
-      yield `.${name}: integers are from ${MIN_INT32} to ${MAX_INT32}, which GraphQL's Int can hold; choose closer bounds or a text.`;
+      yield `.${name}: integers are from ${MIN_INT32} to ${MAX_INT32}, which GraphQL's Int can hold; choose closer bounds or a bigInteger.`;
+    const { minimum, maximum } = field.schema as { minimum: bigint; maximum: bigint };
+    if (field.kind === 'bigInteger' && (minimum < MIN_INT64 || maximum > MAX_INT64))
+      yield `.${name}: big integers are from ${MIN_INT64} to ${MAX_INT64}, which databases can hold; choose closer bounds or a text.`;
     if (maxItems !== undefined || opaque)
       yield `.${name}: is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.`;
     if (view !== undefined && presence === 'required')

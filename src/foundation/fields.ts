@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Id, MAX_INT64 } from './id.ts';
+import { type Id, MAX_INT64, parseInt64 } from './id.ts';
 import { formatInstant, parseDate, parseInstant } from './instant.ts';
 import * as rules from './validation.ts';
 
@@ -7,7 +7,7 @@ import * as rules from './validation.ts';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The kind of a stored value, from which each engine derives its column or property. */
-export type FieldKind = 'id' | 'integer' | 'boolean' | 'text' | 'instant' | 'date';
+export type FieldKind = 'id' | 'integer' | 'bigInteger' | 'boolean' | 'text' | 'instant' | 'date';
 
 /** `required` in input and record; `defaulted` in input but always in the record; or `optional` in both. */
 export type Presence = 'required' | 'defaulted' | 'optional';
@@ -202,6 +202,23 @@ export const integer = (
   },
 });
 
+/**
+ * An integer that may be beyond int32, up to int64. Its values are digits, as those of ids: compare them as `BigInt(value)`.
+ * REST has JSON integers, GraphQL strings of digits.
+ */
+export const bigInteger = (
+  minimum: bigint,
+  maximum: bigint,
+  description: string,
+  example: number,
+): Required<string> => ({
+  ...declared('bigInteger', description, example),
+  schema: { type: 'integer', format: 'int64', minimum, maximum },
+  limits: `${minimum} to ${maximum}`,
+  rule: ({ int64 }) =>
+    int64(`must be an integer from ${minimum} to ${maximum}`, (value) => parseInt64(value, minimum, maximum)),
+});
+
 export const boolean = (description: string, example: boolean): Required<boolean> => ({
   ...declared('boolean', description, example),
   schema: { type: 'boolean' },
@@ -247,15 +264,17 @@ export interface Computed<T = unknown, P extends Presence = Presence> extends Fi
 }
 
 /**
- * Computes the values of a field.
+ * Declares a field that is computed from a record.
  *
  * @param field the declaration of the field
  * @param compute returns the value for a record, which the field must allow; otherwise, showing the record fails
  */
-export const computed = <T, P extends Presence, R>(
+export type Compute<R> = <T, P extends Presence>(
   field: Field<T, P>,
   compute: (record: R) => NoInfer<T> | undefined,
-): Field<T, P> & { compute: (record: R) => T | undefined } => {
+) => Computed<T, P> & { compute: (record: R) => T | undefined };
+
+export const computed: Compute<never> = (field, compute) => {
   const rule = field.rule(rules.graphqlDialect);
   return {
     ...field,

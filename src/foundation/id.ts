@@ -4,6 +4,7 @@ export const MIN_INT32 = -MAX_INT32 - 1;
 
 /** The largest int64, for ids. Beyond what a double holds, so it is a bigint. */
 export const MAX_INT64 = 9223372036854775807n;
+export const MIN_INT64 = -MAX_INT64 - 1n;
 
 /** An int64 id from 1 to 9223372036854775807 as canonical decimal digits, which stay exact in JSON, maps and logs. */
 export type Id = string;
@@ -25,12 +26,26 @@ export function parseId(value: unknown): Id | null {
   return /^[1-9][0-9]{0,18}$/.test(id) && (id.length < LARGEST.length || id <= LARGEST) ? id : null;
 }
 
+/**
+ * Parses an int64 between two bounds.
+ *
+ * @param value canonical decimal digits with or without a minus, or an exact number or bigint
+ * @returns the digits; null for anything else
+ */
+export function parseInt64(value: unknown, min: bigint, max: bigint): string | null {
+  const isExact = typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
+  const digits = isExact ? String(value) : '';
+  if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(digits)) return null;
+  const integer = BigInt(digits);
+  return integer >= min && integer <= max ? digits : null;
+}
+
 /** Parses an integer of at most ten digits. @returns null if it is anything else or out of range */
 export function parseInteger(text: string, min: number, max: number): number | null {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   return value >= min && value <= max ? value : null;
 }
 
-/** The exact value of an id: a number if that holds it, else a bigint. */
-export const integerOf = (id: Id): number | bigint =>
-  Number.isSafeInteger(Number(id)) ? Number(id) : BigInt(id);
+/** The exact value of the digits of an int64: a number if that holds it, else a bigint. */
+export const integerOf = (digits: string): number | bigint =>
+  Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);

@@ -162,7 +162,7 @@ export const groupedFields = ({ fields, filters }: AnyRecord): readonly string[]
 export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
   sorts.includes(name) &&
   !filters.includes(name) &&
-  ['integer', 'instant', 'date'].includes((fields as Fields)[name]!.kind);
+  ['integer', 'bigInteger', 'instant', 'date'].includes((fields as Fields)[name]!.kind);
 
 /** The names of the parameters for the ends of a field's range. */
 export const boundNames = (field: string) => [`${field}Min`, `${field}Max`] as const;

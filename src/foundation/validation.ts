@@ -7,8 +7,9 @@ import { ID_RULE, type Id, parseId } from './id.ts';
  * as functions of the dialect.
  */
 export interface InputDialect {
-  /** An id: a JSON integer in REST, a string or an integer in GraphQL. */
   id: z.ZodType<Id>;
+  /** An int64 as digits: a JSON integer in REST, a string or an integer in GraphQL. @param parse returns null if it breaks the rule */
+  int64(rule: string, parse: (value: unknown) => string | null): z.ZodType<string>;
   /** An optional field. GraphQL treats `null` as absent, REST refuses it. */
   optional<T extends z.ZodType>(rule: T): z.ZodType<z.output<T> | undefined>;
 }
@@ -29,13 +30,18 @@ const parsed = <T>(rule: string, parse: (value: unknown) => T | null) =>
 export const parsedText = <T>(rule: string, parse: (text: string) => T | null) =>
   parsed(rule, (value) => (typeof value === 'string' ? parse(value) : null));
 
+const restInt64: InputDialect['int64'] = (rule, parse) =>
+  parsed(rule, (value) => (typeof value === 'string' ? null : parse(value)));
+
 export const restDialect: InputDialect = {
-  id: parsed(ID_RULE, (value) => (typeof value === 'string' ? null : parseId(value))),
+  id: restInt64(ID_RULE, parseId),
+  int64: restInt64,
   optional: (rule) => rule.optional() as never,
 };
 
 export const graphqlDialect: InputDialect = {
   id: parsed(ID_RULE, parseId),
+  int64: parsed,
   optional: (rule) => rule.nullish().transform((value) => value ?? undefined) as never,
 };
 

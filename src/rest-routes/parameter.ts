@@ -1,19 +1,13 @@
 import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
 import { type Issue, unknownNames } from '../foundation/errors.ts';
-import {
-  DATE_RULE,
-  type Field,
-  type FieldKind,
-  INSTANT_RULE,
-  type JsonSchema,
-} from '../foundation/fields.ts';
-import { ID_RULE, parseId } from '../foundation/id.ts';
+import type { Field, JsonSchema } from '../foundation/fields.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
-import { restDialect } from '../foundation/validation.ts';
+import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/connection.ts';
 import { findersOf, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
+import { SCALARS } from '../schema/record-types.ts';
 
 /** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
 export interface QueryParameter {
@@ -32,8 +26,8 @@ export interface QueryParameter {
   schema: JsonSchema;
   /** An example, if the schema doesn't suggest a value that works. */
   example?: string;
-  /** The rule it must satisfy, for messages. */
-  rule: string;
+  /** The rule it must satisfy, for messages: for all values, or the one that a value breaks. */
+  rule: string | ((text: string) => string);
   /** Parses the value; undefined if it breaks the rule. */
   read: (text: string) => unknown;
   /** The rules for parameters that depend on each other; those that break their own rule are left out. */
@@ -57,29 +51,31 @@ export const integerParameter = (minimum: number, maximum: number) => ({
 /** The input of a parameter: the GraphQL type, the rule for messages, and how a text is read. */
 type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 
-/** Reads a value that is also text in a body, by the same rule. */
-function asInBody(field: Field): Values['read'] {
-  const rule = field.rule(restDialect);
-  return (text) => (rule.safeParse(text).success ? text : undefined);
+/** Values that are texts in GraphQL too, which has the same rule. */
+function textValues(field: Field): Values {
+  const rule = field.rule(graphqlDialect);
+  return {
+    type: SCALARS[field.kind],
+    rule: (text) => rule.safeParse(text).error!.issues[0]!.message,
+    read: (text) => (rule.safeParse(text).success ? text : undefined),
+  };
 }
 
-const VALUES: Readonly<Record<FieldKind, (field: Field) => Values>> = {
-  id: () => ({ type: 'ID', rule: ID_RULE, read: (text) => parseId(text) ?? undefined }),
-  integer: ({ range }) => integerParameter(...range!),
-  boolean: () => ({
-    type: 'Boolean',
+function valuesOf(field: Field): Values {
+  const { kind, range } = field;
+  if (kind === 'integer') return integerParameter(...range!);
+  if (kind !== 'boolean') return textValues(field);
+  return {
+    type: SCALARS[kind],
     rule: 'must be true or false',
     read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-  }),
-  text: (field) => ({ type: 'String', rule: `must have ${field.limits}`, read: asInBody(field) }),
-  instant: (field) => ({ type: 'DateTime', rule: INSTANT_RULE, read: asInBody(field) }),
-  date: (field) => ({ type: 'Date', rule: DATE_RULE, read: asInBody(field) }),
-};
+  };
+}
 
 /** The declaration of a field as a parameter, which may take more than one value of a closed set. */
 export function fieldParameter(name: string, description: string, field: Field): QueryParameter {
-  const { choices, kind, schema } = field;
-  if (!choices) return { name, description, schema, ...VALUES[kind](field) };
+  const { choices, schema } = field;
+  if (!choices) return { name, description, schema, ...valuesOf(field) };
   const { values, restValue = (value) => value } = choices;
   return {
     name,
@@ -197,6 +193,10 @@ export function listParameters(
   return [...byText, ...byRange, sort, limit, after];
 }
 
+/** The rule that a value breaks, for messages. */
+export const brokenRule = ({ rule }: Pick<QueryParameter, 'rule'>, text: string): string =>
+  typeof rule === 'string' ? rule : rule(text);
+
 /** The way a parameter is written in a URL. */
 const formOf = ({ name, repeatable }: QueryParameter): string =>
   repeatable ? `${name}=a&${name}=b` : `${name}=a`;
@@ -237,7 +237,8 @@ export function readTexts(
     if (values.includes(undefined)) {
       const isJoined = parameter.repeatable && texts.some((text) => text.includes(','));
       const form = what === 'argument' ? 'a list' : formOf(parameter);
-      faults.push({ path: name, message: `${parameter.rule}${isJoined ? `; send several as ${form}` : ''}` });
+      const broken = brokenRule(parameter, texts[values.indexOf(undefined)]!);
+      faults.push({ path: name, message: `${broken}${isJoined ? `; send several as ${form}` : ''}` });
     } else variables[name] = parameter.repeatable ? values : values[0];
   }
   for (const { name, required } of parameters)

@@ -1,5 +1,5 @@
 import { memoized } from '../foundation/cache.ts';
-import { type Id, integerOf, parseId } from '../foundation/id.ts';
+import { integerOf, MAX_INT64, MIN_INT64, parseInt64 } from '../foundation/id.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import {
   jsonOf,
@@ -65,16 +65,17 @@ export function recordWriter(shape: Shape, format: Int64Format): RecordWriter {
   return { one: (record) => jsonOf(one, record), list: (records) => jsonOf(list, records) };
 }
 
-/** Converts ids given as strings of digits to integers. Leaves anything else for the rules to refuse. */
-export function withIntegerIds(
+/** Converts each int64 that is a string of digits to an integer. Leaves anything else for the rules to refuse. */
+export function withIntegers(
   { fields }: Shape,
   body: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const ids = Object.keys(fields).filter(
+  const names = Object.keys(fields).filter(
     (name) => fields[name]!.kind === 'int64' && Object.hasOwn(body, name) && isDigits(body[name]),
   );
-  if (ids.length === 0) return body;
-  return { ...body, ...Object.fromEntries(ids.map((name) => [name, integerOf(body[name] as Id)])) };
+  if (names.length === 0) return body;
+  return { ...body, ...Object.fromEntries(names.map((name) => [name, integerOf(body[name] as string)])) };
 }
 
-const isDigits = (value: unknown): boolean => typeof value === 'string' && parseId(value) !== null;
+const isDigits = (value: unknown): boolean =>
+  typeof value === 'string' && parseInt64(value, MIN_INT64, MAX_INT64) !== null;

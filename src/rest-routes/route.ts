@@ -22,11 +22,7 @@ export interface Body {
 }
 
 /** A path parameter that is not an id. */
-export interface PathValue extends Pick<QueryParameter, 'description' | 'schema'> {
-  /** The rule it must satisfy, for messages. */
-  rule: string;
-  /** Parses the value; undefined if it breaks the rule. */
-  read: (text: string) => unknown;
+export interface PathValue extends Pick<QueryParameter, 'description' | 'schema' | 'rule' | 'read'> {
   example: string;
   /** True if it names a record, which may not exist. */
   namesRecord: boolean;

@@ -57,6 +57,7 @@ export interface Shape {
 
 const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
   id: 'int64',
+  bigInteger: 'int64',
   integer: 'int32',
   boolean: 'boolean',
   text: 'string',

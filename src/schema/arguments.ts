@@ -11,7 +11,7 @@ import {
   Kind,
 } from 'graphql';
 import type { Issue } from '../foundation/errors.ts';
-import { ID_RULE, MAX_INT64, parseId } from '../foundation/id.ts';
+import { ID_RULE, MAX_INT64, MIN_INT64, parseId, parseInt64 } from '../foundation/id.ts';
 
 /**
  * A scalar whose values are text. Literals are checked where they are used, by `textIssues`, so that the fault names the
@@ -60,6 +60,16 @@ export const IdScalar = textScalar(
   ID_RULE,
   (value) => (typeof value === 'string' ? value : parseId(value)),
   (text) => parseId(text) !== null,
+);
+
+export const BigIntScalar = textScalar(
+  {
+    name: 'BigInt',
+    description: 'An int64, as a string of decimal digits; integers are accepted as input.',
+    extensions: { maxLength: 20 },
+  },
+  `must be an integer from ${MIN_INT64} to ${MAX_INT64}`,
+  (value) => parseInt64(value, MIN_INT64, MAX_INT64),
 );
 
 /**

@@ -76,6 +76,7 @@ interface SchemaTypes {
     DateTime: { Input: string; Output: string };
     JSON: { Input: never; Output: unknown };
     Date: { Input: string; Output: string };
+    BigInt: { Input: string; Output: string };
   };
   Connection: { totalCount: () => MaybePromise<number> };
   DefaultFieldNullability: false;

@@ -3,7 +3,7 @@ import { decodeCursor, encodeCursor, type Position, type SortValue } from '../fo
 import type { Issue } from '../foundation/errors.ts';
 import { type Field, type FieldKind, isFolded } from '../foundation/fields.ts';
 import { folded } from '../foundation/folded.ts';
-import { type Id, MAX_INT64, parseId } from '../foundation/id.ts';
+import { type Id, MAX_INT64, MIN_INT64, parseId, parseInt64 } from '../foundation/id.ts';
 import { parseInstant } from '../foundation/instant.ts';
 import { type AnyRecord, type Bounds, type Fields, hasRange } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
@@ -89,6 +89,7 @@ export function cursorOf(record: AnyRecord, sort: Sort, item: { readonly id: Id 
 /** True if a value is of a kind. Its rule may have become stricter since the list was read. */
 const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
   id: (value) => typeof value === 'string' && parseId(value) !== null,
+  bigInteger: (value) => typeof value === 'string' && parseInt64(value, MIN_INT64, MAX_INT64) !== null,
   integer: Number.isSafeInteger,
   boolean: (value) => typeof value === 'boolean',
   text: (value) => typeof value === 'string',

@@ -9,7 +9,7 @@ import { MAX_GROUPS } from '../foundation/meter.ts';
 import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite } from '../foundation/words.ts';
-import { OPAQUE, withRule } from './arguments.ts';
+import { BigIntScalar, OPAQUE, withRule } from './arguments.ts';
 import type { Builder, Types } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
@@ -21,10 +21,14 @@ import { unchanged, writeTo } from './write.ts';
 /** A record of any declaration. */
 type Row = { id: Id };
 
-const SCALARS = {
-  ...{ id: 'ID', integer: 'Int', boolean: 'Boolean' },
+/** The GraphQL types of values. */
+export const SCALARS = {
+  ...{ id: 'ID', integer: 'Int', bigInteger: 'BigInt', boolean: 'Boolean' },
   ...{ text: 'String', instant: 'DateTime', date: 'Date' },
-} as const;
+} as const satisfies Readonly<Record<FieldKind, string>>;
+
+/** Adds the type of big integers, which a schema without any lacks. */
+const addBigInt = memoized((builder: Builder) => builder.addScalarType('BigInt', BigIntScalar));
 
 const enumTypesOf = memoized((builder: Builder) =>
   memoized(({ name, description, descriptions, values }: Choices) => {
@@ -39,6 +43,7 @@ export const enumOf = <T extends string>(builder: Builder, choices: Choices<T>) 
 
 /** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
 export function typeOf(builder: Builder, { choices, kind, opaque, maxItems }: Field) {
+  if (kind === 'bigInteger') addBigInt(builder);
   const type = choices ? enumOf(builder, choices) : SCALARS[opaque ? 'id' : kind];
   return (maxItems === undefined ? type : [type]) as 'String';
 }
@@ -53,6 +58,7 @@ export const exposed = <F extends Field>({ description, presence, opaque, maxLen
 /** The types of ranges, by the kind of field that lists can be filtered by a range of. */
 const RANGES: Readonly<Partial<Record<FieldKind, { name: string; type: 'Int' }>>> = {
   integer: { name: 'IntRange', type: 'Int' },
+  bigInteger: { name: 'BigIntRange', type: SCALARS.bigInteger as 'Int' },
   instant: { name: 'DateTimeRange', type: SCALARS.instant as 'Int' },
   date: { name: 'DateRange', type: SCALARS.date as 'Int' },
 };

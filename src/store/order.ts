@@ -7,7 +7,7 @@ import type { PageRequest } from '../foundation/table.ts';
 import type { Values } from './engine.ts';
 
 /**
- * The key by which a value is ordered: the folded form of a text, the milliseconds of an instant, the number of an id, or
+ * The key by which a value is ordered: the folded form of a text, the milliseconds of an instant, the number of an int64, or
  * else the value itself.
  */
 export type SortKey = string | number | bigint | boolean;
@@ -16,7 +16,7 @@ export type SortKey = string | number | bigint | boolean;
 function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   if (value === null) return null;
   if (isFolded(field)) return folded(value as string);
-  if (field.kind === 'id') return BigInt(value as string);
+  if (field.kind === 'id' || field.kind === 'bigInteger') return BigInt(value as string);
   return field.kind === 'instant' ? Date.parse(value as string) : value;
 }
 

@@ -5,7 +5,7 @@ import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.
 import { asObject, parseJson } from '../http/json.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../schema/input-rules.ts';
-import { type ParameterTexts, readTexts } from '../rest-routes/parameter.ts';
+import { brokenRule, type ParameterTexts, readTexts } from '../rest-routes/parameter.ts';
 import {
   acceptsIdempotencyKey,
   bodyTypesOf,
@@ -55,10 +55,12 @@ export function readPathParameter(
   variables: Variables,
   issues: Issue[],
 ): void {
-  const { rule, read } = pathValue ?? ID;
-  const value = text === undefined ? undefined : read(text);
-  if (value == null)
-    issues.unshift({ path: pathParameter!, message: text === undefined ? 'is required' : rule });
+  const declared = pathValue ?? ID;
+  const value = text === undefined ? undefined : declared.read(text);
+  if (value == null) {
+    const message = text === undefined ? 'is required' : brokenRule(declared, text);
+    issues.unshift({ path: pathParameter!, message });
+  }
   variables[pathParameter!] = value;
 }
 

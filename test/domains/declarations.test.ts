@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { folded } from '../../src/foundation/folded.ts';
 import { type AnyRecord, type Fields, groupedFields } from '../../src/foundation/record.ts';
+import { parseJson } from '../../src/http/json.ts';
+import { toJson } from '../../src/schema/json.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -56,6 +58,10 @@ const isText = (record: AnyRecord, name: string) => {
   const { kind, choices } = (record.fields as Fields)[name]!;
   return kind === 'text' && !choices;
 };
+
+/** True if REST has the values as integers of any size, and all others as digits. */
+const isInt64 = ({ fields }: AnyRecord, name: string): boolean =>
+  name === 'id' || ['id', 'bigInteger'].includes((fields as Fields)[name]?.kind ?? '');
 
 /** The variable of a list's conditions, and its argument: lists without any have neither. */
 const filterOf = (record: AnyRecord) =>
@@ -140,7 +146,7 @@ class Model {
       const value = values[field];
       if (value === undefined || field === 'id') return undefined;
       const { kind } = (record.fields as Fields)[field]!;
-      if (kind === 'id') return BigInt(value as string);
+      if (isInt64(record, field)) return BigInt(value as string);
       if (kind === 'instant') return Date.parse(value as string);
       return isText(record, field) ? folded(value as string) : value;
     };
@@ -152,8 +158,10 @@ class Model {
           const key = (value: unknown) =>
             (record.fields as Fields)[name]!.kind === 'instant'
               ? Date.parse(value as string)
-              : (value as number);
-          if (values[name] === undefined) return false;
+              : isInt64(record, name)
+                ? BigInt(value as string)
+                : (value as number);
+          if (values[name] === undefined) return min == null && max == null;
           return !(
             (min != null && key(values[name]) < key(min)) ||
             (max != null && key(values[name]) > key(max))
@@ -200,14 +208,18 @@ class Program {
     values?: Values,
   ): Promise<Answer> {
     const { kind, plural, type, fields } = this.record(n);
-    const numbers = values && this.#withNumbers(n, values);
     if (door === 'rest') {
       const method = { create: 'POST', update: 'PATCH', delete: 'DELETE', get: 'GET' }[operation];
       const path = id === undefined ? `/${plural}` : `/${plural}/${id}`;
-      const { status, json, text } = await this.gateway.call(path, { method, body: numbers });
+      const headers = { 'content-type': 'application/json' };
+      const body = values && toJson(this.#withNumbers(n, values));
+      const { status, json, text } = await this.gateway.call(path, {
+        method,
+        ...(body && { headers, body }),
+      });
       if (status >= 500) throw new Error(text);
       if (status >= 400) return { code: json.code, message: json.message };
-      return { value: json && this.#plain(n, json) };
+      return { value: json && this.#plain(n, parseJson(Buffer.from(text)) as Values) };
     }
     if (door === 'mcp') {
       // Null is absent there.
@@ -250,11 +262,10 @@ class Program {
   }
 
   #withNumbers(n: number, values: Values): Values {
-    const isId = (name: string) => name === 'id' || (this.record(n).fields as Fields)[name]?.kind === 'id';
     return Object.fromEntries(
       Object.entries(values).map(([name, value]) => [
         name,
-        isId(name) && value !== null ? Number(value) : value,
+        isInt64(this.record(n), name) && value !== null ? BigInt(value as string) : value,
       ]),
     );
   }
@@ -264,10 +275,7 @@ class Program {
     return Object.fromEntries(
       Object.entries(values)
         .filter(([name, value]) => value !== null && (name === 'id' || name in fields))
-        .map(([name, value]) => {
-          const isId = name === 'id' || (fields as Fields)[name]!.kind === 'id';
-          return [name, isId ? String(value) : value];
-        }),
+        .map(([name, value]) => [name, isInt64(this.record(n), name) ? String(value) : value]),
     );
   }
 

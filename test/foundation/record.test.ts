@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import {
+  bigInteger,
   choice,
   choices,
-  computed,
+  type Compute,
   defaulting,
   formerly,
   integer,
@@ -59,7 +60,11 @@ const REFUSED: [parts: object, message: string][] = [
   ],
   [
     { fields: { label, count: integer(0, 2_147_483_648, 'A number', 1) } },
-    "Thing.count: integers are from -2147483648 to 2147483647, which GraphQL's Int can hold; choose closer bounds or a text.",
+    "Thing.count: integers are from -2147483648 to 2147483647, which GraphQL's Int can hold; choose closer bounds or a bigInteger.",
+  ],
+  [
+    { fields: { label, count: bigInteger(0n, 2n ** 63n, 'A number', 1) } },
+    'Thing.count: big integers are from -9223372036854775808 to 9223372036854775807, which databases can hold; choose closer bounds or a text.',
   ],
   [
     { fields: { label, about: formerly('label', text(5, 'A text', 'x')) } },
@@ -94,7 +99,7 @@ const REFUSED: [parts: object, message: string][] = [
   [{ fields: { owner: petId } }, 'Thing.owner: refers to another record, so its name ends in Id, as petId.'],
   [{ fields: { petId, pet: label } }, 'Thing.pet: is what petId leads to; choose another name.'],
   [
-    { fields: { petId }, computed: { pet: computed(label, () => 'x') } },
+    { fields: { petId }, computed: (computed: Compute<never>) => ({ pet: computed(label, () => 'x') }) },
     'Thing.pet: is what petId leads to; choose another name.',
   ],
   [
@@ -126,14 +131,14 @@ it('checks what is computed by its declaration, of a record of its type', () => 
     type: 'Thing',
     description: 'A thing.',
     fields: { count },
-    computed: { twice: computed(count, (record: { count: number }) => record.count * 2) },
+    computed: (computed) => ({ twice: computed(count, (record) => record.count * 2) }),
   });
-  expect(twice.computed.twice.compute({ count: 2 })).toBe(4);
+  expect(twice.computed.twice.compute({ id: '1', count: 2 })).toBe(4);
   for (const [value, shown] of [
     [3, '6'],
     [1.25, '2.5'],
   ] as const)
-    expect(() => twice.computed.twice.compute({ count: value })).toThrow(
+    expect(() => twice.computed.twice.compute({ id: '1', count: value })).toThrow(
       `A number: ${shown} was computed, which must be an integer from 1 to 5.`,
     );
   const misspelt = () =>
@@ -144,7 +149,7 @@ it('checks what is computed by its declaration, of a record of its type', () => 
       description: 'A thing.',
       fields: { count },
       // @ts-expect-error -- no such field
-      computed: { twice: computed(count, ({ cuont }) => cuont * 2) },
+      computed: (computed) => ({ twice: computed(count, ({ cuont }) => cuont * 2) }),
     });
   expect(misspelt).not.toThrow();
 });

@@ -14,7 +14,7 @@ export type Since = 'never' | 'start' | 'restart';
 
 export interface FieldSpec {
   name: string;
-  kind: 'integer' | 'boolean' | 'choice' | 'instant' | 'date' | 'text' | 'name' | 'code';
+  kind: 'integer' | 'bigInteger' | 'boolean' | 'choice' | 'instant' | 'date' | 'text' | 'name' | 'code';
   presence: fields.Presence;
   since: Exclude<Since, 'never'>;
   sorted: Since;
@@ -41,7 +41,17 @@ export interface RecordSpec {
   hooks: ('refuse' | 'parent' | 'child')[];
 }
 
-const KINDS = ['integer', 'boolean', 'choice', 'instant', 'date', 'text', 'name', 'code'] as const;
+const KINDS = [
+  'integer',
+  'bigInteger',
+  'boolean',
+  'choice',
+  'instant',
+  'date',
+  'text',
+  'name',
+  'code',
+] as const;
 /** Words of SQL, of this gateway and of its engines. */
 const NAMES =
   'order version group select index from default case written check primary type value parent count key data page input nameFolded table'.split(
@@ -114,6 +124,15 @@ export const LONG = 'evening primrose';
 /** Values of each kind, of which several are equal where they are folded or normalised. */
 export const POOL: Readonly<Record<FieldSpec['kind'], readonly unknown[]>> = {
   integer: [0, 1, 7],
+  bigInteger: [
+    '0',
+    '-9223372036854775808',
+    '9007199254740993',
+    '9223372036854775807',
+    '-9007199254740992',
+    '10',
+    '9',
+  ],
   boolean: [false, true],
   choice: ['low', 'high', 'none'],
   instant: ['2026-01-31T09:30:00Z', '1969-12-31T23:59:59.5Z', '2026-01-31T09:30:00.001Z'],
@@ -135,6 +154,7 @@ const lengthAt = (stage: Since): number => (stage === 'restart' ? 9 : 20);
 function fieldOf({ kind, presence }: FieldSpec, stage: Since, choices: fields.Choices): fields.Field {
   const declared = {
     integer: () => fields.integer(0, 9, 'A number', 1),
+    bigInteger: () => fields.bigInteger(-(2n ** 63n), 2n ** 63n - 1n, 'A large number', 1),
     boolean: () => fields.boolean('A truth', true),
     choice: () => fields.choice(choices, 'A level', 'low' as never),
     instant: () => fields.instant('A time', '2026-01-31T09:30:00Z'),
@@ -274,11 +294,9 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
         filters: few,
         unique: keys ? [keys] : [],
         choosesId: spec.choosesId,
-        computed: {
-          filled: fields.computed(fields.integer(0, 20, 'How many values it has', 1), (values: object) =>
-            countOf(values),
-          ),
-        },
+        computed: (computed) => ({
+          filled: computed(fields.integer(0, 20, 'How many values it has', 1), countOf),
+        }),
         hooks: {
           refusals: [isRefused],
           before: ({ after }) => {

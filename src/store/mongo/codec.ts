@@ -47,6 +47,7 @@ interface Codec {
 /** Other kinds are stored as they are. */
 const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
   id: { stored: toKey, read: toId },
+  bigInteger: { stored: toKey, read: toId },
   instant: {
     stored: (text: string) => new Date(text),
     read: (value: Date) => formatInstant(value.getTime()),

@@ -9,6 +9,7 @@ import type { SqliteConnection, Value } from './connection.ts';
 /** The stored form of values by kind. Absent values never get here. */
 const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {
   id: { type: 'integer', stored: (id: string) => BigInt(id), read: String },
+  bigInteger: { type: 'integer', stored: (digits: string) => BigInt(digits), read: String },
   integer: { type: 'integer', stored: (value: number) => value },
   boolean: { type: 'integer', stored: Number, read: Boolean },
   text: { type: 'text', stored: (value: string) => value },
@@ -82,9 +83,12 @@ export function insertRecords(db: SqliteConnection, record: AnyRecord, records: 
   db.insert(into, records, params);
 }
 
-/** A column as it is read. An id beyond 2^53 is exact as text alone, which takes JSON.parse thrice as long as an integer. */
-export const readOf = ({ name, declaration }: Column): string =>
-  declaration.kind === 'id' ? `iif(${name} < 9007199254740992, ${name}, cast(${name} as text))` : name;
+/** A column as it is read. An int64 beyond 2^53 is exact as text alone, which takes JSON.parse thrice as long as an integer. */
+export function readOf({ name, declaration: { kind } }: Column): string {
+  if (kind !== 'id' && kind !== 'bigInteger') return name;
+  const isExact = kind === 'id' ? `${name} < 9007199254740992` : `abs(${name} / 2) < 4503599627370496`;
+  return `iif(${isExact}, ${name}, cast(${name} as text))`;
+}
 
 /** The form in which rows of a record's table are read: their columns, and these as they are read. */
 export const rowForm = memoized((record: AnyRecord) => {

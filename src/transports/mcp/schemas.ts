@@ -9,6 +9,7 @@ type ObjectSchema = Tool['inputSchema'];
 
 /** JSON numbers of agents are doubles, so ids are strings of digits both ways. */
 const ID = { type: 'string', pattern: '^\\d+$' };
+const BIG_INTEGER = { type: 'string', pattern: '^-?\\d+$' };
 
 /** The parts of OpenAPI schemas that tell an agent something; patterns are long and say less than a refusal. */
 const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
@@ -24,7 +25,7 @@ function translate(schema: JsonSchema, named: Named): JsonSchema {
     return translate(named[nameIn(schema.$ref)] ?? { type: 'object' }, named);
   if (Array.isArray(schema.allOf)) return translate(schema.allOf[0], named);
   if (schema.oneOf) return { type: 'object' };
-  if (schema.format === 'int64') return nullable(ID, schema);
+  if (schema.format === 'int64') return nullable(schema.minimum === 1 ? ID : BIG_INTEGER, schema);
   const translated: Record<string, unknown> = {};
   for (const key of KEPT) {
     if (schema[key] !== undefined && !OMITTED.has(schema[key])) translated[key] = schema[key];

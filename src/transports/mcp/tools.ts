@@ -13,7 +13,7 @@ import type { PreparedOperation } from '../../graphql/operations.ts';
 import { prepareRequest } from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
 import { type ParameterTexts, readTexts } from '../../rest-routes/parameter.ts';
-import { recordWriter, withIntegerIds } from '../../rest-routes/representation.ts';
+import { recordWriter, withIntegers } from '../../rest-routes/representation.ts';
 import type { Route, ServedRoute } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
@@ -132,7 +132,7 @@ function readArguments(route: Route, args: Arguments): Variables {
   }
   if (body) {
     readRemovals(removableFields(route), others, issues);
-    readFields(route, withIntegerIds(shape!, others), [], variables, issues);
+    readFields(route, withIntegers(shape!, others), [], variables, issues);
   }
   if (issues.length > 0) throw validationFailed(issues);
   return variables;
