@@ -11,12 +11,15 @@
  *   orphaned   The instance died while it was open, and its signs of life stop. Others that wait for its locks look every
  *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
  *              and they go on, within about three seconds instead of a minute.
+ *   failed     Neither its commit nor its end may have reached the server: the instance itself kills the session with its
+ *              next sign of life that arrives, unless it has begun another transaction in it, which has the same effect.
  */
 
 import { randomUUID } from 'node:crypto';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import { deferred } from '../../foundation/maybe-promise.ts';
+import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, writeConflict } from './errors.ts';
 
@@ -42,19 +45,30 @@ const LOOK_INTERVAL = 500;
  * and an instance that has waited for a while kills those of the dead. One that was merely slow loses its transaction
  * too, and repeats it.
  */
-function createSessions({ client, db, options }: Database) {
+function createSessions({ client, db, options, timeoutMs }: Database) {
   const instances = db.collection<InstanceDocument>('sessions');
   const _id = randomUUID();
   const idle: ClientSession[] = [];
   const published = new Set<ClientSession>();
+  /** Those whose last work failed, of which the server may still have a transaction open. */
+  const failed = new Set<ClientSession>();
   let timer: NodeJS.Timeout | undefined;
   let lookedAt = 0;
 
-  const sign = () => {
+  const kill = (ids: Binary[]) => db.admin().command({ killSessions: ids.map((id) => ({ id })), ...options });
+
+  async function sign(): Promise<void> {
     const sessions = [...published].map(({ id }) => id!.id);
     const update = { $set: { sessions }, $currentDate: { seenAt: true } } as const;
-    return instances.updateOne({ _id }, update, { ...options, upsert: true });
-  };
+    await instances.updateOne({ _id }, update, { ...options, upsert: true });
+  }
+
+  async function endFailed(): Promise<void> {
+    if (failed.size === 0) return;
+    const sessions = [...failed];
+    failed.clear();
+    await kill(sessions.map(({ id }) => id!.id)).catch(() => sessions.forEach((each) => failed.add(each)));
+  }
 
   async function endDead(): Promise<void> {
     // Once for all waiting calls.
@@ -63,8 +77,7 @@ function createSessions({ client, db, options }: Database) {
     const isDead = { $lt: [{ $toLong: '$seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }] };
     const dead = await instances.find({ _id: { $ne: _id }, $expr: isDead }, options).toArray();
     if (dead.length === 0) return;
-    const killSessions = dead.flatMap(({ sessions }) => sessions.map((id) => ({ id })));
-    await db.admin().command({ killSessions, ...options });
+    await kill(dead.flatMap(({ sessions }) => sessions));
     await instances.deleteMany({ $or: dead.map(({ _id, seenAt }) => ({ _id, seenAt })) }, options);
   }
 
@@ -74,19 +87,24 @@ function createSessions({ client, db, options }: Database) {
       const session = idle.pop() ?? client.startSession({ causalConsistency: false });
       // If this fails, the server ends them itself after a minute.
       const looking = setInterval(() => void endDead().catch(() => {}), LOOK_INTERVAL);
+      // Its work may never end (see `gather`).
+      const done = work(session).finally(() => idle.push(session));
       try {
-        return await work(session);
+        return await within(timeoutMs, done);
+      } catch (error) {
+        if (published.has(session)) failed.add(session);
+        throw error;
       } finally {
         clearInterval(looking);
-        idle.push(session);
       }
     },
 
     /** Publishes a session before its first transaction begins. */
     async publish(session: ClientSession): Promise<void> {
+      failed.delete(session);
       if (published.has(session)) return;
       published.add(session);
-      timer ??= setInterval(() => void sign().catch(() => {}), SIGN_INTERVAL).unref();
+      timer ??= setInterval(() => void sign().then(endFailed, () => {}), SIGN_INTERVAL).unref();
       await sign();
     },
 
