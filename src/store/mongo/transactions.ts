@@ -7,7 +7,7 @@
  *   committed  All at once, with the majority's acknowledgement.
  *   lost       A concurrent write won, or the session was killed: `withTransaction` tries the whole work again, until the
  *              call's time is up and `elapsed` throws UNAVAILABLE. Work of this instance that has lost the same document takes
- *              turns, so that many writes of it cost two attempts each.
+ *              turns, and work that comes to write it meanwhile joins them, so that many writes of it cost two attempts each.
  *   orphaned   The instance died while it was open, and its signs of life stop. Others that wait for its locks look every
  *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
  *              and they go on, within about three seconds instead of a minute.
@@ -122,7 +122,7 @@ export interface Access {
    * its document needs none.
    */
   readonly begin: () => Promise<void>;
-  /** Names a document before it is written, for which the work waits its turn if another write wins. */
+  /** Names a document before it is written. If others win or wait for it, the work is repeated when its turn comes. */
   readonly contend: (document: string) => void;
   /** The time since the first attempt began, in milliseconds. */
   readonly elapsed: number;
@@ -136,18 +136,24 @@ export const alone = ({ options, execute }: Database): Access => ({
   elapsed: 0,
 });
 
-/** Turns at documents: each caller waits for those before it. @returns a function that waits, and returns one that ends the turn */
+/** Turns at documents: each caller waits for those before it. */
 function createTurns() {
   const last = new Map<string, Promise<void>>();
-  return async (document: string): Promise<() => void> => {
-    const before = last.get(document);
-    const { promise, resolve } = deferred();
-    last.set(document, promise);
-    await before;
-    return () => {
-      if (last.get(document) === promise) last.delete(document);
-      resolve();
-    };
+  return {
+    /** True while it is the turn of someone. */
+    isTaken: (document: string): boolean => last.has(document),
+
+    /** Waits. @returns a function that ends the turn */
+    async take(document: string): Promise<() => void> {
+      const before = last.get(document);
+      const { promise, resolve } = deferred();
+      last.set(document, promise);
+      await before;
+      return () => {
+        if (last.get(document) === promise) last.delete(document);
+        resolve();
+      };
+    },
   };
 }
 
@@ -155,7 +161,7 @@ function createTurns() {
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
-  const turn = createTurns();
+  const turns = createTurns();
   // The rest is as in the client's settings.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
@@ -170,7 +176,7 @@ export function createTransactions(database: Database) {
     let contended: string | undefined;
     let endTurn: (() => void) | undefined;
     const attemptIn = async (session: ClientSession): Promise<T> => {
-      if (contended !== undefined) endTurn ??= await turn(contended);
+      if (contended !== undefined) endTurn ??= await turns.take(contended);
       let last: Promise<unknown> | undefined;
       const access: Access = {
         send: (command) => command(options),
@@ -187,6 +193,8 @@ export function createTransactions(database: Database) {
         },
         contend(document) {
           contended = document;
+          // Those who have lost it come first.
+          if (!endTurn && turns.isTaken(document)) throw writeConflict();
         },
         elapsed: elapsed(),
       };

@@ -406,18 +406,20 @@ class Lane {
     },
     'a delivery': async () => {
       const made: string[] = [];
-      const got = () => new Set(this.receiver.received.map(({ event }) => String(event.data.id)));
+      // Orders of a delivery that was disturbed before may arrive again.
+      const got = (): string[] =>
+        this.receiver.received.map(({ event }) => String(event.data.id)).filter((id) => made.includes(id));
       this.receiver.received.length = 0;
       this.delivering.deliver();
       try {
         for (let n = 0; n < 2; n++) {
           made.push((await this.direct.table(Order).insert({ complete: true })).id);
-          await expect.poll(() => [...got()], { timeout: PATIENCE }).toEqual(made);
+          await expect.poll(() => [...new Set(got())], { timeout: PATIENCE }).toEqual(made);
         }
       } finally {
         await this.delivering.endDeliveries();
       }
-      const ids = this.receiver.received.map(({ event }) => String(event.data.id));
+      const ids = got();
       return {
         seen: ids.length === made.length ? 'once each' : ids.map((id) => made.indexOf(id)).join(' '),
         stored: '',
