@@ -15,6 +15,20 @@ export type EventRecord = { id: Id } & Readonly<Record<string, unknown>>;
 export const eventTypesOf = ({ kind }: AnyRecord) =>
   ({ created: `${kind}.created`, updated: `${kind}.updated`, deleted: `${kind}.deleted` }) as const;
 
+/**
+ * The event types of some records and their views. A log can also have events of others: another version of the program,
+ * whose declarations differ, may have written them.
+ */
+export const allEventTypes = (records: readonly AnyRecord[]): ReadonlySet<EventType> =>
+  new Set(
+    records.flatMap((record) => [
+      ...Object.values(eventTypesOf(record)),
+      ...Object.values(record.fields as Fields).flatMap(({ view }): EventType[] =>
+        view === undefined ? [] : [`${view}.updated`],
+      ),
+    ]),
+  );
+
 /** The fields whose values differ between two versions of a record. */
 export const changedFields = (
   { fields }: AnyRecord,

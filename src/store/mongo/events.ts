@@ -10,6 +10,7 @@ import {
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import {
+  allEventTypes,
   type EventPage,
   type EventRequest,
   type EventStore,
@@ -53,6 +54,7 @@ type Change =
 export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   const { client, db, options, timeoutMs, execute } = database;
   const byCollection = new Map(records.map((record) => [record.plural, record]));
+  const types = allEventTypes(records);
   const isEvent = {
     'ns.coll': { $in: [...byCollection.keys()] },
     $or: [
@@ -115,7 +117,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
           // The driver may wait forever to send over a connection that ends (see `gather`).
           const change = await within(FOLLOW_WAIT + timeoutMs, stream.tryNext());
           if (!change) break;
-          events.push(toEvent(change));
+          const event = toEvent(change);
+          if (types.has(event.type)) events.push(event);
           last = change;
         } while (stream.bufferedCount() > 0);
         const seen = next;
@@ -142,7 +145,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   /** The first events from a start on. */
   async function pageAfter(
-    { types, limit, meter }: EventRequest,
+    { types: wanted, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<Examined> {
     const page: Examined = { events: [], next: '', atEnd: false, examined: 0 };
@@ -152,7 +155,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
       for (const event of events) {
         last = event.id;
-        if (types?.includes(event.type) ?? true) page.events.push(event);
+        if (wanted?.includes(event.type) ?? true) page.events.push(event);
         if (++page.examined >= most || page.events.length === limit) return { ...page, next: last };
       }
       Object.assign(page, { next: last ?? next, atEnd });
@@ -167,17 +170,17 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
    * @returns undefined if the position is not found
    */
   async function pageBefore(
-    { types, limit, before, meter }: EventRequest,
+    { types: wanted, limit, before, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<Examined | undefined> {
-    const most = types ? examinedAtMost(meter) : limit + 1;
+    const most = wanted ? examinedAtMost(meter) : limit + 1;
     const events: StoredEvent[] = [];
     for await (const batch of toEnd(start)) {
       const end = batch.events.findIndex(({ id }) => id === before);
       events.push(...(end < 0 ? batch.events : batch.events.slice(0, end)));
       events.splice(0, events.length - most);
       if (before === undefined ? !batch.atEnd : end < 0) continue;
-      const matching = types ? events.filter(({ type }) => types.includes(type)) : events;
+      const matching = wanted ? events.filter(({ type }) => wanted.includes(type)) : events;
       const kept = matching.slice(-limit);
       const next = (kept.length === limit ? kept : events)[0]?.id ?? before ?? '';
       const atEnd = matching.length <= limit && events.length < most;

@@ -1,11 +1,14 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import { deferred } from '../../foundation/maybe-promise.ts';
+import type { AnyRecord } from '../../foundation/record.ts';
 import {
+  allEventTypes,
   type EventPage,
   type EventRecord,
   type EventRequest,
   type EventType,
   NOW,
+  renamedIn,
   type StoredEvent,
 } from '../events.ts';
 import type { SqliteConnection, Value } from './connection.ts';
@@ -26,17 +29,19 @@ type Row = [position: number, type: EventType, time: number, record: EventRecord
  * The event log. Events are written in the transaction of the writes they describe, with positions that have no gaps,
  * and become visible once it is committed.
  *
+ * @param records those whose events are read; others are left out
  * @param now milliseconds since 1970
  * @param keepFor the time for which events are kept, in milliseconds
- * @param recordIn gives the record of an event of this type its current names
  */
 export function eventLog(
   db: SqliteConnection,
   writer: Writer,
+  records: readonly AnyRecord[],
   now: () => number,
   keepFor = Number.POSITIVE_INFINITY,
-  recordIn = (_: EventType, record: EventRecord): EventRecord => record,
 ) {
+  const types = allEventTypes(records);
+  const recordIn = renamedIn(records);
   const name = db.value('select name from event_log') as string;
   /** The bounds of the log: all positions after `removed` up to `last` are there. */
   let removed = 0;
@@ -109,7 +114,7 @@ export function eventLog(
    * Reads a page of the events after a position, or of the latest before it. Each type has its own index range, so no
    * others are examined.
    */
-  function readPage(from: number, { types, limit, backward, meter }: EventRequest): EventPage {
+  function readPage(from: number, { types: wanted, limit, backward, meter }: EventRequest): EventPage {
     const [after, before] = backward ? [removed, from] : [from, last + 1];
     const order = backward ? 'position desc' : 'position';
     const each = (isOfType: string) =>
@@ -117,15 +122,16 @@ export function eventLog(
          select position from events where ${isOfType} position > ? and position < ? order by ${order} limit ?
        )`;
     const bounds = [after, before, limit + 1];
-    const positions = types?.map(() => each('type = ? and')).join(' union all ') ?? each('');
-    const params = types?.flatMap((type) => [type, ...bounds]) ?? bounds;
+    const positions = wanted?.map(() => each('type = ? and')).join(' union all ') ?? each('');
+    const params = wanted?.flatMap((type) => [type, ...bounds]) ?? bounds;
     const sql = `select * from events where position in (${positions}) order by ${order} limit ?`;
-    const events = types?.length === 0 ? [] : rowsOf(sql, [...params, limit + 1]);
+    const events = wanted?.length === 0 ? [] : rowsOf(sql, [...params, limit + 1]);
     const atEnd = events.length <= limit;
     if (!atEnd) events.length = limit;
     meter?.spend('events', events.length);
     const next = atEnd ? idOf(backward ? removed + 1 : last) : events.at(-1)!.id;
-    return { events: backward ? events.reverse() : events, next, atEnd };
+    const read = events.filter(({ type }) => types.has(type));
+    return { events: backward ? read.reverse() : read, next, atEnd };
   }
 
   const removeSome = (before: number): void => {

@@ -3,7 +3,7 @@ import { bytesFor, memoized } from '../../foundation/cache.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { Engine } from '../engine.ts';
-import { FOLLOW_WAIT, renamedIn } from '../events.ts';
+import { FOLLOW_WAIT } from '../events.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { shortenLog } from './checkpoints.ts';
@@ -61,7 +61,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const { cacheBytes = Math.floor(bytesFor('records') / (2 * records.length + 1)) } = options;
   const writer = new Writer(db);
   const keepEvents = role === 'server' ? options.keepEvents : undefined;
-  const { append, housekeep, ...events } = eventLog(db, writer, now, keepEvents, renamedIn(records));
+  const { append, housekeep, ...events } = eventLog(db, writer, records, now, keepEvents);
   const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheBytes));
   const { flush, ...usage } = usageLedger(db, writer);
   const shorten = release && shortenLog(db, writer);

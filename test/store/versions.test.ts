@@ -3,6 +3,8 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { api } from '../../src/api.ts';
+import { Category } from '../../src/domains/category/category.ts';
 import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import * as fields from '../../src/foundation/fields.ts';
@@ -13,10 +15,12 @@ import { openSqliteTarget } from '../../src/store/sqlite/dump.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { apiWith } from '../kit/declared.ts';
+import { EventStreamClient } from '../kit/event-stream.ts';
+import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines } from '../kit/stores.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-renamed-'));
+const home = mkdtempSync(join(tmpdir(), 'petstore-versions-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
 /** A program of a version: with the field `description`, or that field under another name. */
@@ -50,6 +54,13 @@ function program(version: 'earlier' | 'later') {
   };
 }
 
+/** Copies a data file, since this process has not let go of the one that it had opened. */
+function copyFile(from: string, to: string): void {
+  for (const end of ['', '-wal'])
+    if (existsSync(join(home, `${from}${end}`)))
+      cpSync(join(home, `${from}${end}`), join(home, `${to}${end}`));
+}
+
 describe.each(engines)('a field with another name ($name)', ({ name: engine }) => {
   const place = `renamed-${randomUUID().slice(0, 8)}`;
   const imported = `imported-${randomUUID().slice(0, 8)}`;
@@ -69,9 +80,7 @@ describe.each(engines)('a field with another name ($name)', ({ name: engine }) =
     await before.close();
 
     const later = program('later');
-    for (const end of ['', '-wal'])
-      if (existsSync(join(home, `${place}${end}`)))
-        cpSync(join(home, `${place}${end}`), join(home, `${place}-2${end}`));
+    copyFile(place, `${place}-2`);
     const after = await later.open(engine, place, `${place}-2`);
     const target = await later.target(engine, imported);
     await readExport(directory, await readManifest(directory, later.api), target, later.api, () => {});
@@ -100,5 +109,54 @@ describe.each(engines)('a field with another name ($name)', ({ name: engine }) =
     ]);
     await after.close();
     await moved.close();
+  });
+});
+
+describe.each(engines)('events of records that this version does not declare ($name)', ({ name: engine }) => {
+  const place = `versions-${randomUUID().slice(0, 8)}`;
+  afterAll(async () => {
+    if (engine === 'mongodb') await dropDatabase(place);
+  });
+
+  it('are left out of lists, streams and subscriptions, which go on behind them', async () => {
+    const other = program('earlier');
+    const before = await other.open(engine, place);
+    const write = async (category: string) => {
+      await before.table(Category).insert({ name: category });
+      await before.table(other.Thing).insert({ label: 'Rex' } as never);
+    };
+    for (const name of ['One', 'Two', 'Three']) await write(name);
+    if (engine === 'sqlite') await before.close();
+    copyFile(place, `${place}-2`);
+    const store =
+      engine === 'sqlite'
+        ? openSqliteStore({ records: api.records, file: join(home, `${place}-2`), role: 'server' })
+        : await openMongoStore({ records: api.records, uri: mongoUri(place) });
+    const gateway = await TestGateway.start(store);
+    const names: string[] = [];
+    let path = '/events?limit=2';
+    for (let page = 0; page < 5; page++) {
+      const { status, headers, json } = await gateway.call(path);
+      expect(status).toBe(200);
+      names.push(...json.map(({ data }: { data: { name: string } }) => data.name));
+      path = /<([^>]+)>; rel="next"/.exec(`${headers.link}`)![1]!;
+    }
+    expect(names).toEqual(['One', 'Two', 'Three']);
+    const query = '{ events(last: 3) { nodes { type } } }';
+    expect((await gateway.graphql(query)).json).toEqual({
+      data: { events: { nodes: expect.arrayContaining([{ type: 'category_created' }]) } },
+    });
+    const { json: first } = await gateway.call('/events?limit=1');
+    const stream = await EventStreamClient.open(gateway, `/events/stream?after=${first[0].id}`);
+    await stream.until(2);
+    // Both versions run beside each other, as they do while instances are replaced.
+    if (engine === 'mongodb') await write('Four');
+    else await store.table(Category).insert({ name: 'Four' });
+    await stream.until(3);
+    expect(stream.events.map(({ data }) => data.name)).toEqual(['Two', 'Three', 'Four']);
+    stream.close();
+    if (engine === 'mongodb') await before.close();
+    await gateway.close();
+    await store.close();
   });
 });
