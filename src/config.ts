@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isNetwork } from './access/networks.ts';
 import { parseInteger } from './foundation/id.ts';
-import { parseDate, parseDuration } from './foundation/instant.ts';
+import { parseDate, parseDuration, DAY } from './foundation/instant.ts';
 import { oneOf, parsedText } from './foundation/validation.ts';
 
 /** The folder with `dist` and package.json: above this file, and above every bundle that contains it. */
@@ -57,7 +57,7 @@ const VARIABLES = z.object({
     .optional(),
   DATA_FILE: z.string().default('data/petstore.db'),
   DURABILITY: oneOf(['process', 'full']).default('process'),
-  EVENTS_KEEP: retention.default(7 * 86_400_000),
+  EVENTS_KEEP: retention.default(7 * DAY),
   SAMPLE_DATA: oneOf(['on', 'off']).optional(),
   BASE_PATH: prefix,
   REST_BASE_PATH: prefix,

@@ -32,7 +32,7 @@ const PUBLIC_HOST = /^([\w-]+\.)+(?!local|internal|test|invalid)[a-z]{2,63}(:\d+
 
 /** The parts that a gateway is made from. */
 export interface GatewayOptions {
-  /** What it serves. */
+  /** The API that it serves. */
   api: Api;
   store: Store;
   config: Config;
@@ -246,7 +246,7 @@ export class Gateway implements RequestHandler {
     return headers;
   }
 
-  /** @param isSent whether the client was still there for the response */
+  /** @param isSent true if the client was still there for the response */
   #record(context: RequestContext, isSent: boolean): void {
     const { log, metrics, tracing } = this.services;
     const milliseconds = performance.now() - context.startedAt;

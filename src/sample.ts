@@ -1,7 +1,7 @@
 import type { Api } from './domains/create-api.ts';
 import { referencesOf } from './foundation/record.ts';
 import type { Store } from './store/store.ts';
-import { DAY } from './store/limiter-algorithm.ts';
+import { DAY } from './foundation/instant.ts';
 
 /** The samples of the domains that have one, parents before their children. */
 const samplesOf = ({ domains, records }: Pick<Api, 'domains' | 'records'>) =>

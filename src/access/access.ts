@@ -4,7 +4,8 @@ import type { Clock } from '../foundation/instant.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { ApiKey, ApiKeyStore } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
-import { MINUTE, toRetryAfter } from '../store/limiter-algorithm.ts';
+import { MINUTE, SECOND } from '../foundation/instant.ts';
+import { toRetryAfter } from '../store/limiter-algorithm.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
 import { FixedWindows } from './fixed-windows.ts';
 import { Limiter, type WindowView } from './limiter.ts';
@@ -24,7 +25,6 @@ const GUARD_LIMIT = 60;
  * exhausted.
  */
 const FREE_REQUESTS = 10;
-const SECOND = 1_000;
 
 interface CachedPrincipal {
   principal: Principal;

@@ -1,13 +1,12 @@
 import { lruCache } from '../foundation/cache.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { DAY, MINUTE } from '../foundation/instant.ts';
 import {
   banDuration,
   type ChargeOutcome,
   type ChargeResult,
-  DAY,
   type LimiterStore,
   type Limits,
-  MINUTE,
   strikesOf,
   toRetryAfter,
   type UsageState,
@@ -39,7 +38,7 @@ export interface Decision {
 const MAX_CACHED = 20_000;
 
 /**
- * Charges the budgets of API keys with one atomic write per request. If the store cannot be reached, nothing passes.
+ * Charges the budgets of API keys, each charge atomically in the store. If the store cannot be reached, nothing passes.
  * Bans and exhausted windows are cached, because neither can end early, whichever instance detected it.
  */
 export class Limiter {

@@ -1,10 +1,10 @@
+import { SECOND } from '../foundation/instant.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { getGraphQLRateLimiter } from 'graphql-rate-limit';
 import { lruCache } from '../foundation/cache.ts';
 
 /** Each has at most as many timestamps as a plan allows mutations per second. */
 const MAX_KEYS = 20_000;
-const SECOND = 1_000;
 
 /**
  * Limits the mutations that a key may send within any second. graphql-rate-limit counts and decides, before anything

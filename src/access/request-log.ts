@@ -124,20 +124,21 @@ export class RequestLog extends WriteBehind {
   async #add(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
     const chunks: RequestChunk[] = [];
     const outdated = new Map<string, string>();
+    const counts = new Map<string, { since: string; count: number }>();
     for (const [keyId, { account, requests }] of waiting) {
       const shown = requests.slice(-MAX_REQUESTS);
-      const stored = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
+      const { since, count } = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
       for (let n = 0; n < shown.length; n += CHUNK_SIZE) {
         const chunk = shown.slice(n, n + CHUNK_SIZE);
         chunks.push({ position: this.#nextPosition(), account, keyId, requests: chunk });
       }
-      stored.count += shown.length;
-      this.#stored.set(keyId, stored);
-      if (stored.count < MAX_REQUESTS) continue;
-      outdated.set(keyId, stored.since);
-      this.#stored.delete(keyId);
+      counts.set(keyId, { since, count: count + shown.length });
+      if (count + shown.length >= MAX_REQUESTS) outdated.set(keyId, since);
     }
     await this.#store.addRequests(chunks, outdated);
+    // Not before they are stored: requests of a write that failed are added again.
+    for (const [keyId, counted] of counts) this.#stored.set(keyId, counted);
+    for (const keyId of outdated.keys()) this.#stored.delete(keyId);
   }
 
   /** Positions of one instance ascend; those of different instances are ordered by their clocks. */

@@ -1,6 +1,6 @@
-import { formatDate } from '../foundation/instant.ts';
+import { formatDate, DAY } from '../foundation/instant.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
-import { DAY, HISTORY_KEPT } from '../store/limiter-algorithm.ts';
+import { HISTORY_KEPT } from '../store/usage-history.ts';
 import type {
   UsageDay,
   UsageHistoryStore,

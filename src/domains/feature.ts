@@ -13,13 +13,13 @@ import type { Store } from '../store/store.ts';
 import type { Domain } from './domain.ts';
 
 /**
- * What a feature adds to the program, all of it optional. The rest of the program names no feature: `api.ts` lists
+ * The parts that a feature adds to the program, all of them optional. The rest of the program names no feature: `api.ts` lists
  * them.
  */
 export interface Feature {
   /** The kinds of objects that it adds to the store. */
   objects?: readonly ObjectKind<never>[];
-  /** What it serves over REST. @param types of the domains' events */
+  /** Its resources over REST. @param types of the domains' events */
   resources?(types: EventTypes): readonly Resource[];
   /** Adds its types, fields and operations to a GraphQL schema. */
   addTypes?(builder: Builder, types: EventTypes<Domain>, domains: readonly Domain[]): void;
@@ -31,7 +31,7 @@ export interface Feature {
   start?(services: FeatureServices): RunningFeature;
 }
 
-/** What the process has for features. */
+/** The services of the process for features. */
 export interface FeatureServices {
   config: Config;
   store: Store;
@@ -47,7 +47,7 @@ export interface FeatureServices {
 
 /** A feature at work in a process. */
 export interface RunningFeature {
-  /** What resolvers find in their context. */
+  /** Members of the context of resolvers. */
   context?: Partial<Context>;
   metrics?: readonly Metric[];
   /** Begins what it does of its own accord, once the server accepts requests. */

@@ -8,7 +8,7 @@
  * No event falls between these: a reader notes `#state` before it reads, and the follower changes `#state` after it has
  * added events. One committed after a reader's last page is added later, so the reader looks again. When the follower
  * begins anew, `#state` changes too: readers whose position is not its start return to catching up, and fetch from the
- * store what was committed in between. A slow reader whose place drops out of the kept events does the same.
+ * store what was committed in between. A slow reader whose position drops out of the kept events does the same.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -3,7 +3,7 @@ import { type Id, parseId } from './id.ts';
 /** The value of a record that a list is ordered by; null if it has none. */
 export type SortValue = string | number | boolean | null;
 
-/** A place in a list: that of the record with this value and id, whether or not it still exists. */
+/** A position in a list: that of the record with this value and id, whether or not it still exists. */
 export interface Position {
   value: SortValue;
   id: Id;
@@ -13,7 +13,7 @@ export interface Position {
 export const MAX_CURSOR_LENGTH = 1_280;
 
 /**
- * Encodes a place in a list as opaque text of letters, digits, `-` and `_`.
+ * Encodes a position in a list as opaque text of letters, digits, `-` and `_`.
  *
  * @param list the kind of record and the order that the cursor belongs to
  */

@@ -1,3 +1,4 @@
+import { grouped } from './words.ts';
 import { z } from 'zod';
 import { type Id, MAX_INT64, parseInt64 } from './id.ts';
 import { formatInstant, parseDate, parseInstant } from './instant.ts';
@@ -108,13 +109,11 @@ export const reference = (
 /** The characters that no text may contain, in escapes that regular expressions of all languages understand. */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f';
 
-const count = (characters: number) => characters.toLocaleString('en-US');
-
 /** Text of at most `maxLength` characters. */
 export const text = (maxLength: number, description: string, example: string): Required<string> => ({
   ...declared('text', description, example),
   schema: { type: 'string', maxLength, pattern: `^[^${CONTROL}]*$` },
-  limits: `at most ${count(maxLength)} characters`,
+  limits: `at most ${grouped(maxLength)} characters`,
   maxLength,
   rule: () => rules.text(0, maxLength),
 });
@@ -147,7 +146,7 @@ export const name = (description: string, example: string): Required<string> => 
 export const code = (maxLength: number, description: string, example: string): Required<string> => ({
   ...declared('text', description, example),
   ...trimmed(maxLength, ['[!-`{-~]', '[ -`{-~]'], ['[!-~]', '[ -~]']),
-  limits: `1 to ${count(maxLength)} ASCII characters, stored in upper case`,
+  limits: `1 to ${grouped(maxLength)} ASCII characters, stored in upper case`,
   rule: () => {
     const rule = `must have 1 to ${maxLength} printable ASCII characters`;
     return rules

@@ -1,3 +1,9 @@
+/** Units of time, in milliseconds. */
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:(\.\d{1,3})\d*)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 
@@ -33,11 +39,11 @@ export function parseDate(text: string): string | null {
 }
 
 const UNITS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
+  s: SECOND,
+  m: MINUTE,
+  h: HOUR,
+  d: DAY,
+  w: 7 * DAY,
 };
 
 /** Parses `90s`, `30m`, `24h`, `7d`, `1w` or `0`. @returns milliseconds; null for anything else */

@@ -1,3 +1,4 @@
+import { grouped } from './words.ts';
 import { AppError } from './errors.ts';
 
 /** Operations above this many units are refused. */
@@ -63,7 +64,7 @@ export class Meter {
     const allowance = allowanceOf(what, this.units);
     if (this.#used[what]! <= allowance) return;
     const [verb, ...rest] = ALLOWANCES[what].what.split(' ');
-    const most = `${allowance.toLocaleString('en-US')} ${rest.join(' ')}`;
+    const most = `${grouped(allowance)} ${rest.join(' ')}`;
     this.#end ??= new AppError('QUERY_TOO_COMPLEX', `The operation ${verb} more than ${most}.`);
     throw this.#end;
   }

@@ -158,7 +158,7 @@ export function renamed<V extends object>(record: AnyRecord, values: V): V {
 export const groupedFields = ({ fields, filters }: AnyRecord): readonly string[] =>
   filters.filter((name: string) => (fields as Fields)[name]!.presence !== 'optional');
 
-/** Whether lists of a record can be asked for a range of a field, by the index for its order. */
+/** True if lists of a record can be restricted to a range of a field, by the index for its order. */
 export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
   sorts.includes(name) &&
   !filters.includes(name) &&

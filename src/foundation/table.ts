@@ -35,7 +35,7 @@ export interface Page<T> {
   hasMore: boolean;
 }
 
-/** How many records have these values, one of each field that they were counted by; at least one. */
+/** The number of records with these values, one of each field that they were counted by; at least one. */
 export interface Group {
   values: Readonly<Record<string, unknown>>;
   count: number;

@@ -1,3 +1,4 @@
+import { grouped } from '../foundation/words.ts';
 import {
   type GraphQLLeafType,
   type GraphQLResolveInfo,
@@ -39,7 +40,7 @@ export function introspect(
   let count = 0;
   const resolve = ({ definition, nodes, parent, subselections }: SelectedField, object: unknown): unknown => {
     if (++count > MAX_FIELDS)
-      throw tooComplex(`requests more than ${MAX_FIELDS.toLocaleString('en-US')} fields of the schema`);
+      throw tooComplex(`requests more than ${grouped(MAX_FIELDS)} fields of the schema`);
     if (definition === TypeNameMetaFieldDef) return parent.name;
     const args = getArgumentValues(definition, nodes[0], variables);
     const value = definition.resolve!(object, args, undefined, info);

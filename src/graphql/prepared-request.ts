@@ -49,7 +49,7 @@ export interface DocumentServices {
  *
  * @param session of the caller, who must hold the scopes of the request
  * @param parameters of one operation or a batch, as received
- * @param mayMutate whether mutations are allowed, which they are not over GET
+ * @param mayMutate true if mutations are allowed, which they are not over GET
  * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN,
  * PERSISTED_QUERY_NOT_FOUND, QUERY_TOO_COMPLEX if operations cost too much together
  */

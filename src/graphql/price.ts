@@ -1,3 +1,4 @@
+import { grouped } from '../foundation/words.ts';
 import {
   type FieldNode,
   type GraphQLArgument,
@@ -127,7 +128,7 @@ export function priceOf(
       field: selection[0]!,
       units: 0,
     });
-    const [all, own] = [units, costliest.units].map((count) => count.toLocaleString('en-US'));
+    const [all, own] = [units, costliest.units].map(grouped);
     throw tooComplex(
       `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
     );

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
-import { DAY, MINUTE } from '../store/limiter-algorithm.ts';
+import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
 import { type Headers, type HttpResponse, namesTag, type StreamedBody } from './response.ts';

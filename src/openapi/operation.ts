@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import { formatDate } from '../foundation/instant.ts';
-import { listed } from '../foundation/words.ts';
+import { listed, grouped } from '../foundation/words.ts';
 import { refusalsDescription } from '../foundation/record.ts';
 import {
   acceptsIdempotencyKey,
@@ -69,7 +69,7 @@ const isConditional = ({ method, list }: Route): boolean => method === 'GET' && 
 const READ = 'Supports `If-None-Match` with the `ETag` of an earlier response.';
 const LIST =
   'Ordered by ascending id unless `sort` says otherwise. If there are more pages, `Link` with `rel="next"` leads to the next. Supports `If-None-Match` with the `ETag` of an earlier response.';
-const EXPORT = `With \`Accept: ${NDJSON}\`, the response is the whole list from \`after\` on, or \`limit\` records (up to ${MAX_EXPORT_SIZE.toLocaleString('en-US')}), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, \`after\`, to continue from.`;
+const EXPORT = `With \`Accept: ${NDJSON}\`, the response is the whole list from \`after\` on, or \`limit\` records (up to ${grouped(MAX_EXPORT_SIZE)}), one per line. Costs 1 unit per 100 records. If the budget is used up or the server stops, the last line is an Error with one more field, \`after\`, to continue from.`;
 const IDEMPOTENT = 'An `Idempotency-Key` makes the call safe to retry.';
 const CONDITIONAL = 'With `If-Match`, only the version you have seen is changed.';
 

@@ -20,7 +20,7 @@ export interface QueryParameter {
   /** The field, if it is an end of a range of its values. */
   bounds?: string;
   required?: true;
-  /** Whether it may be given several times, perhaps only with distinct values. */
+  /** Set if it may be repeated, perhaps only with distinct values. */
   repeatable?: true | 'distinct';
   /** Defaults are said in the description: generators and importers would send them, also where they depend on a filter. */
   schema: JsonSchema;
@@ -116,7 +116,7 @@ function filterOf(
   return Object.fromEntries([...own, ...ranges]);
 }
 
-/** What records are counted by. */
+/** The fields that records are counted by. */
 export function byParameter(record: AnyRecord): QueryParameter {
   const fields = groupedFields(record);
   return {

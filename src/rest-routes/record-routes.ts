@@ -4,7 +4,7 @@ import { MAX_GROUPS } from '../foundation/meter.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
 import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
-import { capitalised, indefinite } from '../foundation/words.ts';
+import { capitalised, indefinite, grouped } from '../foundation/words.ts';
 import { byParameter, filterParameter, listParameters, type QueryParameter } from './parameter.ts';
 import type { Route } from './route.ts';
 import { declaredShape, pageSelection, type Shape, selectionOf } from './shape.ts';
@@ -23,7 +23,7 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
 
 const PAGING = ['sort', 'limit', 'after'];
 
-/** What is shown of a number of records. */
+/** The count of a group of records, as it is shown. */
 const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string[]): Shape =>
   declaredShape({
     type: `${type}Count`,
@@ -55,7 +55,7 @@ function countsRoute(record: AnyRecord, { tag, path }: Route, query: readonly Qu
     operationId: `count${capitalised(plural)}`,
     path: `${path}/counts`,
     summary: `Count ${plural} by their values`,
-    description: `One entry for each group that there is, at most ${MAX_GROUPS.toLocaleString('en-US')}, in the order of their values.`,
+    description: `One entry for each group that there is, at most ${grouped(MAX_GROUPS)}, in the order of their values.`,
     document: `query count${capitalised(plural)}(${variablesOf(all)}) {
       page: ${kind}Counts(by: $by, ${filterOf(all.slice(1))}) ${selectionOf(shape)}
     }`,

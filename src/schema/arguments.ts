@@ -19,7 +19,7 @@ import { ID_RULE, MAX_INT64, MIN_INT64, parseId, parseInt64 } from '../foundatio
  *
  * @param rule for messages
  * @param read the text of a value; null if it breaks the rule
- * @param isValid whether a text that was read satisfies the rule
+ * @param isValid true if a text that was read satisfies the rule
  */
 export function textScalar(
   config: Pick<

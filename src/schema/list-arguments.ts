@@ -97,7 +97,7 @@ const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
   date: (value) => typeof value === 'string',
 };
 
-/** The place that a cursor is for; null unless it is one of a list with this order. */
+/** The position that a cursor is for; null unless it is one of a list with this order. */
 function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | null {
   if (sort === DEFAULT_SORT) return parseId(cursor) === null ? null : { id: cursor, value: null };
   const kind = sort.field === undefined ? undefined : (record.fields as Fields)[sort.field]!.kind;
@@ -189,7 +189,7 @@ export function readList(
   const sort = name === DEFAULT_SORT.name ? DEFAULT_SORT : sortCalled(name);
   if (ordering !== undefined && sort.field !== ordering)
     issues.push({ path: 'sort', message: `must be by ${ordering} when the list is filtered by ${ordering}` });
-  const place = (path: string, cursor: string | null | undefined): Position | undefined => {
+  const checked = (path: string, cursor: string | null | undefined): Position | undefined => {
     // This value precedes the first id.
     if (cursor == null || (path === 'after' && cursor === '0')) return undefined;
     const position = positionOf(record, sort, cursor);
@@ -203,7 +203,7 @@ export function readList(
       });
     return position ?? undefined;
   };
-  return { sort, filter, after: place('after', after), before: place('before', before), issues };
+  return { sort, filter, after: checked('after', after), before: checked('before', before), issues };
 }
 
 /** Options of a list's argument `sort`, whose rule is checked before anything runs. */

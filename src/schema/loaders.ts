@@ -215,7 +215,7 @@ export class Loaders {
     return this.list(() => tables.table(record).countsBy(by, filter, caller.meter));
   }
 
-  /** What reads a page of the records that refer to a parent by a field: the same page for all of them at once. */
+  /** A loader of pages of the records that refer to a parent by a field: the same page for all parents at once. */
   pagesByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,

@@ -8,7 +8,7 @@ import { type AnyRecord, type Fields, groupedFields, blockersOf, parentField, ty
 import { MAX_GROUPS } from '../foundation/meter.ts';
 import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
-import { capitalised, indefinite } from '../foundation/words.ts';
+import { capitalised, grouped, indefinite } from '../foundation/words.ts';
 import { BigIntScalar, OPAQUE, withRule } from './arguments.ts';
 import type { Builder, Types } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
@@ -281,7 +281,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
       ),
     }),
   });
-  /** How many groups there can be. */
+  /** The most groups that there can be. */
   const sizeBy = ({ by, filter }: CountArguments): number =>
     Math.min(
       MAX_GROUPS,
@@ -296,7 +296,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
   builder.queryField(`${kind}Counts`, (t) =>
     t.field({
       type: [count],
-      description: `Counts ${plural} by some of their values: the groups that there are, at most ${MAX_GROUPS.toLocaleString('en-US')}, in the order of their values.`,
+      description: `Counts ${plural} by some of their values: the groups that there are, at most ${grouped(MAX_GROUPS)}, in the order of their values.`,
       args: {
         by: t.arg({
           type: [group],

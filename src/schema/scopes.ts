@@ -13,7 +13,7 @@ import {
 } from 'graphql';
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 
-/** What is served over REST, as far as scopes depend on it. */
+/** The part of a resource that scopes depend on. */
 interface Resource {
   scope: string | null;
   shapes: readonly { type: string }[];

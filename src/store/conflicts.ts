@@ -2,7 +2,7 @@ import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
 import { type AnyRecord, type Fields, blockerName, type Referrer } from '../foundation/record.ts';
-import { capitalised, indefinite, listed } from '../foundation/words.ts';
+import { capitalised, indefinite, listed, grouped } from '../foundation/words.ts';
 
 /** The error of a deletion that another record blocks. */
 export const stillReferred = ({ kind }: AnyRecord, id: Id, referrer: Referrer) =>
@@ -43,7 +43,7 @@ export const idsExhausted = () => new AppError('CONFLICT', 'There are no ids lef
 export const tooManyGroups = () =>
   new AppError(
     'QUERY_TOO_COMPLEX',
-    `There are more than ${MAX_GROUPS.toLocaleString('en-US')} groups to count: use a narrower filter, or count by less.`,
+    `There are more than ${grouped(MAX_GROUPS)} groups to count: use a narrower filter, or count by less.`,
   );
 
 /** A count that would examine too much. */

@@ -26,7 +26,7 @@ export interface DumpTarget {
 export interface ExportPart<T = unknown> {
   /** The name of its file. */
   name: string;
-  /** What is in it, for the description of an export. */
+  /** Its contents, for the description of an export. */
   contents?: string;
   /** The rule for a row, besides being JSON. */
   rule?: z.ZodType;

@@ -1,3 +1,4 @@
+import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 
 /*
@@ -72,14 +73,12 @@ export interface LimiterStore {
   usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;
 }
 
-/** The limiter's rules, in milliseconds. */
-export const MINUTE = 60_000;
-export const DAY = 86_400_000;
-/** The number of days of history that are kept, today included. */
-export const HISTORY_KEPT = 92;
+/** The number of strikes within {@link STRIKE_WINDOW} that begins a ban. */
 export const STRIKES_TO_BAN = 20;
+/** The time for which a strike counts, in milliseconds. */
 export const STRIKE_WINDOW = 10 * MINUTE;
-export const FIRST_BAN = MINUTE;
+/** The length of a first ban and of the longest, in milliseconds. */
+const FIRST_BAN = MINUTE;
 const MAX_BAN = DAY;
 
 const NO_STRIKES: Strikes = { refusedUntil: 0, strikes: [], bannedUntil: 0, bans: 0 };

@@ -1,3 +1,4 @@
+import { DAY } from '../foundation/instant.ts';
 import { randomUUID } from 'node:crypto';
 import { AppError } from '../foundation/errors.ts';
 import type { EngineTransaction } from './engine.ts';
@@ -30,7 +31,7 @@ export const LOADS: ObjectKind<Load> = {
 
 const NEVER = Date.UTC(9999, 0);
 /** The time for which the progress of a load is remembered, in milliseconds. */
-const KEEP_FOR = 24 * 3_600_000;
+const KEEP_FOR = DAY;
 
 /**
  * Finds the load of a process that was killed after it had reported this line as the next: it may have committed more.

@@ -4,7 +4,7 @@ import type { AnyRecord } from '../foundation/record.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
 
-/** Where a store is, and how it keeps what it holds. */
+/** The place of a store, and how durable it is. */
 export interface StoreSettings {
   /** Of the database; undefined for the embedded store. */
   MONGODB_URI?: string | undefined;
@@ -12,11 +12,11 @@ export interface StoreSettings {
   DATA_FILE: string;
   /** The time for which it keeps events, in milliseconds. */
   EVENTS_KEEP: number;
-  /** What a commit survives: the end of the process, or that of the machine too. */
+  /** The failure that a commit survives: the end of the process, or that of the machine too. */
   DURABILITY: 'process' | 'full';
 }
 
-/** What a store holds: the records, none for a tool that needs only keys, and the kinds of objects that features add. */
+/** The contents of a store: the records, none for a tool that needs only keys, and the kinds of objects that features add. */
 export interface Contents {
   records: readonly AnyRecord[];
   objects: readonly ObjectKind<never>[];

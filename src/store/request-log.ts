@@ -1,7 +1,7 @@
 import type { Meter } from '../foundation/meter.ts';
 import type { Engine } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
-import { DAY } from './limiter-algorithm.ts';
+import { DAY } from '../foundation/instant.ts';
 import type { UsageTransport } from './usage-history.ts';
 
 /** The most requests of a key that are shown. */
@@ -74,7 +74,7 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
   separate: true,
 };
 
-/** A place in the list: the last request that was read, and the number read of each key. */
+/** A position in the list: the last request that was read, and the number read of each key. */
 export interface RequestCursor {
   position: string;
   /** The index in its chunk. */
@@ -97,7 +97,7 @@ export interface RequestQuery {
 
 export interface RequestPage {
   requests: { request: LoggedRequest; cursor: RequestCursor }[];
-  /** The place to continue from, if there may be more. */
+  /** The position to continue from, if there may be more. */
   next?: RequestCursor | undefined;
 }
 
@@ -106,7 +106,7 @@ const MAX_CHUNKS = 50;
 
 /** The latest requests of keys, to which every instance adds. */
 export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
-  /** The requests of a list, newest first, with their places. */
+  /** The requests of a list, newest first, with their positions. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
     const counts = new Map(after?.counts);
@@ -151,15 +151,15 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
       const { limit, now, matches, meter } = query;
       const page: RequestPage = { requests: [] };
       for await (const { request, cursor } of read(query)) {
-        const place = () => ({ ...cursor, counts: new Map(cursor.counts) });
+        const position = () => ({ ...cursor, counts: new Map(cursor.counts) });
         meter.spend('requests', 1);
         const isShown =
           cursor.counts.get(request.keyId)! <= MAX_REQUESTS && request.time > now - REQUESTS_KEPT;
         if (isShown && matches(request)) {
           if (page.requests.length === limit) return { ...page, next: page.requests.at(-1)!.cursor };
-          page.requests.push({ request, cursor: place() });
+          page.requests.push({ request, cursor: position() });
         }
-        if (meter.left('requests') === 0) return { ...page, next: place() };
+        if (meter.left('requests') === 0) return { ...page, next: position() };
       }
       return page;
     },

@@ -1,10 +1,12 @@
-import { formatDate } from '../foundation/instant.ts';
+import { formatDate, DAY } from '../foundation/instant.ts';
 import { API_KEYS } from './api-keys.ts';
 import type { Engine } from './engine.ts';
 import { type ObjectKind, touch } from './objects.ts';
-import { DAY, HISTORY_KEPT } from './limiter-algorithm.ts';
 
-/** How operations are used, with descriptions. */
+/** The number of days that are kept, today included. */
+export const HISTORY_KEPT = 92;
+
+/** The ways in which operations are used, with descriptions. */
 export const USAGE_TRANSPORTS = {
   rest: 'Over REST.',
   graphql: 'Over GraphQL.',

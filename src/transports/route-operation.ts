@@ -155,7 +155,7 @@ export interface ResultPage {
   pageInfo: { hasNextPage: boolean; endCursor?: string; hasPreviousPage?: boolean; startCursor?: string };
 }
 
-/** The place of a page's end, to continue from; that of an empty page is unknown unless it has a cursor. */
+/** The position of a page's end, to continue from; that of an empty page is unknown unless it has a cursor. */
 export const endOf = (shape: Shape, { nodes, pageInfo }: ResultPage): string | undefined =>
   pageInfo.endCursor ?? (nodes.length > 0 ? idOf(shape, nodes.at(-1)!) : undefined);
 
@@ -163,7 +163,7 @@ export const idOf = (shape: Shape, record: object): string =>
   (record as Record<string, string>)[Object.keys(shape.fields)[0]!]!;
 
 /**
- * @param isBackward whether `after` was passed on as `before`
+ * @param isBackward true if `after` was passed on as `before`
  * @throws the first error in a result, if there is any
  */
 export function throwErrorOf({ errors, retryAfter }: PublicResult, isBackward = false): void {

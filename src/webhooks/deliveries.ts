@@ -19,7 +19,7 @@ import { type Outcome, Sender } from './request.ts';
 
 /** The interval at which webhooks are claimed and their changes noticed, in milliseconds. */
 const INTERVAL = 1_000;
-/** The time that attempts under way get at shutdown, in milliseconds: saving their places takes some of its 10 s too. */
+/** The time that attempts under way get at shutdown, in milliseconds: saving their positions takes some of its 10 s too. */
 const STOP_PATIENCE = 9_000;
 
 const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -28,7 +28,7 @@ const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts
 const zeros = <K>(keys: readonly K[]): Map<K, number> => new Map(keys.map((key) => [key, 0]));
 
 /**
- * The deliveries of this process: of the webhooks that it holds. A webhook is a place in the event log, so nothing is
+ * The deliveries of this process: of the webhooks that it holds. A webhook is a position in the event log, so nothing is
  * queued.
  */
 export class Deliveries {
@@ -65,7 +65,7 @@ export class Deliveries {
   }
 
   /**
-   * Finishes the attempts under way, saves the places and ends the claims.
+   * Finishes the attempts under way, saves the positions and ends the claims.
    *
    * @param patience the time that attempts may take, in milliseconds; then they are cut off, and made again later
    */
@@ -139,7 +139,7 @@ export class Deliveries {
     for (const webhook of claimed) {
       const { id } = webhook;
       const running = this.#running.get(id);
-      running?.follow(webhook);
+      running?.restartIfChanged(webhook);
       if (running) continue;
       log.info({ webhook: id }, 'webhook claimed');
       const delivery = new Delivery(

@@ -4,16 +4,17 @@
  *   saving        Each round begins with a save, which renews the claim and reads what the owner has changed. The delivery
  *                 ends if the instance no longer holds the webhook or it is disabled.
  *   waiting       The latest attempt failed: until its next attempt is due. The key is looked at every second.
- *   following     Reads the log from the saved place on, one event after another.
+ *   following     Reads the log from the saved position on, one event after another.
  *   attempting    The key may see the event, every tenth attempt is paid, and the stored webhook is unchanged.
- *   acknowledged  2xx: the place moves on in memory, and is stored with the next save.
+ *   acknowledged  2xx: the position moves on in memory, and is stored with the next save.
  *   failed        Anything else: the round ends, with the time of the next attempt. After 72 hours, or at once at 410 Gone,
  *                 the webhook is disabled.
  *
  * An owner's change or `end` aborts the round, but never an attempt under way. A process that is killed loses what it has
- * not saved, so its successor sends again, in order from the saved place, what was acknowledged since: at least once.
+ * not saved, so its successor sends again, in order from the saved position, what was acknowledged since: at least once.
  */
 
+import { HOUR, MINUTE, SECOND } from '../foundation/instant.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
@@ -24,7 +25,6 @@ import { type DisabledReason, type Webhook, type WebhookAttempt, webhooksOf } fr
 import type { Outcome } from './request.ts';
 import type { Targets } from './targets.ts';
 
-const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
 /** The waits after the first, second … failure of an event, in milliseconds; the last one repeats. */
 const WAITS = [1, 5, 15, 60, 300, 900, 1_800, 3_600].map((seconds) => seconds * SECOND);
 /** The share by which waits are shortened or lengthened at random, so that receivers are not hit by all at once. */
@@ -37,10 +37,12 @@ const ATTEMPTS_PER_PAYMENT = 10;
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
 /** The subject under which attempts are counted. */
 const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
-/** The interval at which places without matching events are saved, in milliseconds, give or take half, so not all at once. */
+/** The interval at which positions without matching events are saved, in milliseconds, give or take half, so not all at once. */
 const QUIET_INTERVAL = 30 * SECOND;
-/** The pause while the database is unreachable, and the longest wait for budget before looking again, in milliseconds. */
-const [AWAY_PAUSE, MAX_BUDGET_PAUSE] = [SECOND, MINUTE];
+/** The pause after a round that failed, for example because the database is unreachable, in milliseconds. */
+const FAILED_PAUSE = SECOND;
+/** The longest wait for budget before looking again, in milliseconds. */
+const MAX_BUDGET_PAUSE = MINUTE;
 /** The interval at which the key is checked while there is nothing to send, in milliseconds. */
 const CHECK_INTERVAL = SECOND;
 /**
@@ -76,9 +78,11 @@ export class Delivery {
   #isUnsaved = false;
   /** The time at which the latest save began, which renewed the claim. */
   #savedAt = Number.NEGATIVE_INFINITY;
+  /** The age of that save from which on a position without matching events is saved, in milliseconds. */
+  #quietInterval = 0;
   /** The commit time of the event that is being delivered; undefined if there is none. */
   pendingSince: number | undefined;
-  /** Resolves when the last attempt has ended and the place is saved. */
+  /** Resolves when the last attempt has ended and the position is saved. */
   readonly done: Promise<void>;
 
   constructor(task: Task, webhook: Webhook) {
@@ -88,7 +92,7 @@ export class Delivery {
   }
 
   /** Begins a new round if its owner has changed the webhook. @param webhook as it is stored */
-  follow({ version }: Webhook): void {
+  restartIfChanged({ version }: Webhook): void {
     if (this.#webhook.version !== version) this.#round.abort();
   }
 
@@ -105,11 +109,11 @@ export class Delivery {
       try {
         await this.#save();
         if (this.#isEnding || !this.#webhook.settings.enabled) break;
-        await this.#follow();
+        await this.#deliverFromPosition();
       } catch (error) {
-        // Continues from its place after a pause, unless it was interrupted on purpose.
+        // Continues from its position after a pause, unless it was interrupted on purpose.
         if (!this.#isInterrupted) this.#task.report(error);
-        await this.#pause(AWAY_PAUSE);
+        await this.#pause(FAILED_PAUSE);
       }
     }
     this.pendingSince = undefined;
@@ -126,15 +130,15 @@ export class Delivery {
   }
 
   /** Waits, as long as the key permits it to deliver. @returns true if the round goes on */
-  async #wait(milliseconds: number): Promise<boolean> {
+  async #waitWhilePermitted(milliseconds: number): Promise<boolean> {
     for (let left = milliseconds; left > 0; left -= CHECK_INTERVAL) {
       await this.#pause(Math.min(left, CHECK_INTERVAL));
-      if (this.#isInterrupted || !(await this.#session())) return false;
+      if (this.#isInterrupted || !(await this.#sessionOrDisable())) return false;
     }
     return true;
   }
 
-  /** @returns null if the log no longer has this place */
+  /** @returns null if the log no longer has this position */
   async #open(selection: Selection): Promise<EventReader | null> {
     try {
       return await this.#task.feed.open(selection, this.#round.signal);
@@ -145,28 +149,31 @@ export class Delivery {
     }
   }
 
-  /** Delivers from the place on, until an attempt fails or something changes. */
-  async #follow(): Promise<void> {
+  /** Delivers from the position on, until an attempt fails or something changes. */
+  async #deliverFromPosition(): Promise<void> {
     const { after, failing } = this.#webhook.progress;
     // Never longer than the longest wait, in case the clock has been set since.
     if (failing) {
       const wait = failing.nextAttemptAt - this.#task.clock.now();
-      if (!(await this.#wait(Math.min(wait, WAITS.at(-1)! * (1 + JITTER))))) return;
+      if (!(await this.#waitWhilePermitted(Math.min(wait, WAITS.at(-1)! * (1 + JITTER))))) return;
     }
-    const session = await this.#session();
+    const session = await this.#sessionOrDisable();
     if (!session) return;
     const types = this.#typesFor(session);
     const reader = await this.#open({ after, ...(types && { types }) });
-    if (!reader) return void (await this.#save('events_expired'));
+    if (!reader) {
+      await this.#save('events_expired');
+      return;
+    }
     let checkedAt = performance.now();
     for await (const { events, next } of reader.pages) {
       for (const event of events) if (!(await this.#deliver(event))) return;
       if (performance.now() - checkedAt < CHECK_INTERVAL) continue;
       checkedAt = performance.now();
-      const session = await this.#session();
+      const session = await this.#sessionOrDisable();
       if (!session || String(this.#typesFor(session)) !== String(types)) return;
-      const isDue = this.#age > QUIET_INTERVAL * (Math.random() + 0.5);
-      if (isDue && next !== this.#webhook.progress.after) this.#advance({ after: next });
+      if (this.#age > this.#quietInterval && next !== this.#webhook.progress.after)
+        this.#advance({ after: next });
       if (this.#isUnsaved && !(await this.#save())) return;
     }
   }
@@ -174,11 +181,9 @@ export class Delivery {
   /** @returns true if the next event may follow */
   async #deliver({ event, json }: FeedEvent): Promise<boolean> {
     this.pendingSince = event.time;
-    const session = await this.#session();
+    const session = await this.#sessionOrDisable();
     if (!session) return false;
     if (!this.#task.eventTypes.mayRead(session.principal, event.type)) return this.#acknowledge(event.id);
-    const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
-    if (isDue && !(await this.#pay(session))) return false;
     // The owner's latest changes apply to this attempt.
     const { id, version } = this.#webhook;
     const isUnchanged =
@@ -186,6 +191,9 @@ export class Delivery {
         ? await this.#save()
         : (await webhooksOf(this.#task.store).byId(id))?.version === version;
     if (!isUnchanged || this.#isInterrupted) return false;
+    const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
+    if (isDue && !(await this.#pay(session))) return false;
+    if (this.#isInterrupted) return false;
     session.countRequest();
     const [attempt, outcome] = await this.#task.attempt(this.#webhook, { id: event.id, body: json });
     const { attempted, attempts } = this.#webhook.progress;
@@ -209,10 +217,15 @@ export class Delivery {
     const now = this.#task.clock.now();
     const nextAttemptAt = Math.round(now + wait);
     this.#advance({ failing: { eventId, since, attempts: attempts + 1, nextAttemptAt } });
-    return now - since >= MAX_FAILING_TIME && this.#save('failing');
+    if (now - since >= MAX_FAILING_TIME) await this.#save('failing');
+    return false;
   }
 
-  /** Pays for the next attempts, or waits. Looks first, because repeated refusals are a violation. */
+  /**
+   * Pays for the next attempts, or waits. Looks first, because repeated refusals are a violation.
+   *
+   * @returns true if it has paid
+   */
   async #pay(session: Session): Promise<boolean> {
     const now = this.#task.clock.now();
     let wait: number;
@@ -229,7 +242,8 @@ export class Delivery {
       if (!(error instanceof AppError)) throw error;
       wait = (error.retryAfter ?? 1) * SECOND;
     }
-    if (await this.#save()) await this.#wait(Math.min(Math.max(SECOND / 10, wait), MAX_BUDGET_PAUSE));
+    if (await this.#save())
+      await this.#waitWhilePermitted(Math.min(Math.max(SECOND / 10, wait), MAX_BUDGET_PAUSE));
     return false;
   }
 
@@ -259,6 +273,7 @@ export class Delivery {
       return false;
     }
     this.#savedAt = began;
+    this.#quietInterval = QUIET_INTERVAL * (Math.random() + 0.5);
     this.#webhook = saved;
     if (saved.version !== version) return false;
     if (reason === undefined) return true;
@@ -272,7 +287,7 @@ export class Delivery {
    *
    * @returns null in that case
    */
-  async #session(): Promise<Session | null> {
+  async #sessionOrDisable(): Promise<Session | null> {
     const session = await this.#task.sessionOf(this.#webhook.apiKeyId);
     if (session && DELIVERY_SCOPES.every((scope) => permits(session.principal, scope))) {
       session.subject = SUBJECT;

@@ -52,9 +52,9 @@ export interface WebhookSettings {
 
 /** The state that delivery changes. */
 export interface WebhookProgress {
-  /** The place in the event log up to which everything was acknowledged. */
+  /** The position in the event log up to which everything was acknowledged. */
   after: string;
-  /** The number of times that the owner has moved the place. */
+  /** The number of times that the owner has moved the position. */
   moves: number;
   failing?: WebhookFailure | undefined;
   /** The number of attempts made, every tenth of which is paid for. */
@@ -63,7 +63,7 @@ export interface WebhookProgress {
   attempts: readonly WebhookAttempt[];
 }
 
-/** A webhook: a place in the event log, and where to send the events after it. */
+/** A webhook: a position in the event log, and where to send the events after it. */
 export interface Webhook {
   /** Opaque. */
   id: string;
@@ -72,7 +72,7 @@ export interface Webhook {
   account?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
-  /** Increases with each change of the settings or the place by the owner. */
+  /** Increases with each change of the settings or the position by the owner. */
   version: number;
   settings: WebhookSettings;
   progress: WebhookProgress;
@@ -211,7 +211,7 @@ export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
   };
 }
 
-/** The progress of a webhook that its owner has changed meanwhile, which ends a wait and may have moved its place. */
+/** The progress of a webhook that its owner has changed meanwhile, which ends a wait and may have moved its position. */
 const movedBy = (owner: WebhookProgress, { moves, after, attempted }: WebhookProgress): WebhookProgress => ({
   ...owner,
   ...(moves === owner.moves && { after }),

@@ -26,7 +26,7 @@ import type {
   WebhookSecret,
   WebhookSettings,
 } from './stored-webhooks.ts';
-import { eventType, place } from '../domains/event/event.ts';
+import { eventType, position } from '../domains/event/event.ts';
 import { type EventTypes, toEventTypeName } from '../events/event-types.ts';
 import { memoized } from '../foundation/cache.ts';
 
@@ -60,7 +60,7 @@ const url = {
       }),
 };
 const enabled = boolean('Whether events are sent; the position is kept meanwhile', true);
-const after = place('The position in the log: everything up to it was acknowledged');
+const after = position('The position in the log: everything up to it was acknowledged');
 
 /** The output of the rules of the inputs. */
 export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & { after: string };
@@ -102,7 +102,7 @@ export const WebhookAttemptDeclaration = {
   listName: 'WebhookAttempts',
   description: 'One request to the receiver of a webhook.',
   fields: {
-    eventId: place('The event that was sent'),
+    eventId: position('The event that was sent'),
     time: instant('When it began', '2026-11-21T12:00:00.123Z'),
     ms: integer(0, MAX_INT32, 'How long it took, in milliseconds', 48),
     status: optional(integer(0, MAX_INT32, 'The HTTP status of the response, if there was one', 302)),
@@ -114,7 +114,7 @@ export const WebhookFailureDeclaration = {
   type: 'WebhookFailure',
   description: 'An event that cannot be delivered, for which all later ones wait.',
   fields: {
-    eventId: place('The event'),
+    eventId: position('The event'),
     since: instant('When its first attempt failed', '2026-11-21T12:00:00Z'),
     attempts: integer(0, MAX_INT32, 'How often it was attempted', 2),
     nextAttemptAt: instant('When it is attempted again', '2026-11-21T12:00:06Z'),
@@ -174,7 +174,7 @@ export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: 
 
 export const newSecret = (): WebhookSecret => ({ secret: `whsec_${randomBytes(32).toString('base64')}` });
 
-/** A new webhook at a place in the log. */
+/** A new webhook at a position in the log. */
 export const createdWebhook = (
   { url, types }: NewWebhook,
   { principal: { id, account }, after, now }: { principal: Principal; after: string; now: number },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toDecision, usedToday } from '../../src/access/limiter.ts';
-import { DAY, initialUsage, MINUTE } from '../../src/store/limiter-algorithm.ts';
+import { DAY, MINUTE } from '../../src/foundation/instant.ts';
+import { initialUsage } from '../../src/store/limiter-algorithm.ts';
 
 const SECOND = 1_000;
 const HOUR = 60 * MINUTE;

@@ -7,7 +7,7 @@ import { AppError } from '../../src/foundation/errors.ts';
 import type { ApiKey } from '../../src/store/api-keys.ts';
 import type { Store, Transaction } from '../../src/store/store.ts';
 import type { Tables } from '../../src/foundation/table.ts';
-import { DAY } from '../../src/store/limiter-algorithm.ts';
+import { DAY } from '../../src/foundation/instant.ts';
 import { webhooksOf, webhookWritesOf } from '../../src/webhooks/stored-webhooks.ts';
 import { errorOf } from '../kit/errors.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { DAY, MINUTE } from '../../src/foundation/instant.ts';
 import {
   banDuration,
   chargeUsage,
-  DAY,
   initialUsage,
-  MINUTE,
   type UsageState,
 } from '../../src/store/limiter-algorithm.ts';
 

@@ -1,3 +1,4 @@
+import { grouped } from '../../foundation/words.ts';
 import { bindingOf, isListName, newApiKey, type Principal } from '../../access/api-keys.ts';
 import { isNetwork, MAX_NETWORKS, NetworkList } from '../../access/networks.ts';
 import { PLANS } from '../../access/plans.ts';
@@ -12,7 +13,7 @@ import type { Store } from '../../store/store.ts';
 function describePlan(plan: PlanName): string {
   const { limits } = PLANS[plan];
   if (!limits) return 'Limits are set per key.';
-  const [perMinute, perDay] = [limits.perMinute, limits.perDay].map((limit) => limit.toLocaleString('en-US'));
+  const [perMinute, perDay] = [limits.perMinute, limits.perDay].map(grouped);
   return `${perMinute} requests per minute, ${perDay} per day.`;
 }
 

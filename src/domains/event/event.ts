@@ -16,12 +16,12 @@ export const eventType = (
       : oneOf(choices.values).transform((name) => fromEventTypeName(name as EventTypeName)),
 });
 
-/** The id of an event, or another place in the log. MongoDB's can be long. */
-export const place = (description: string) => opaqueId(2_000, description, '5f0c1d2e-42');
+/** The id of an event, or another position in the log. MongoDB's can be long. */
+export const position = (description: string) => opaqueId(2_000, description, '5f0c1d2e-42');
 
 /** The fields of events of all types. */
 export const COMMON = {
-  id: place('Opaque; pass it as `after` to continue from here'),
+  id: position('Opaque; pass it as `after` to continue from here'),
   time: instant('When the write was committed', '2026-11-21T12:00:00.123Z'),
 };
 

@@ -1,3 +1,4 @@
+import { grouped } from '../../foundation/words.ts';
 import type { Principal } from '../../access/api-keys.ts';
 import { MAX_TEXT } from '../../access/request-log.ts';
 import type { Issue } from '../../foundation/errors.ts';
@@ -121,7 +122,7 @@ export function addRequests(builder: Builder): void {
     description: 'A request with its cursor.',
     fields: (t) => ({
       cursor: t.string({
-        description: 'Its place in the list.',
+        description: 'Its position in the list.',
         extensions: { maxLength: 500 },
         resolve: ({ cursor }) => encode(cursor),
       }),
@@ -176,7 +177,7 @@ export function addRequests(builder: Builder): void {
   builder.queryField('requests', (t) =>
     t.field({
       type: RequestConnection,
-      description: `The last ${MAX_REQUESTS.toLocaleString('en-US')} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry.`,
+      description: `The last ${grouped(MAX_REQUESTS)} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry.`,
       args: {
         filter: t.arg({
           type: RequestFilter,
@@ -242,7 +243,7 @@ export const requests: Resource = {
       tag: 'Store',
       stability: 'beta',
       summary: 'List what was requested with the API key',
-      description: `The last ${MAX_REQUESTS.toLocaleString('en-US')} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry. A page may have fewer than \`limit\` even if there are more: the \`Link\` leads on.`,
+      description: `The last ${grouped(MAX_REQUESTS)} requests within 24 hours of the key and of each key that it has made, newest first. Reading them leaves no entry. A page may have fewer than \`limit\` even if there are more: the \`Link\` leads on.`,
       document: `query listRequests($status: [String!], $operation: String, $transport: [UsageTransport!], $after: String, $limit: Int) {
         page: requests(filter: {status: $status, operation: $operation, transport: $transport}, first: $limit, after: $after) ${pageSelection(shape)}
       }`,

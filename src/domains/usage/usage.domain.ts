@@ -2,14 +2,18 @@ import { firstDateKept, MAX_OPERATIONS, sumOf } from '../../access/usage-history
 import { validationFailed } from '../../foundation/errors.ts';
 import { choice, choices, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
-import { formatDate } from '../../foundation/instant.ts';
+import { formatDate, DAY } from '../../foundation/instant.ts';
 import type { Builder } from '../../schema/builder.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import { fieldParameter } from '../../rest-routes/parameter.ts';
 import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
-import { DAY, HISTORY_KEPT } from '../../store/limiter-algorithm.ts';
-import { USAGE_TRANSPORTS, type UsageDay, type UsageOperation } from '../../store/usage-history.ts';
+import {
+  USAGE_TRANSPORTS,
+  type UsageDay,
+  type UsageOperation,
+  HISTORY_KEPT,
+} from '../../store/usage-history.ts';
 
 const day = date('The day in UTC', '2026-11-22');
 
@@ -27,8 +31,9 @@ function rangeOf({ from, to }: Partial<Record<'from' | 'to', string | null | und
   const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
   if (first > last) throw validationFailed([{ path: 'from', message: 'must not be after to' }]);
   const kept = firstDateKept(now);
-  const today = formatDate(now + DAY);
-  return { from: first < kept ? kept : first, to: last > today ? today : last };
+  // An instance whose clock is ahead may have begun the next day.
+  const latest = formatDate(now + DAY);
+  return { from: first < kept ? kept : first, to: last > latest ? latest : last };
 }
 
 /** The most days that a range can have, for its price. Unknown values count as all that are kept. */
@@ -147,7 +152,7 @@ export const usage: Resource = {
         namesRecord: false,
       },
       summary: 'List what the API key did on one day',
-      description: 'At most 100 operations; the rest is summed as `other`.',
+      description: `At most ${MAX_OPERATIONS} operations; the rest is summed as \`other\`.`,
       document: `query listUsageOfDay($date: Date!) {
         parent: usage(from: $date, to: $date) { page: operations ${selectionOf(operationShape)} }
       }`,

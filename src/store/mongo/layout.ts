@@ -25,7 +25,7 @@ interface LayoutDocument {
 
 export const layoutsOf = (db: Db) => db.collection<LayoutDocument>('layout');
 
-/** What a database is laid out for. */
+/** The records and options that a database is laid out for. */
 type Contents = Pick<MongoOptions, 'records' | 'objects'>;
 
 /** All collections with their indexes. */

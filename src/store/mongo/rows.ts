@@ -44,7 +44,7 @@ let turn = Math.floor(Math.random() * SLOTS);
  * has died. The locks of a record are created with its first child: then the parent itself is written, which conflicts
  * with its deletion.
  *
- * @param isParent whether others can block the deletion of a record
+ * @param isParent true if others can block the deletion of a record
  */
 export function rowsOf(
   database: Database,

@@ -1,12 +1,11 @@
 import { unavailable } from '../../foundation/errors.ts';
+import { DAY, MINUTE } from '../../foundation/instant.ts';
 import {
   type Charge,
   type ChargeResult,
   chargeUsage,
-  DAY,
   initialUsage,
   type LimiterStore,
-  MINUTE,
   type UsageState,
 } from '../limiter-algorithm.ts';
 import { gather } from './batching.ts';

@@ -5,7 +5,7 @@ import { type Column, columnsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
- * How many records have each combination of values, kept by triggers: counting the entries of an index takes 50 ms for a
+ * The number of records with each combination of values, kept by triggers: counting the entries of an index takes 50 ms for a
  * million of them, on the event loop. Triggers, because whatever writes the file keeps them too, in its own transaction:
  * this program's single writes, bulk loads and imports, another process, `sqlite3`. A write adjusts one row for each set of
  * fields, two for a pet.
@@ -80,7 +80,7 @@ export function keptFor(record: AnyRecord, fields: readonly string[]): KeptCount
   );
 }
 
-/** What there is of the kept counts of a record, triggers before tables, by names in quotes. */
+/** The existing triggers and tables of the kept counts of a record, in this order, by names in quotes. */
 const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, name: string][] =>
   db.json(
     `select json_group_array(json_array(type, '"' || name || '"')) from (
@@ -89,7 +89,7 @@ const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, nam
     [`${plural} counted*`],
   )!;
 
-/** What brings the kept counts of a record to what its declaration says; nothing if they are there. */
+/** The statements that bring the kept counts of a record to its declaration; none if they are as declared. */
 export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generator<() => void> {
   const kept = keptCountsOf(record);
   const made = madeOf(db, record);

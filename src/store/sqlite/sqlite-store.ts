@@ -1,3 +1,4 @@
+import { DAY } from '../../foundation/instant.ts';
 import { existsSync } from 'node:fs';
 import { bytesFor, memoized } from '../../foundation/cache.ts';
 import { AppError } from '../../foundation/errors.ts';
@@ -125,7 +126,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
 }
 
 /** The time that a tool waits for another to fill the file, in milliseconds. */
-const UNTIL_FILLED = 24 * 3_600_000;
+const UNTIL_FILLED = DAY;
 
 /** Opens the file, and brings it to the layout that this program and its records need. */
 function open(options: SqliteOptions): { db: SqliteConnection; release: (() => void) | undefined } {

@@ -45,7 +45,8 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     changed = new Map();
     try {
       await writer.write(() => saveUsage(db, saved), 'single');
-      if (states.size > MAX_IN_MEMORY && changed.size === 0) states.clear();
+      if (states.size > MAX_IN_MEMORY)
+        for (const id of states.keys()) if (!changed.has(id)) states.delete(id);
     } catch (error) {
       // Later states may have been saved meanwhile, such as a ban: the current ones are saved next.
       for (const [id, state] of saved) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);

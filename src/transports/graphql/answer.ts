@@ -77,7 +77,7 @@ const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400
 const stringify = (operation: PreparedEntry, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
 
-/** True if a query failed by arguments that only its resolvers can judge, such as a place in the log of events. */
+/** True if a query failed by arguments that only its resolvers can judge, such as a position in the log of events. */
 const hasWrongArguments = (
   { operation }: PreparedOperation,
   errors: readonly GraphQLFormattedError[],

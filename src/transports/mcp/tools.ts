@@ -1,3 +1,4 @@
+import { grouped } from '../../foundation/words.ts';
 import type { Tool as Definition } from '@modelcontextprotocol/server';
 import { lexicographicSortSchema, printSchema } from 'graphql';
 import { isLosslessNumber, isSafeNumber, parse, stringify } from 'lossless-json';
@@ -209,7 +210,7 @@ function graphqlTool(services: TransportServices): Tool {
         context.addError(extensions!.code as ErrorCode, message);
       const json = withTextIds(toJson(errors ? { data, errors } : { data }));
       if (json.length <= MAX_RESULT) return json;
-      const sizes = [json.length, MAX_RESULT].map((size) => size.toLocaleString('en-US'));
+      const sizes = [json.length, MAX_RESULT].map(grouped);
       throw new AppError(
         'QUERY_TOO_COMPLEX',
         `The result has ${sizes[0]} characters; a tool answers with at most ${sizes[1]}. Ask for fewer records or fields.`,

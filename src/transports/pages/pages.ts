@@ -233,7 +233,7 @@ function originOf({ headers }: RequestContext, proxies: number): string {
 /**
  * The operations by tag, for the list that is readable at once and without scripts, until the reference takes its place.
  *
- * @param graphiql whether there is a GraphiQL that shows the schema, to link to
+ * @param graphiql true if there is a GraphiQL that shows the schema, to link to
  */
 function operationsByTag(operations: readonly Route[], graphiql: boolean) {
   const listed = operations.map((operation) => {

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import { DAY, MINUTE } from '../../../src/foundation/instant.ts';
 import {
   chargeUsage,
-  DAY,
-  MINUTE,
   STRIKE_WINDOW,
   STRIKES_TO_BAN,
   type UsageState,
