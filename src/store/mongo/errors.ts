@@ -83,6 +83,14 @@ const FIRST_PLACE = 20_000;
 export const isOfToken = (error: unknown): boolean =>
   error instanceof MongoServerError && (TOKEN_CODES.has(error.code) || Number(error.code) >= FIRST_PLACE);
 
+const hasLabel =
+  (label: MongoErrorLabel) =>
+  (error: unknown): boolean =>
+    error instanceof MongoError && error.hasErrorLabel(label);
+
 /** True if a failed transaction may succeed when retried. */
-export const isTransient = (error: unknown): boolean =>
-  error instanceof MongoError && error.hasErrorLabel(MongoErrorLabel.TransientTransactionError);
+export const isTransient = hasLabel(MongoErrorLabel.TransientTransactionError);
+
+/** True if a transaction may have been committed, and another attempt tells. */
+export const isUnknownCommit = (error: unknown): boolean =>
+  hasLabel(MongoErrorLabel.UnknownTransactionCommitResult)(error) && !isTimeExpired(error);

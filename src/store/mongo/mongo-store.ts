@@ -11,7 +11,7 @@ import { prepareLayout } from './layout.ts';
 import { objectsOf } from './objects.ts';
 import { readsOf } from './reads.ts';
 import { rowsOf } from './rows.ts';
-import { type Access, createTransactions } from './transactions.ts';
+import { type Commands, createTransactions } from './transactions.ts';
 import { mongoUsage } from './usage.ts';
 
 export type { MongoOptions } from './database.ts';
@@ -53,12 +53,12 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const nextIds = idsOf(database);
   const parents = new Set(records.filter((record) => blockersOf(records, record).length > 0));
 
-  const within = (access: Access): EngineTransaction => {
+  const within = (commands: Commands): EngineTransaction => {
     const opened: Rows[] = [];
     return {
       rows: (record) =>
-        (opened[record.index] ??= rowsOf(database, record, access, nextIds, parents.has(record))),
-      objects: (kind) => objectsOf(database, kind, access),
+        (opened[record.index] ??= rowsOf(database, record, commands, nextIds, parents.has(record))),
+      objects: (kind) => objectsOf(database, kind, commands),
     };
   };
 
@@ -71,9 +71,9 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     ...mongoEvents(database, records),
     transaction: (work, how) =>
       execute(() =>
-        run(async (access) => {
-          if (how !== 'single') await access.begin();
-          return await work(within(access));
+        run(async (commands) => {
+          if (how !== 'single') await commands.begin();
+          return await work(within(commands));
         }),
       ),
     filling: (_record, _rows, work) => work(false),

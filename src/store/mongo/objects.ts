@@ -15,17 +15,19 @@ interface ObjectDocument {
 /**
  * The objects of one kind.
  *
- * @param access the transaction to read and write in; by default, each read is on its own
+ * @param commands the transaction to read and write in; by default, each read is on its own
  */
 export function objectsOf<T>(
   database: Database,
   { name, keyOf, termsOf, expiresAt, separate }: ObjectKind<T>,
-  access = alone(database),
+  commands = alone(database),
 ): Objects<T> {
   const documents = database.db.collection<ObjectDocument>(name);
   const find = async (filter: Filter<ObjectDocument>, order: FindOptions = {}): Promise<T[]> => {
-    await access.begin();
-    const stored = await access.send((options) => documents.find(filter, { ...options, ...order }).toArray());
+    await commands.begin();
+    const stored = await commands.send((options) =>
+      documents.find(filter, { ...options, ...order }).toArray(),
+    );
     return stored.map(({ value }) => JSON.parse(value) as T);
   };
 
@@ -40,7 +42,7 @@ export function objectsOf<T>(
     async put(objects) {
       if (objects.length === 0) return;
       // All or none; a single one needs no transaction.
-      if (objects.length > 1 && !separate) await access.begin();
+      if (objects.length > 1 && !separate) await commands.begin();
       const writes = objects.map((object) => {
         const time = expiresAt?.(object);
         const replacement = {
@@ -50,18 +52,18 @@ export function objectsOf<T>(
         };
         return { replaceOne: { filter: { _id: keyOf(object) }, replacement, upsert: true } };
       });
-      await access.send((options) => documents.bulkWrite(writes, { ...options, ordered: !separate }));
+      await commands.send((options) => documents.bulkWrite(writes, { ...options, ordered: !separate }));
     },
 
     async delete(keys) {
-      if (keys.length > 1) await access.begin();
-      await access.send((options) => documents.deleteMany({ _id: { $in: keys } }, options));
+      if (keys.length > 1) await commands.begin();
+      await commands.send((options) => documents.deleteMany({ _id: { $in: keys } }, options));
     },
 
     async deleteBefore(keys) {
-      if (!separate) await access.begin();
+      if (!separate) await commands.begin();
       const filter = { $or: [...keys].map(([term, key]) => ({ terms: term, _id: { $lt: key } })) };
-      await access.send((options) => documents.deleteMany(filter, options));
+      await commands.send((options) => documents.deleteMany(filter, options));
     },
   };
 }

@@ -20,9 +20,9 @@ const MAX_COUNTED = 400_000;
 /**
  * Reads of the records of one kind. Each is one command that is answered from an index.
  *
- * @param access the transaction to read in; by default, each read is on its own
+ * @param commands the transaction to read in; by default, each read is on its own
  */
-export function readsOf(database: Database, record: AnyRecord, access = alone(database)): Reads {
+export function readsOf(database: Database, record: AnyRecord, commands = alone(database)): Reads {
   const { db } = database;
   const { projection, toRecord } = codecOf(record);
   const collection = db.collection<RecordDocument>(record.plural);
@@ -30,7 +30,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
   const byId = batch<Id, Stored | null>(async (ids) => {
     const keys = ids.map(toKey);
     const _id = keys.length === 1 ? keys[0]! : { $in: keys };
-    const documents = await access.send((options) =>
+    const documents = await commands.send((options) =>
       collection.find({ _id }, { ...options, projection, batchSize: keys.length + 1 }).toArray(),
     );
     const records = new Map(documents.map((document) => [toId(document._id), toRecord(document)]));
@@ -61,7 +61,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
       const documents: Document[] = [];
       for (const search of searches) {
         if (documents.length > request.limit) break;
-        const matching = await access.send((options) =>
+        const matching = await commands.send((options) =>
           collection.aggregate(search, { ...options, hint, batchSize: request.limit + 2 }).toArray(),
         );
         documents.push(...matching);
@@ -79,7 +79,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
       })),
     ];
     const parents = db.collection<RecordDocument>(parent.plural);
-    const rows = await access.send((options) =>
+    const rows = await commands.send((options) =>
       parents.aggregate(pipeline, { ...options, batchSize: wanted.length + 1 }).toArray(),
     );
     const byParent = new Map(rows.map((row) => [toId(row._id), searches.flatMap((_, n) => row[n])]));
@@ -105,7 +105,7 @@ export function readsOf(database: Database, record: AnyRecord, access = alone(da
       { $limit: most + 1 },
       { $group: { _id: Object.fromEntries(by.map((field) => [field, `$${field}`])), n: { $sum: 1 } } },
     ];
-    const rows = await access.send((options) =>
+    const rows = await commands.send((options) =>
       collection
         .aggregate<{ _id: Document; n: number | bigint }>(pipeline, {
           ...options,

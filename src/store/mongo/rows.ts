@@ -9,7 +9,7 @@ import type { Database } from './database.ts';
 import { isTransient, writeConflict } from './errors.ts';
 import type { NextIds } from './ids.ts';
 import { readsOf } from './reads.ts';
-import type { Access } from './transactions.ts';
+import type { Commands } from './transactions.ts';
 
 /** One of the locks of a record: `categories/7/3`. */
 interface LockDocument {
@@ -49,7 +49,7 @@ let turn = Math.floor(Math.random() * SLOTS);
 export function rowsOf(
   database: Database,
   record: AnyRecord,
-  access: Access,
+  commands: Commands,
   nextIds: NextIds,
   isParent: boolean,
 ): Rows {
@@ -60,11 +60,11 @@ export function rowsOf(
   const lockOf = (id: Id): string => `${record.plural}/${id}`;
 
   return {
-    ...readsOf(database, record, access),
+    ...readsOf(database, record, commands),
 
     async exists(values) {
       const filter = stored(values) as Filter<RecordDocument>;
-      const match = await access.send((options) =>
+      const match = await commands.send((options) =>
         collection.findOne(filter, { ...options, projection: { _id: 1 } }),
       );
       return match !== null;
@@ -72,33 +72,33 @@ export function rowsOf(
 
     /** With `alone`, the caller deletes the record next, which conflicts with all others from the beginning. */
     async lock(ids, how = 'shared') {
-      await access.begin();
+      await commands.begin();
       if (how === 'alone') return new Set(ids);
       const slot = (turn = (turn + 1) % SLOTS);
       const count = { $inc: { taken: 1 } };
       const taken = ids.map((id) => `${lockOf(id)}/${slot}`);
-      const update = await access.send((options) =>
+      const update = await commands.send((options) =>
         locks.updateMany({ _id: { $in: taken } }, count, options),
       );
       if (update.matchedCount === ids.length) return new Set(ids);
       // Some don't exist, or have no locks yet.
       const having = new Set<string>();
       if (update.matchedCount > 0) {
-        const marked = access.send((options) =>
+        const marked = commands.send((options) =>
           locks.find({ _id: { $in: taken } }, { ...options, projection: { of: 1 } }).toArray(),
         );
         for (const { of } of await marked) having.add(of);
       }
       const others = ids.filter((id) => !having.has(lockOf(id)));
       const parents: Filter<RecordDocument> = { _id: { $in: others.map(toKey) } };
-      const { matchedCount } = await access.send((options) =>
+      const { matchedCount } = await commands.send((options) =>
         collection.updateMany(parents, { $inc: { _locked: 1 } }, options),
       );
       if (matchedCount === 0) return new Set(ids.filter((id) => having.has(lockOf(id))));
       const unlocked =
         matchedCount === others.length
           ? others
-          : await access.send((options) =>
+          : await commands.send((options) =>
               collection
                 .find(parents, { ...options, projection: { _id: 1 } })
                 .map(({ _id }) => toId(_id))
@@ -108,7 +108,7 @@ export function rowsOf(
         const of = lockOf(id);
         return Array.from({ length: SLOTS }, (_, n) => ({ _id: `${of}/${n}`, of, taken: 0 }));
       });
-      await access.send((options) => locks.insertMany(added, options));
+      await commands.send((options) => locks.insertMany(added, options));
       return new Set([...ids.filter((id) => having.has(lockOf(id))), ...unlocked]);
     },
 
@@ -117,8 +117,8 @@ export function rowsOf(
     async insert(rows) {
       const documents = rows.map((row) => toDocument(row, eventOf(record, undefined, row).type));
       const added = documents as OptionalUnlessRequiredId<RecordDocument>[];
-      if (added.length > 1) await access.begin();
-      await access.send<unknown>((options) =>
+      if (added.length > 1) await commands.begin();
+      await commands.send<unknown>((options) =>
         added.length === 1
           ? collection.insertOne(added[0]!, options)
           : collection.insertMany(added, { ...options, ordered: false }),
@@ -126,9 +126,9 @@ export function rowsOf(
     },
 
     async replace(before, after) {
-      access.contend(lockOf(before.id));
+      commands.contend(lockOf(before.id));
       const document = toDocument(after, eventOf(record, before, after).type);
-      const { matchedCount } = await access.send((options) =>
+      const { matchedCount } = await commands.send((options) =>
         collection.replaceOne(unchanged(before), document, options),
       );
       if (matchedCount === 0) throw writeConflict();
@@ -137,7 +137,7 @@ export function rowsOf(
     async add(id, field, amount) {
       const [smallest, largest] = (record.fields as Fields)[field]!.range!;
       const _id = toKey(id);
-      const changed = await access.send((options) =>
+      const changed = await commands.send((options) =>
         collection.findOneAndUpdate(
           { _id, [field]: { $gte: smallest - amount, $lte: largest - amount } },
           addition(field, amount),
@@ -149,13 +149,13 @@ export function rowsOf(
 
     async delete(row) {
       try {
-        if (isParent) await access.send((options) => locks.deleteMany({ of: lockOf(row.id) }, options));
-        const { deletedCount } = await access.send((options) =>
+        if (isParent) await commands.send((options) => locks.deleteMany({ of: lockOf(row.id) }, options));
+        const { deletedCount } = await commands.send((options) =>
           collection.deleteOne(unchanged(row), options),
         );
         if (deletedCount === 0) throw writeConflict();
       } catch (error) {
-        const isHeldUp = isParent && isTransient(error) && access.elapsed > DELETION_PATIENCE;
+        const isHeldUp = isParent && isTransient(error) && commands.elapsed > DELETION_PATIENCE;
         throw isHeldUp ? beingReferred(record, row.id) : error;
       }
     },

@@ -5,9 +5,9 @@
  *   published  The instance has written the session's id to `sessions`, which it does before its first transaction there.
  *   open       Commands run in the transaction, one at a time; what it has written is locked for all others.
  *   committed  All at once, with the majority's acknowledgement.
- *   lost       A concurrent write won, or the session was killed: `withTransaction` tries the whole work again, until the
- *              call's time is up and `elapsed` throws UNAVAILABLE. Work of this instance that has lost the same document takes
- *              turns, and work that comes to write it meanwhile joins them, so that many writes of it cost two attempts each.
+ *   lost       A concurrent write won, or the session was killed: `run` tries the whole work again, until the call's time is
+ *              up. Work of this instance that has lost the same document takes turns, and work that comes to write it
+ *              meanwhile joins them, so that many writes of it cost two attempts each.
  *   orphaned   The instance died while it was open, and its signs of life stop. Others that wait for its locks look every
  *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
  *              and they go on, within about three seconds instead of a minute.
@@ -16,12 +16,13 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 import { deferred } from '../../foundation/maybe-promise.ts';
 import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
-import { isDuplicateKey, writeConflict } from './errors.ts';
+import { isDuplicateKey, isTransient, isUnknownCommit, writeConflict } from './errors.ts';
 
 /** An instance that runs transactions, or did until it died. */
 interface InstanceDocument {
@@ -114,7 +115,7 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
 }
 
 /** The way commands are sent: each on its own, or all in one attempt, whose writes are committed together or not at all. */
-export interface Access {
+export interface Commands {
   /** Runs a command with its options, now or when its turn comes. */
   send: <T>(command: (options: CallOptions) => Promise<T>) => Promise<T>;
   /**
@@ -124,27 +125,27 @@ export interface Access {
   readonly begin: () => Promise<void>;
   /** Names a document before it is written. If others win or wait for it, the work is repeated when its turn comes. */
   readonly contend: (document: string) => void;
-  /** The time since the first attempt began, in milliseconds. */
+  /** The time from the beginning of the first attempt to that of this one, in milliseconds. */
   readonly elapsed: number;
 }
 
 /** Sends commands that belong to no transaction. */
-export const alone = ({ options, execute }: Database): Access => ({
+export const alone = ({ options, execute }: Database): Commands => ({
   send: (command) => execute(() => command(options)),
   begin: async () => {},
   contend: () => {},
   elapsed: 0,
 });
 
-/** Turns at documents: each caller waits for those before it. */
-function createTurns() {
+/** Queues for documents, in which each caller waits for those before it. */
+function createQueues() {
   const last = new Map<string, Promise<void>>();
   return {
     /** True while it is the turn of someone. */
-    isTaken: (document: string): boolean => last.has(document),
+    isOpen: (document: string): boolean => last.has(document),
 
-    /** Waits. @returns a function that ends the turn */
-    async take(document: string): Promise<() => void> {
+    /** Waits for its turn. @returns a function that ends it */
+    async enter(document: string): Promise<() => void> {
       const before = last.get(document);
       const { promise, resolve } = deferred();
       last.set(document, promise);
@@ -157,15 +158,18 @@ function createTurns() {
   };
 }
 
-/** Runs work atomically, and repeats it while it loses to concurrent writes, until the call times out. */
+/**
+ * Runs work atomically, and repeats it while it loses to concurrent writes, until the call times out. The driver's
+ * `withTransaction` goes on for two minutes, when the caller has long been told that nothing will happen.
+ */
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
-  const turns = createTurns();
+  const queues = createQueues();
   // The rest is as in the client's settings.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
-  const run = <T>(work: (access: Access) => Promise<T>): Promise<T> => {
+  function run<T>(work: (commands: Commands) => Promise<T>): Promise<T> {
     const began = performance.now();
     const elapsed = (): number => {
       const time = performance.now() - began;
@@ -175,16 +179,18 @@ export function createTransactions(database: Database) {
     };
     let contended: string | undefined;
     let endTurn: (() => void) | undefined;
-    const attemptIn = async (session: ClientSession): Promise<T> => {
-      if (contended !== undefined) endTurn ??= await turns.take(contended);
+
+    async function attempt(session: ClientSession): Promise<T> {
+      if (contended !== undefined) endTurn ??= await queues.enter(contended);
       let last: Promise<unknown> | undefined;
-      const access: Access = {
+      const commands: Commands = {
         send: (command) => command(options),
         async begin() {
           if (last) return;
+          session.startTransaction(settings);
           last = sessions.publish(session);
           // MongoDB runs one command of a transaction at a time.
-          access.send = (command) => {
+          commands.send = (command) => {
             const result = last!.then(() => command({ ...options, session }));
             last = result.catch(() => {});
             return result;
@@ -194,27 +200,48 @@ export function createTransactions(database: Database) {
         contend(document) {
           contended = document;
           // Those who have lost it come first.
-          if (!endTurn && turns.isTaken(document)) throw writeConflict();
+          if (!endTurn && queues.isOpen(document)) throw writeConflict();
         },
         elapsed: elapsed(),
       };
       try {
-        const result = await work(access);
-        elapsed();
-        return result;
+        return await work(commands);
       } catch (error) {
         // Another attempt sees the document that was there first.
         throw isDuplicateKey(error) ? writeConflict(error) : error;
       } finally {
         // Reads that nobody awaited may still be under way.
-        access.send = () => Promise.reject(new Error('The transaction has ended.'));
+        commands.send = () => Promise.reject(new Error('The transaction has ended.'));
         await last;
       }
-    };
-    return sessions
-      .lend((session) => session.withTransaction(() => attemptIn(session), settings))
-      .finally(() => endTurn?.());
-  };
+    }
+
+    /** Commits: again while nobody knows the outcome. */
+    async function commit(session: ClientSession): Promise<void> {
+      elapsed();
+      await session.commitTransaction().catch((error) => {
+        if (!isUnknownCommit(error)) throw error;
+        return commit(session);
+      });
+    }
+
+    async function repeat(session: ClientSession): Promise<T> {
+      for (let attempts = 1; ; attempts++) {
+        try {
+          const result = await attempt(session);
+          if (session.inTransaction()) await commit(session);
+          return result;
+        } catch (error) {
+          if (session.inTransaction()) await session.abortTransaction();
+          if (!isTransient(error)) throw error;
+        }
+        // As the driver's specification of `withTransaction` has it.
+        await sleep(Math.random() * Math.min(5 * 1.5 ** attempts, 500));
+      }
+    }
+
+    return sessions.lend(repeat).finally(() => endTurn?.());
+  }
 
   return { run, close: sessions.close };
 }
