@@ -44,7 +44,7 @@ export class MutationBursts {
         { max, window: '1s', arrayLengthField: 'fields', uncountRejected: true },
       ),
     );
-    this.#turn = decision;
+    this.#turn = decision.catch(() => {});
     return (await decision) === undefined;
   }
 

@@ -63,6 +63,12 @@ it('counts up to the limit in any second, each key on its own, and no refusals',
   expect(bursts.remaining('a', 10)).toBe(10);
 });
 
+it('a count that fails is the fault of one caller alone', async () => {
+  const bursts = new MutationBursts();
+  await expect(bursts.take('a', -1, 10)).rejects.toThrow(RangeError);
+  expect(await bursts.take('a', 1, 10)).toBe(true);
+});
+
 describe('bursts of mutations', () => {
   const kit = useGateway(sqlite);
 
