@@ -10,7 +10,7 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
  * Parses an address as sockets and proxies write it, with or without a port. @returns null if the text isn't an
  * address
  */
-export function parseAddress(text: string): Address | null {
+function parseAddress(text: string): Address | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   // The library also reads octal, hexadecimal and shortened forms, and takes `::192.0.2.1` for IPv4-mapped.
   return isIP(bare) === 0 ? null : ipaddr.process(bare.replace(/^::(?=\d+\.)/, '::0:'));

@@ -47,12 +47,14 @@ function checkOptions(
   if (path !== undefined && (!/^(\/[A-Za-z0-9_-]+)+$/.test(path) || RESERVED.has(path.split('/')[1]!)))
     throw new Error(`${type}: the path ${path} is taken, or not written like /store/${plural}.`);
   const describable = [
-    ...[`${type}Filter`, `Query.${plural}`],
+    `${type}Filter`,
+    `Query.${plural}`,
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
     ...Object.values(eventTypesOf(record)),
     ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
     ...referencesOf(record).flatMap(({ field, parent, list }) => [
-      ...[`${type}.${parentField(field)}`, `${parent.type}.${list}`],
+      `${type}.${parentField(field)}`,
+      `${parent.type}.${list}`,
     ]),
   ];
   const unknown = Object.keys(descriptions).filter((name) => !describable.includes(name));
@@ -70,8 +72,7 @@ function checkOptions(
  */
 export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>): Domain {
   const { kind } = record;
-  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, sample } = options;
-  const { routes = Object.values<Route> } = options;
+  const { descriptions = {}, fields, scope = record.plural, tags = {}, form, sample, routes } = options;
   checkOptions(record, options);
   const shape = shapeOf(record, form);
   const rows = recordRoutes(record, shape, options);
@@ -87,7 +88,7 @@ export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>
       scope,
       shapes: [shape, ...(rows.counts ? [rows.counts.shape!] : [])],
       tags,
-      routes: routes(rows, shape),
+      routes: routes?.(rows, shape) ?? Object.values<Route>(rows),
     },
     events: Object.fromEntries(
       Object.entries(eventTypesOf(record)).map(([change, type]) => [

@@ -123,7 +123,8 @@ export class EventFeed {
     this.#readers++;
     try {
       if (!this.#isFollowing) void this.#follow();
-      for (let events = first.events.map(this.#toFeedEvent); ;) {
+      let events = first.events.map(this.#toFeedEvent);
+      while (true) {
         yield { events, next };
         signal.throwIfAborted();
         const state = this.#state;

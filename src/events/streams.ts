@@ -83,7 +83,10 @@ export class EventStreams {
     });
     this.size++;
     const stream: EventStream = {
-      ...{ beginning: reader.beginning, ending, sent: 0, meter: new Meter(cost) },
+      beginning: reader.beginning,
+      ending,
+      sent: 0,
+      meter: new Meter(cost),
       events: paidEvents(reader, this.#types, ending.signal, session, cost, (count, isPaidAnew) => {
         if (isPaidAnew) stream.meter = new Meter(cost);
         stream.sent += count;

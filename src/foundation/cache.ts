@@ -6,10 +6,7 @@ const MB = 2 ** 20;
  * The bytes that all caches of clients' data may hold together, by conservative estimates: half of what the heap allows
  * beyond the 100 MB that the program takes.
  */
-export const KEPT_BYTES = Math.min(
-  128 * MB,
-  Math.max(16 * MB, getHeapStatistics().heap_size_limit / 2 - 50 * MB),
-);
+const KEPT_BYTES = Math.min(128 * MB, Math.max(16 * MB, getHeapStatistics().heap_size_limit / 2 - 50 * MB));
 
 /** The relative share of each of these caches. */
 const SHARES = { documents: 3, plans: 3, persisted: 1, trusted: 1, records: 4 } as const;

@@ -125,7 +125,8 @@ export const text = (maxLength: number, description: string, example: string): R
 const trimmed = (maxLength: number, [edge, inner]: string[], [inputEdge, inputInner] = [edge, inner]) => ({
   schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
   inputSchema: {
-    ...{ type: 'string', minLength: 1 },
+    type: 'string',
+    minLength: 1,
     pattern: `^\\s*${inputEdge}(${inputInner}{0,${maxLength - 2}}${inputEdge})?\\s*$`,
   },
   maxLength,

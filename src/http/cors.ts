@@ -41,11 +41,11 @@ export class Cors implements Transport {
     const allowed = headers['access-control-request-headers'] ?? 'Authorization, Content-Type, X-API-Key';
     return {
       status: 204,
-      headers: [
-        ...['Access-Control-Allow-Methods', 'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS'],
-        ...['Access-Control-Allow-Headers', allowed],
-        ...['Access-Control-Max-Age', 86_400],
-      ],
+      headers: Object.entries({
+        'Access-Control-Allow-Methods': 'GET, HEAD, QUERY, POST, PUT, PATCH, DELETE, OPTIONS',
+        'Access-Control-Allow-Headers': allowed,
+        'Access-Control-Max-Age': 86_400,
+      }).flat(),
     };
   }
 }

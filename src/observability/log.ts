@@ -44,7 +44,9 @@ export async function openLog(level: string): Promise<Log> {
   // Makes a pipe non-blocking: a thread that is stuck on it would delay the exit of the process.
   process.stdout.on('error', () => {});
   const destination = pino.destination({
-    ...{ dest: STDOUT, sync: false, maxLength: MAX_WAITING },
+    dest: STDOUT,
+    sync: false,
+    maxLength: MAX_WAITING,
     // With 0, a flush would not wait for a write under way.
     minLength: 1,
   });

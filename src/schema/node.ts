@@ -10,7 +10,7 @@ import type { Context } from './context.ts';
 import { mayRead } from './scopes.ts';
 
 /** The description of nodeId fields. */
-export const NODE_ID =
+const NODE_ID =
   'An opaque id, unique across all types, for clients that cache records of all types together.';
 
 /** The nodeId of a record. Clients may store it, so the format must never change. */

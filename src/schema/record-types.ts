@@ -23,8 +23,8 @@ type Row = { id: Id };
 
 /** The GraphQL types of values. */
 export const SCALARS = {
-  ...{ id: 'ID', integer: 'Int', bigInteger: 'BigInt', boolean: 'Boolean' },
-  ...{ text: 'String', instant: 'DateTime', date: 'Date' },
+  id: 'ID', integer: 'Int', bigInteger: 'BigInt', boolean: 'Boolean',
+  text: 'String', instant: 'DateTime', date: 'Date',
 } as const satisfies Readonly<Record<FieldKind, string>>;
 
 /** Adds the type of big integers, which a schema without any lacks. */
@@ -106,7 +106,7 @@ export function addType(
       ),
       ...mapped(record.computed as Readonly<Record<string, Computed>>, (field) =>
         t.field({
-          ...{ type: typeOf(builder, field), ...exposed(field) },
+          type: typeOf(builder, field), ...exposed(field),
           resolve: (from) => (field.compute(from as never) ?? null) as string,
         }),
       ),
@@ -259,7 +259,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
         groups.flatMap((name) => {
           const { reference } = fields[name]!;
           const value = t.field({
-            ...{ ...exposed(fields[name]!), type: typeOf(builder, fields[name]!), nullable: true },
+            ...exposed(fields[name]!), type: typeOf(builder, fields[name]!), nullable: true,
             description: `Their ${name}; null if they are not counted by it.`,
             resolve: ({ values }) => (values[name] ?? null) as string | null,
           });

@@ -7,7 +7,7 @@ import type { UsageTransport } from './usage-history.ts';
 /** The most requests of a key that are shown. */
 export const MAX_REQUESTS = 1_000;
 /** The time for which they are shown, in milliseconds. */
-export const REQUESTS_KEPT = DAY;
+const REQUESTS_KEPT = DAY;
 
 /** A request as the key's holder sees it, without its body, query and sender. */
 export interface LoggedRequest {

@@ -92,9 +92,11 @@ export class Deliveries {
     const time = this.services.clock.now();
     const began = performance.now();
     const outcome = await this.#sender.send(settings.url, event, settings.secrets, time);
-    const { retryAfter: _, ...result } = outcome;
-    increment(this.attempts, outcome.error ?? `${Math.floor(outcome.status! / 100)}xx`);
-    return [{ eventId: event.id, time, ms: Math.round(performance.now() - began), ...result }, outcome];
+    const { status, error } = outcome;
+    increment(this.attempts, error ?? `${Math.floor(status! / 100)}xx`);
+    const ms = Math.round(performance.now() - began);
+    const attempt = { eventId: event.id, time, ms, ...(status && { status }), ...(error && { error }) };
+    return [attempt, outcome];
   };
 
   /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
@@ -144,7 +146,10 @@ export class Deliveries {
       log.info({ webhook: id }, 'webhook claimed');
       const delivery = new Delivery(
         {
-          ...{ ...this.services, report: this.#report, instance: this.#instance, attempt: this.#attempt },
+          ...this.services,
+          report: this.#report,
+          instance: this.#instance,
+          attempt: this.#attempt,
           onDisabled: (reason) => increment(this.disabled, reason),
         },
         webhook,

@@ -112,7 +112,8 @@ export const WEBHOOKS: ObjectKind<ClaimedWebhook> = {
   name: 'webhooks',
   keyOf: ({ id }) => id,
   termsOf: ({ apiKeyId, account = apiKeyId, settings }) => [
-    ...[ofKey(apiKeyId), ofAccount(account)],
+    ofKey(apiKeyId),
+    ofAccount(account),
     ...(settings.enabled ? [ENABLED] : []),
   ],
 };

@@ -47,7 +47,7 @@ const OWN_OPTIONS =
   /^(?:readPreference\w*|maxStalenessSeconds|readConcernLevel|w|wtimeout(?:MS)?|j|journal|retry(?:Reads|Writes)|timeoutMS|promote\w+|bson\w+|raw|useBigInt64|ignoreUndefined|serializeFunctions|enableUtf8Validation|checkKeys|forceServerObjectId)=/i;
 
 /** Removes the options from a connection string that are the store's own. */
-export function withoutOwnOptions(uri: string): string {
+function withoutOwnOptions(uri: string): string {
   const [address, query = ''] = uri.split('?', 2) as [string, string?];
   const others = query.split('&').filter((option) => !OWN_OPTIONS.test(option));
   return [address, others.join('&')].filter(Boolean).join('?');

@@ -155,7 +155,8 @@ export function eventLog(
     },
 
     async *followEvents(after: string): AsyncIterable<EventPage> {
-      for (let next = after; ;) {
+      let next = after;
+      while (true) {
         if (positionOf(next) === last) await written.promise;
         const page = readPage(positionOf(next), { limit: BATCH_SIZE });
         next = page.next;

@@ -68,7 +68,7 @@ function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
 }
 
 /** All counts that are kept of a record. */
-export const keptCountsOf = memoized((record: AnyRecord): readonly KeptCounts[] =>
+const keptCountsOf = memoized((record: AnyRecord): readonly KeptCounts[] =>
   countedSets(record).map((fields) => keptCounts(record, fields)),
 );
 

@@ -43,8 +43,10 @@ const ISOLATION: Headers = Object.entries({
 
 /** Of every page. Pages are private, because the paths of some serve data to programs with a key. */
 const HTML_HEADERS: Headers = [
-  ...['Cache-Control', 'private, no-cache'],
-  ...['Vary', 'Accept, Accept-Encoding, X-API-Key, Authorization'],
+  'Cache-Control',
+  'private, no-cache',
+  'Vary',
+  'Accept, Accept-Encoding, X-API-Key, Authorization',
   ...ISOLATION,
 ];
 

@@ -18,7 +18,7 @@ export interface KeyFacts {
   key?: string;
 }
 
-export const entriesOf = (key: KeyFacts) => ({
+const entriesOf = (key: KeyFacts) => ({
   Id: <code>{key.id}</code>,
   Scopes: key.scopes?.join(', ') ?? 'all',
   Created: moment(key.createdAt),
