@@ -1,7 +1,8 @@
 import { Command, CommanderError } from 'commander';
-import { explained } from './cli/command.ts';
+import { keepHeapSmall } from './cli/heap.ts';
 import { printable } from './cli/table.ts';
 import { VERSION } from './config.ts';
+import { explained } from './foundation/errors.ts';
 
 /** The exit code for a malformed command; one that can't be carried out ends with 1. */
 const MALFORMED = 2;
@@ -21,7 +22,7 @@ async function programFor(args: readonly string[]): Promise<Command> {
     serve: ['Start the server.', () => import('./serve.ts')],
     keys: ['Manage API keys.', () => import('./cli/key-commands.ts')],
     documents: ['Manage lists of trusted GraphQL documents.', () => import('./cli/document-commands.ts')],
-    data: ['Load records from a file, or move a store.', () => import('./cli/data-commands.ts')],
+    data: ['Load records from a file, or move a store.', loadDataCommands],
   };
   for (const [group, [description, load]] of Object.entries(groups)) {
     const command = program.command(group).description(description);
@@ -29,6 +30,11 @@ async function programFor(args: readonly string[]): Promise<Command> {
     if (args.includes(group)) (await load()).define(command);
   }
   return program;
+}
+
+function loadDataCommands() {
+  keepHeapSmall();
+  return import('./cli/data-commands.ts');
 }
 
 /**

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { api } from '../api.ts';
 import { type Config, readConfig } from '../config.ts';
-import { AppError, isUnavailable } from '../foundation/errors.ts';
+import { isUnavailable } from '../foundation/errors.ts';
 import { parseInteger } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
 import { type Contents, hostsOf, missingFile, openStore } from '../store/open.ts';
@@ -98,12 +98,6 @@ function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, i
       ? `${cause.message} (DATA_FILE)`
       : `The database at ${hostsOf(MONGODB_URI)} (MONGODB_URI) cannot be used: ${cause.message}`;
   return new Error(message, { cause });
-}
-
-/** The text printed for an error: its reason rather than the message for clients. */
-export function explained(error: unknown): string {
-  const reason = error instanceof AppError ? (error.cause ?? error) : error;
-  return reason instanceof Error ? reason.message : String(reason);
 }
 
 /** The help text that all groups of commands share. */

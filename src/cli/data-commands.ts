@@ -13,7 +13,6 @@ import {
   readManifest,
   writeExport,
 } from './dump-files.ts';
-import { withSmallHeap } from './heap.ts';
 import { type LoadOptions, load } from './load.ts';
 import { printable, wrap } from './table.ts';
 
@@ -87,9 +86,7 @@ async function loadFrom(
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.once(signal, () => stopping.abort(new Error(`stopped by ${signal}`)));
   const record = api.records.find(({ plural }) => plural === kind)!;
-  return withSmallHeap(() =>
-    load(store, { ...options, record, file, onProgress, signal: stopping.signal }),
-  ).finally(redraw);
+  return load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
 }
 
 async function backUp(file: string): Promise<Report> {
@@ -100,7 +97,7 @@ async function backUp(file: string): Promise<Report> {
 }
 
 async function exportTo(store: Store, directory: string): Promise<Report> {
-  const written = await withSmallHeap(() => writeExport(directory, store, api, show)).finally(redraw);
+  const written = await writeExport(directory, store, api, show).finally(redraw);
   return report('Exported', written);
 }
 
@@ -108,9 +105,7 @@ async function importFrom(directory: string): Promise<Report> {
   const config = readConfig(process.env);
   const manifest = await readManifest(directory, api);
   const open = () => openDumpTarget(config, api);
-  await withSmallHeap(() =>
-    using(config, open, (target) => readExport(directory, manifest, target, api, show)),
-  ).finally(redraw);
+  await using(config, open, (target) => readExport(directory, manifest, target, api, show)).finally(redraw);
   return report('Imported', manifest);
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRefusal } from '../foundation/errors.ts';
+import { explained, isRefusal } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import { newRules, patchRules } from '../foundation/record-input.ts';
@@ -14,7 +14,7 @@ import { canonical } from '../store/rules.ts';
 import { openSeen, type Seen } from '../store/seen.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../foundation/table.ts';
-import { explained, type Report } from './command.ts';
+import type { Report } from './command.ts';
 import { concurrently, isNameEnough, Names, namedReferencesOf, withParents } from './load-parents.ts';
 import { type Columns, type OnFault, type Row, readRows } from './load-rows.ts';
 import { openSource, type Source } from './load-source.ts';
@@ -64,6 +64,15 @@ interface Checked extends Outcome {
   before: number;
   /** The names of the first new parents. */
   names: Map<AnyRecord, string[]>;
+}
+
+const nothing = (): Outcome => ({ added: 0, changed: 0, parents: new Map() });
+
+/** Adds a part of an outcome to the whole. */
+function include(whole: Outcome, { added, changed, parents }: Outcome): void {
+  whole.added += added;
+  whole.changed += changed;
+  for (const [parent, n] of parents) increase(whole.parents, parent, n);
 }
 
 const increase = <K>(counts: Map<K, number>, key: K, by: number) =>
@@ -236,7 +245,7 @@ async function check(
 ): Promise<Checked> {
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
-  const checked: Checked = { before: 0, added: 0, changed: 0, parents: new Map(), names: new Map() };
+  const checked: Checked = { ...nothing(), before: 0, names: new Map() };
   const seen = await openSeen();
   try {
     for await (const rows of reader.read(onFault)) {
@@ -380,7 +389,7 @@ async function write(
   pace: Pace,
 ): Promise<Written> {
   const { record, update, from = 1, onProgress, signal } = options;
-  const written: Outcome = { added: 0, changed: 0, parents: new Map() };
+  const written = nothing();
   const loaded = () => written.added + written.changed;
   let line = from;
   try {
@@ -391,14 +400,10 @@ async function write(
       line = rows[0]!.line;
       onProgress(line, loaded(), false);
       const position = { ...load, line: next, rows: rows.at(-1)!.index + 1 };
-      const { added, changed, parents } = await pace.commit(() =>
-        commit(store, position, reader, options, rows),
-      );
+      const committed = await pace.commit(() => commit(store, position, reader, options, rows));
       load = position;
       line = next;
-      written.added += added;
-      written.changed += changed;
-      for (const [parent, n] of parents) increase(written.parents, parent, n);
+      include(written, committed);
     };
     let waiting: Row[] = [];
     let last = from - 1;
@@ -432,43 +437,40 @@ const interruption = (error: unknown, record: AnyRecord, { added, changed, line 
     cause: error,
   });
 
-/** The size of commits in rows: at first, the time that one may take and the pause after it, in milliseconds. */
+/** The time that a commit may take, and the pause after it, in milliseconds. */
 const PACES = {
-  alone: { size: 5_000, time: 1_000, pause: 0 },
+  alone: { time: 500, pause: 0 },
   /** A server on the same file waits for each commit. */
-  sqlite: { size: 500, time: 25, pause: 2 },
+  sqlite: { time: 25, pause: 2 },
   /** Far from the time after which a call fails. */
-  mongodb: { size: 250, time: 2_000, pause: 0 },
+  mongodb: { time: 2_000, pause: 0 },
 };
-/** Rows in a commit. */
-const [MIN_COMMITTED, MAX_COMMITTED] = [100, 5_000];
+/** Rows in a commit: the first, and the fewest and most. */
+const [FIRST_COMMITTED, MIN_COMMITTED, MAX_COMMITTED] = [250, 100, 5_000];
 
 /** Adapts the number of rows in a commit to the time that it takes. */
 class Pace {
-  size: number;
-  readonly #time: number;
-  readonly #pause: number;
+  size = FIRST_COMMITTED;
+  readonly #paceNow: () => (typeof PACES)[keyof typeof PACES];
 
-  /** @param isAlone whether no other process uses the store */
-  constructor({ engine }: Store, isAlone: boolean) {
-    const { size, time, pause } = PACES[isAlone ? 'alone' : engine];
-    this.size = size;
-    this.#time = time;
-    this.#pause = pause;
+  /** @param isAlone true if no server waits for a commit */
+  constructor({ engine }: Store, isAlone: () => boolean) {
+    this.#paceNow = () => PACES[isAlone() ? 'alone' : engine];
   }
 
   async commit<T>(work: () => Promise<T>): Promise<T> {
+    const { time, pause } = this.#paceNow();
     const began = performance.now();
     const result = await work();
-    const change = Math.min(2, this.#time / (performance.now() - began));
+    const change = Math.min(2, time / (performance.now() - began));
     this.size = Math.round(Math.min(MAX_COMMITTED, Math.max(MIN_COMMITTED, this.size * change)));
-    if (this.#pause > 0) await sleep(this.#pause);
+    if (pause > 0) await sleep(pause);
     return result;
   }
 }
 
-/** Rows that are inserted together, which bounds the copies that are made of them. */
-const INSERTED_AT_ONCE = 500;
+/** Rows of a commit that are written together, which bounds the copies that are made of them. */
+const WRITTEN_AT_ONCE = 500;
 
 /** Commits rows and the parents that they lack, together with the position after them. */
 async function commit(
@@ -479,7 +481,7 @@ async function commit(
   rows: readonly Row[],
 ): Promise<Outcome> {
   const write = async (tables: Tables, some: readonly Row[]): Promise<Outcome> => {
-    const outcome: Outcome = { added: 0, changed: 0, parents: new Map() };
+    const outcome = nothing();
     let inputs: Values[] = some.map(({ values }) => values);
     for (const reference of named) {
       const { created, rows } = await withParents(tables, reference, inputs, createParents);
@@ -491,14 +493,19 @@ async function commit(
     const changes = inputs.filter(({ id }) => there.has(id));
     for (const values of changes) await table.update(values.id as Id, values as never);
     const added = inputs.filter(({ id }) => !there.has(id));
-    for (let n = 0; n < added.length; n += INSERTED_AT_ONCE)
-      await table.insertAll(added.slice(n, n + INSERTED_AT_ONCE) as never);
+    await table.insertAll(added as never);
     return { ...outcome, added: added.length, changed: changes.length };
+  };
+  const writeAll = async (tables: Tables): Promise<Outcome> => {
+    const outcome = nothing();
+    for (let n = 0; n < rows.length; n += WRITTEN_AT_ONCE)
+      include(outcome, await write(tables, rows.slice(n, n + WRITTEN_AT_ONCE)));
+    return outcome;
   };
   // Of two loads that create the same parent, one sees what the other has created.
   const lacksParents = rows.some(({ values }) => named.some(({ column }) => values[column] !== undefined));
   try {
-    return await store.continueLoad(position, (tables) => write(tables, rows), lacksParents);
+    return await store.continueLoad(position, writeAll, lacksParents);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     // Adding them one by one shows which one it is.

@@ -114,6 +114,12 @@ export const isUnreported = (error: unknown): boolean =>
 export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);
 
+/** The text for the operator of a program: the reason of an error rather than the message for clients. */
+export function explained(error: unknown): string {
+  const reason = error instanceof AppError ? (error.cause ?? error) : error;
+  return reason instanceof Error ? reason.message : String(reason);
+}
+
 /** @param kind the name of a record: `pet` */
 export const notFound = (kind: string, id: string) =>
   new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);

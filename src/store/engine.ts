@@ -118,8 +118,10 @@ export interface Engine extends EventStore, LimiterStore {
   /**
    * Runs work that adds this many records of a kind in transactions. If it has the database to itself, lists of that kind
    * may be unreadable meanwhile.
+   *
+   * @param work gets a function that is called before each transaction, and returns true if no server waits for it
    */
-  filling<T>(record: AnyRecord, rows: number, work: (isAlone: boolean) => Promise<T>): Promise<T>;
+  filling<T>(record: AnyRecord, rows: number, work: (isAlone: () => boolean) => Promise<T>): Promise<T>;
   /** @throws UNAVAILABLE if the database does not respond or cannot be written */
   ping(): Promise<void>;
   close(): Promise<void>;

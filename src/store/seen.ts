@@ -10,6 +10,7 @@ export async function openSeen(): Promise<Seen> {
   const { SqliteConnection } = await import('./sqlite/connection.ts');
   // In SQLite, an empty name means a temporary database on disk.
   const db = new SqliteConnection('', 0);
+  db.keepSmall();
   db.exec('pragma temp_store = file; create table seen (text text primary key) strict, without rowid; begin');
   return {
     addAll(texts) {

@@ -76,7 +76,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
           return await work(within(commands));
         }),
       ),
-    filling: (_record, _rows, work) => work(false),
+    filling: (_record, _rows, work) => work(() => false),
     lastIds: () =>
       execute(async () => {
         const counters = await countersOf(db).find({}, options).toArray();

@@ -158,7 +158,7 @@ export class SqliteConnection {
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
     // nothing; FULL waits for the disk too. Pages that are not in this cache come from that of the file system, at no
-    // measurable cost with 500,000 pets; an import writes those of its indexes that don't fit several times.
+    // measurable cost with 500,000 pets.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
@@ -173,6 +173,11 @@ export class SqliteConnection {
   checkFile(): void {
     if (inodeOf(this.file) !== this.#inode)
       throw unavailable(new Error(`The data file ${this.file} was deleted or replaced. Restart the server.`));
+  }
+
+  /** Bounds the memory of a command. It bounds what is sorted at once too. */
+  keepSmall(): void {
+    this.exec('pragma cache_size = -4096');
   }
 
   /** The first row; undefined if there is none. */

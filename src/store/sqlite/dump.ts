@@ -84,6 +84,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   const store = openSqliteStore({ file: filling, records, role: 'server' });
   const { db } = store;
   // Nobody sees it until it is complete and on disk.
+  db.keepSmall();
   db.exec('pragma journal_mode = memory; pragma synchronous = off');
   for (const record of records) dropIndexes(db, record);
   let isWhole = false;

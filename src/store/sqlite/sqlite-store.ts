@@ -141,6 +141,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     // An import may be about to create it.
     if (!release && (role === 'server' || !existsSync(file))) throw inUse(options.file);
     db = new SqliteConnection(file, busyTimeout, durability);
+    if (role !== 'server') db.keepSmall();
     const layout = layoutOf(db);
     if (layout > latest) throw unknownLayout(options.file, layout, latest);
     // Another tool may be about to prepare the file, or to fill it.
