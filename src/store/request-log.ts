@@ -2,6 +2,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { Engine } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
 import { DAY } from '../foundation/instant.ts';
+import { RequestJournal, timeOf } from './request-journal.ts';
 import type { UsageTransport } from './usage-history.ts';
 
 /** The most requests of a key that are shown. */
@@ -70,7 +71,7 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
   keyOf: ({ position }) => position,
   // Each term of each key is one more page to write, so most keys have just one.
   termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
-  expiresAt: ({ requests }) => requests.at(-1)![1] + REQUESTS_KEPT,
+  expiresAt: (chunk) => timeOf(chunk) + REQUESTS_KEPT,
   separate: true,
 };
 
@@ -106,6 +107,8 @@ const MAX_CHUNKS = 50;
 
 /** The latest requests of keys, to which every instance adds. */
 export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
+  const journal = isExclusive ? new RequestJournal({ objects, transaction }, REQUESTS) : undefined;
+
   /** The requests of a list, newest first, with their positions. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
@@ -141,14 +144,16 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
      * @param outdated by key: the position before which its chunks are removed
      */
     async addRequests(chunks: readonly RequestChunk[], outdated: ReadonlyMap<string, string>): Promise<void> {
-      await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
+      if (journal) await journal.add(chunks);
+      else await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
       if (outdated.size > 0)
         await transaction((own) => own.objects(REQUESTS).deleteBefore(outdated), 'single');
     },
 
     /** A page of the last requests of a key, or of all keys of its account, newest first. */
     async requestPage(query: RequestQuery): Promise<RequestPage> {
-      const { limit, now, matches, meter } = query;
+      const { limit, now, matches, meter, keyId, account } = query;
+      await journal?.file(keyId, account);
       const page: RequestPage = { requests: [] };
       for await (const { request, cursor } of read(query)) {
         const position = () => ({ ...cursor, counts: new Map(cursor.counts) });

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CommandStartedEvent, CommandSucceededEvent } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { RequestLog } from '../../../src/access/request-log.ts';
 import { load } from '../../../src/cli/load.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
+import { REQUESTS } from '../../../src/store/request-log.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { Page } from '../../../src/foundation/table.ts';
 import { codeOf, newDatabase } from './database.ts';
@@ -57,6 +59,17 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
     (await commandsOf(work)).map((command) => command.commandName);
 
   const charge = { apiKeyId: 'k', limits: { perMinute: 99, perDay: 99 }, cost: 1, now: Date.now() };
+
+  it('adds the requests of all keys of a second with one command', async () => {
+    const log = new RequestLog({ store, now: Date.now, report: console.error, isKept: true });
+    const answered = { transport: 'rest', operation: 'pet', method: 'GET', status: 200 } as const;
+    for (let n = 0; n < 600; n++) {
+      const id = `key_${n % 300}`;
+      log.add({ id, account: id } as never, { ...answered, id: `${n}`, path: '/pets/1', units: 1, ms: 1 });
+    }
+    expect(await namesOf(() => log.close())).toEqual(['update']);
+    expect(await store.objects(REQUESTS).all()).toHaveLength(300);
+  });
 
   it('reads the pages of 50 parents with one command', async () => {
     let pages: Page<Pet>[] = [];

@@ -1,0 +1,123 @@
+import type { Engine } from './engine.ts';
+import type { ObjectKind } from './objects.ts';
+import type { RequestChunk } from './request-log.ts';
+
+/** The requests that were added by one write. */
+interface Entry {
+  /** The position of its last chunk. */
+  position: string;
+  chunks: readonly RequestChunk[];
+}
+
+/** The time for which requests wait to be filed, in milliseconds. */
+const MAX_TIME = 20_000;
+/** The number of requests that wait at most, of 500 bytes each. */
+const MAX_REQUESTS = 20_000;
+/** The requests of a chunk: one with fewer takes more of the same key. */
+const CHUNK_SIZE = 100;
+/** The keys whose requests are filed at once: they delay others by a few milliseconds. */
+const KEYS_AT_ONCE = 250;
+
+/** The time of a chunk's last request. */
+export const timeOf = ({ requests }: RequestChunk): number => requests.at(-1)![1];
+
+/**
+ * The latest requests on an engine of one process. Each key has its own pages in the index of keys, and writing one of them is
+ * most of the cost of a request whose key has no other in that second. So all keys' requests of a second are one entry, which
+ * survives a kill; they are filed by key every 20 seconds, and those of a key when they are read.
+ */
+export class RequestJournal {
+  readonly #engine: Pick<Engine, 'objects' | 'transaction'>;
+  readonly #filed: ObjectKind<RequestChunk>;
+  readonly #kind: ObjectKind<Entry>;
+  #waiting = new Map<string, RequestChunk[]>();
+  #size = 0;
+  /** The time of the first request that waits. */
+  #since = Number.POSITIVE_INFINITY;
+  /** The keys of the entries that requests wait in. */
+  #entries: string[] = [];
+  /** Settles when what was begun has ended. Begins with what a kill has left. */
+  #turn: Promise<void> | undefined;
+
+  /** @param filed the chunks filed by key */
+  constructor(engine: Pick<Engine, 'objects' | 'transaction'>, filed: ObjectKind<RequestChunk>) {
+    this.#engine = engine;
+    this.#filed = filed;
+    this.#kind = {
+      name: 'requestJournal',
+      keyOf: ({ position }) => position,
+      expiresAt: ({ chunks }) => filed.expiresAt!(chunks.at(-1)!),
+      separate: true,
+    };
+  }
+
+  /** Adds requests. @throws UNAVAILABLE */
+  add(chunks: readonly RequestChunk[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const entry = { position: chunks.at(-1)!.position, chunks };
+      await this.#engine.transaction((own) => own.objects(this.#kind).put([entry]), 'single');
+      this.#take(entry);
+      const isDue = timeOf(chunks.at(-1)!) - this.#since >= MAX_TIME || this.#size >= MAX_REQUESTS;
+      if (isDue) await this.#fileAll();
+    });
+  }
+
+  /** Files the requests of a key, and of those that an account has made. @throws UNAVAILABLE */
+  file(keyId: string, account: string | undefined): Promise<void> {
+    return this.#inTurn(() =>
+      this.#file([...this.#waiting].filter(([key, [chunk]]) => key === keyId || chunk!.account === account)),
+    );
+  }
+
+  async #fileAll(): Promise<void> {
+    const all = [...this.#waiting];
+    for (let n = 0; n < all.length; n += KEYS_AT_ONCE) await this.#file(all.slice(n, n + KEYS_AT_ONCE));
+    const entries = this.#entries;
+    await this.#engine.transaction((own) => own.objects(this.#kind).delete(entries), 'single');
+    this.#entries = [];
+    this.#since = Number.POSITIVE_INFINITY;
+  }
+
+  async #file(waiting: readonly [keyId: string, chunks: RequestChunk[]][]): Promise<void> {
+    const chunks = waiting.flatMap(([, each]) => each);
+    if (chunks.length === 0) return;
+    await this.#engine.transaction((own) => own.objects(this.#filed).put(chunks), 'single');
+    for (const [keyId] of waiting) this.#waiting.delete(keyId);
+    for (const { requests } of chunks) this.#size -= requests.length;
+  }
+
+  #take({ position, chunks }: Entry): void {
+    this.#entries.push(position);
+    for (const chunk of chunks) {
+      this.#size += chunk.requests.length;
+      this.#since = Math.min(this.#since, chunk.requests[0]![1]);
+      const all = this.#waiting.get(chunk.keyId);
+      const last = all?.at(-1);
+      if (!all) this.#waiting.set(chunk.keyId, [chunk]);
+      else if (last!.requests.length + chunk.requests.length > CHUNK_SIZE) all.push(chunk);
+      else all[all.length - 1] = { ...chunk, requests: [...last!.requests, ...chunk.requests] };
+    }
+  }
+
+  /** Takes what a kill has left, without what was filed before it. */
+  async #recover(): Promise<void> {
+    const entries = await this.#engine.objects(this.#kind).all();
+    const filed = new Map<string, string>();
+    for (const { keyId } of entries.flatMap(({ chunks }) => chunks)) {
+      if (filed.has(keyId)) continue;
+      const [last] = await this.#engine.objects(this.#filed).latest(keyId, 1);
+      filed.set(keyId, last?.position ?? '');
+    }
+    for (const { position, chunks } of entries)
+      this.#take({ position, chunks: chunks.filter((chunk) => chunk.position > filed.get(chunk.keyId)!) });
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const before = this.#turn ?? this.#recover();
+    const own = before.then(work);
+    // A failure is its caller's; what could not be read is read again.
+    this.#turn = own.catch(() => {});
+    before.catch(() => (this.#turn = undefined));
+    return own;
+  }
+}
