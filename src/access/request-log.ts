@@ -5,12 +5,11 @@ import { masked } from '../foundation/masking.ts';
 import {
   type LoggedRequest,
   MAX_REQUESTS,
-  type RequestChunk,
   type RequestLogStore,
   type RequestPage,
   type RequestQuery,
-  type StoredRequest,
 } from '../store/request-log.ts';
+import type { RequestChunk, StoredRequest } from '../store/request-journal.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import type { Principal } from './api-keys.ts';
 

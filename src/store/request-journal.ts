@@ -1,6 +1,47 @@
+import { DAY } from '../foundation/instant.ts';
 import type { Engine } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
-import type { RequestChunk } from './request-log.ts';
+import type { UsageTransport } from './usage-history.ts';
+
+/** The time for which requests are shown, in milliseconds. */
+export const REQUESTS_KEPT = DAY;
+
+/** A run of consecutive requests of one key, oldest first, which are stored together. */
+export interface RequestChunk {
+  /** Orders chunks, and is unique. */
+  position: string;
+  /** The key that pays for this one. */
+  account: string;
+  keyId: string;
+  requests: readonly StoredRequest[];
+}
+
+/** A request without its field names, which would be half of the stored text. */
+export type StoredRequest = readonly [
+  id: string,
+  time: number,
+  transport: UsageTransport,
+  operation: string,
+  method: string,
+  path: string,
+  status: number,
+  units: number,
+  ms: number,
+  code?: string | undefined,
+  message?: string | undefined,
+];
+
+/** The term of the chunks of an account's child keys. Those of one key are found by its id. */
+export const termOfChildren = (account: string): string => `account ${account}`;
+
+export const REQUESTS: ObjectKind<RequestChunk> = {
+  name: 'requests',
+  keyOf: ({ position }) => position,
+  // Each term of each key is one more page to write, so most keys have just one.
+  termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
+  expiresAt: (chunk) => timeOf(chunk) + REQUESTS_KEPT,
+  separate: true,
+};
 
 /** The requests that were added by one write. */
 interface Entry {
@@ -8,6 +49,13 @@ interface Entry {
   position: string;
   chunks: readonly RequestChunk[];
 }
+
+const JOURNAL: ObjectKind<Entry> = {
+  name: 'requestJournal',
+  keyOf: ({ position }) => position,
+  expiresAt: ({ chunks }) => REQUESTS.expiresAt!(chunks.at(-1)!),
+  separate: true,
+};
 
 /** The time for which requests wait to be filed, in milliseconds. */
 const MAX_TIME = 20_000;
@@ -19,7 +67,7 @@ const CHUNK_SIZE = 100;
 const KEYS_AT_ONCE = 250;
 
 /** The time of a chunk's last request. */
-export const timeOf = ({ requests }: RequestChunk): number => requests.at(-1)![1];
+const timeOf = ({ requests }: RequestChunk): number => requests.at(-1)![1];
 
 /**
  * The latest requests on an engine of one process. Each key has its own pages in the index of keys, and writing one of them is
@@ -28,8 +76,6 @@ export const timeOf = ({ requests }: RequestChunk): number => requests.at(-1)![1
  */
 export class RequestJournal {
   readonly #engine: Pick<Engine, 'objects' | 'transaction'>;
-  readonly #filed: ObjectKind<RequestChunk>;
-  readonly #kind: ObjectKind<Entry>;
   #waiting = new Map<string, RequestChunk[]>();
   #size = 0;
   /** The time of the first request that waits. */
@@ -39,23 +85,15 @@ export class RequestJournal {
   /** Settles when what was begun has ended. Begins with what a kill has left. */
   #turn: Promise<void> | undefined;
 
-  /** @param filed the chunks filed by key */
-  constructor(engine: Pick<Engine, 'objects' | 'transaction'>, filed: ObjectKind<RequestChunk>) {
+  constructor(engine: Pick<Engine, 'objects' | 'transaction'>) {
     this.#engine = engine;
-    this.#filed = filed;
-    this.#kind = {
-      name: 'requestJournal',
-      keyOf: ({ position }) => position,
-      expiresAt: ({ chunks }) => filed.expiresAt!(chunks.at(-1)!),
-      separate: true,
-    };
   }
 
   /** Adds requests. @throws UNAVAILABLE */
   add(chunks: readonly RequestChunk[]): Promise<void> {
     return this.#inTurn(async () => {
       const entry = { position: chunks.at(-1)!.position, chunks };
-      await this.#engine.transaction((own) => own.objects(this.#kind).put([entry]), 'single');
+      await this.#engine.transaction((own) => own.objects(JOURNAL).put([entry]), 'single');
       this.#take(entry);
       const isDue = timeOf(chunks.at(-1)!) - this.#since >= MAX_TIME || this.#size >= MAX_REQUESTS;
       if (isDue) await this.#fileAll();
@@ -73,7 +111,7 @@ export class RequestJournal {
     const all = [...this.#waiting];
     for (let n = 0; n < all.length; n += KEYS_AT_ONCE) await this.#file(all.slice(n, n + KEYS_AT_ONCE));
     const entries = this.#entries;
-    await this.#engine.transaction((own) => own.objects(this.#kind).delete(entries), 'single');
+    await this.#engine.transaction((own) => own.objects(JOURNAL).delete(entries), 'single');
     this.#entries = [];
     this.#since = Number.POSITIVE_INFINITY;
   }
@@ -81,7 +119,7 @@ export class RequestJournal {
   async #file(waiting: readonly [keyId: string, chunks: RequestChunk[]][]): Promise<void> {
     const chunks = waiting.flatMap(([, each]) => each);
     if (chunks.length === 0) return;
-    await this.#engine.transaction((own) => own.objects(this.#filed).put(chunks), 'single');
+    await this.#engine.transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
     for (const [keyId] of waiting) this.#waiting.delete(keyId);
     for (const { requests } of chunks) this.#size -= requests.length;
   }
@@ -101,11 +139,11 @@ export class RequestJournal {
 
   /** Takes what a kill has left, without what was filed before it. */
   async #recover(): Promise<void> {
-    const entries = await this.#engine.objects(this.#kind).all();
+    const entries = await this.#engine.objects(JOURNAL).all();
     const filed = new Map<string, string>();
     for (const { keyId } of entries.flatMap(({ chunks }) => chunks)) {
       if (filed.has(keyId)) continue;
-      const [last] = await this.#engine.objects(this.#filed).latest(keyId, 1);
+      const [last] = await this.#engine.objects(REQUESTS).latest(keyId, 1);
       filed.set(keyId, last?.position ?? '');
     }
     for (const { position, chunks } of entries)

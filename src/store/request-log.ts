@@ -1,15 +1,17 @@
 import type { Meter } from '../foundation/meter.ts';
 import type { Engine } from './engine.ts';
-import type { ObjectKind } from './objects.ts';
-import { DAY } from '../foundation/instant.ts';
-import { RequestJournal, timeOf } from './request-journal.ts';
+import {
+  RequestJournal,
+  REQUESTS,
+  REQUESTS_KEPT,
+  type StoredRequest,
+  termOfChildren,
+  type RequestChunk,
+} from './request-journal.ts';
 import type { UsageTransport } from './usage-history.ts';
 
 /** The most requests of a key that are shown. */
 export const MAX_REQUESTS = 1_000;
-/** The time for which they are shown, in milliseconds. */
-const REQUESTS_KEPT = DAY;
-
 /** A request as the key's holder sees it, without its body, query and sender. */
 export interface LoggedRequest {
   /** The X-Request-Id. */
@@ -33,46 +35,9 @@ export interface LoggedRequest {
   keyId: string;
 }
 
-/** A run of consecutive requests of one key, oldest first, which are stored together. */
-export interface RequestChunk {
-  /** Orders chunks, and is unique. */
-  position: string;
-  /** The key that pays for this one. */
-  account: string;
-  keyId: string;
-  requests: readonly StoredRequest[];
-}
-
-/** A request without its field names, which would be half of the stored text. */
-export type StoredRequest = readonly [
-  id: string,
-  time: number,
-  transport: UsageTransport,
-  operation: string,
-  method: string,
-  path: string,
-  status: number,
-  units: number,
-  ms: number,
-  code?: string | undefined,
-  message?: string | undefined,
-];
-
 const requestOf = (stored: StoredRequest, keyId: string): LoggedRequest => {
   const [id, time, transport, operation, method, path, status, units, ms, code, message] = stored;
   return { id, time, transport, operation, method, path, status, units, ms, code, message, keyId };
-};
-
-/** The term of the chunks of an account's child keys. Those of one key are found by its id. */
-const termOfChildren = (account: string): string => `account ${account}`;
-
-export const REQUESTS: ObjectKind<RequestChunk> = {
-  name: 'requests',
-  keyOf: ({ position }) => position,
-  // Each term of each key is one more page to write, so most keys have just one.
-  termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
-  expiresAt: (chunk) => timeOf(chunk) + REQUESTS_KEPT,
-  separate: true,
 };
 
 /** A position in the list: the last request that was read, and the number read of each key. */
@@ -107,7 +72,7 @@ const MAX_CHUNKS = 50;
 
 /** The latest requests of keys, to which every instance adds. */
 export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
-  const journal = isExclusive ? new RequestJournal({ objects, transaction }, REQUESTS) : undefined;
+  const journal = isExclusive ? new RequestJournal({ objects, transaction }) : undefined;
 
   /** The requests of a list, newest first, with their positions. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {

@@ -7,7 +7,7 @@ import { afterAll, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import { type AnsweredRequest, RequestLog } from '../../src/access/request-log.ts';
 import { Meter } from '../../src/foundation/meter.ts';
-import { REQUESTS } from '../../src/store/request-log.ts';
+import { REQUESTS } from '../../src/store/request-journal.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-journal-'));

@@ -4,7 +4,7 @@ import type { Principal } from '../../../src/access/api-keys.ts';
 import { type AnsweredRequest, RequestLog } from '../../../src/access/request-log.ts';
 import { Meter } from '../../../src/foundation/meter.ts';
 import type { LoggedRequest, RequestQuery } from '../../../src/store/request-log.ts';
-import { REQUESTS } from '../../../src/store/request-log.ts';
+import { REQUESTS } from '../../../src/store/request-journal.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';
 import {
