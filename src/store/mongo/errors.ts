@@ -6,6 +6,8 @@ import {
   MongoMissingDependencyError,
   MongoParseError,
   MongoServerError,
+  MongoServerSelectionError,
+  TopologyType,
 } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
@@ -45,7 +47,16 @@ function isUnavailable(error: unknown): boolean {
 }
 
 /** Translates an error for the port: UNAVAILABLE if the database is unreachable, otherwise unchanged. */
-export const portError = (error: unknown): unknown => (isUnavailable(error) ? unavailable(error) : error);
+export const portError = (error: unknown): unknown =>
+  isUnavailable(error) ? unavailable(explained(error)) : error;
+
+/** Says why no server was selected, where the driver's message doesn't. */
+const explained = (error: unknown): unknown =>
+  error instanceof MongoServerSelectionError && error.reason?.type === TopologyType.ReplicaSetNoPrimary
+    ? new Error(`The replica set ${error.reason.setName} has no primary, or is called otherwise.`, {
+        cause: error,
+      })
+    : error;
 
 const hasCode =
   (code: number) =>

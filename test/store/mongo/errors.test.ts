@@ -6,6 +6,7 @@ import {
   MongoNetworkTimeoutError,
   MongoNotConnectedError,
   MongoServerError,
+  MongoServerSelectionError,
   MongoWriteConcernError,
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
@@ -53,6 +54,13 @@ describe('portError', () => {
     ['an internal error', new TypeError('no')],
   ])('passes on unchanged: %s', (_, error) => {
     expect(portError(error)).toBe(error);
+  });
+
+  it('says why no server of a replica set was selected', () => {
+    const reason = { type: 'ReplicaSetNoPrimary', setName: 'rs0' } as never;
+    expect(portError(new MongoServerSelectionError('Timed out', reason))).toMatchObject({
+      cause: { message: 'The replica set rs0 has no primary, or is called otherwise.' },
+    });
   });
 
   it('distinguishes duplicate keys from other errors', () => {
