@@ -9,7 +9,7 @@ import {
   type RequestPage,
   type RequestQuery,
 } from '../store/request-log.ts';
-import type { RequestChunk, StoredRequest } from '../store/request-journal.ts';
+import { positionAt, type RequestChunk, type StoredRequest } from '../store/request-journal.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import type { Principal } from './api-keys.ts';
 
@@ -140,9 +140,7 @@ export class RequestLog extends WriteBehind {
     for (const keyId of outdated.keys()) this.#stored.delete(keyId);
   }
 
-  /** Positions of one instance ascend; those of different instances are ordered by their clocks. */
   #nextPosition(): string {
-    const time = this.#now().toString(36).padStart(9, '0');
-    return `${time} ${this.#instance} ${(this.#chunks++).toString(36).padStart(9, '0')}`;
+    return positionAt(this.#now(), this.#instance, this.#chunks++);
   }
 }

@@ -16,6 +16,15 @@ export interface RequestChunk {
   requests: readonly StoredRequest[];
 }
 
+const base36 = (number: number): string => number.toString(36).padStart(9, '0');
+
+/** A position at a time that no request of the chunk is later than. Those of one instance ascend by its number of chunks. */
+export const positionAt = (time: number, instance: string, chunks: number): string =>
+  `${base36(time)} ${instance} ${base36(chunks)}`;
+
+/** The time of a position, in milliseconds since 1970. */
+export const timeOfPosition = (position: string): number => Number.parseInt(position.slice(0, 9), 36);
+
 /** A request without its field names, which would be half of the stored text. */
 export type StoredRequest = readonly [
   id: string,
@@ -92,11 +101,11 @@ export class RequestJournal {
   /** Adds requests. @throws UNAVAILABLE */
   add(chunks: readonly RequestChunk[]): Promise<void> {
     return this.#inTurn(async () => {
+      const isDue = timeOf(chunks.at(-1)!) - this.#since >= MAX_TIME || this.#size >= MAX_REQUESTS;
+      if (isDue) await this.#fileAll();
       const entry = { position: chunks.at(-1)!.position, chunks };
       await this.#engine.transaction((own) => own.objects(JOURNAL).put([entry]), 'single');
       this.#take(entry);
-      const isDue = timeOf(chunks.at(-1)!) - this.#since >= MAX_TIME || this.#size >= MAX_REQUESTS;
-      if (isDue) await this.#fileAll();
     });
   }
 
@@ -132,7 +141,12 @@ export class RequestJournal {
       const all = this.#waiting.get(chunk.keyId);
       const last = all?.at(-1);
       if (!all) this.#waiting.set(chunk.keyId, [chunk]);
-      else if (last!.requests.length + chunk.requests.length > CHUNK_SIZE) all.push(chunk);
+      // Within a chunk they are ordered by time.
+      else if (
+        last!.requests.length + chunk.requests.length > CHUNK_SIZE ||
+        timeOf(last!) > chunk.requests[0]![1]
+      )
+        all.push(chunk);
       else all[all.length - 1] = { ...chunk, requests: [...last!.requests, ...chunk.requests] };
     }
   }

@@ -6,6 +6,7 @@ import {
   REQUESTS_KEPT,
   type StoredRequest,
   termOfChildren,
+  timeOfPosition,
   type RequestChunk,
 } from './request-journal.ts';
 import type { UsageTransport } from './usage-history.ts';
@@ -42,6 +43,10 @@ const requestOf = (stored: StoredRequest, keyId: string): LoggedRequest => {
 
 /** A position in the list: the last request that was read, and the number read of each key. */
 export interface RequestCursor {
+  /** The position of the last chunk that has others. */
+  from: string;
+  time: number;
+  /** The position of its chunk. */
   position: string;
   /** The index in its chunk. */
   index: number;
@@ -70,6 +75,27 @@ export interface RequestPage {
 /** The most chunks read at once, each of which may have a hundred requests. */
 const MAX_CHUNKS = 50;
 
+type Place = Pick<RequestCursor, 'time' | 'position' | 'index'>;
+
+const placeOf = ({ position, requests, index }: RequestChunk & { index: number }): Place => ({
+  time: requests[index]![1],
+  position,
+  index,
+});
+
+/** Orders requests by their times, and those of a millisecond as they were stored. */
+function compare(a: Place, b: Place): number {
+  if (a.time !== b.time) return a.time - b.time;
+  return a.position === b.position ? a.index - b.index : a.position < b.position ? -1 : 1;
+}
+
+/** The index of the last request of a chunk that comes after a cursor; -1 if none does. */
+function indexAfter(chunk: RequestChunk, after: RequestCursor | undefined): number {
+  if (!after) return chunk.requests.length - 1;
+  if (chunk.position === after.position) return Math.min(after.index, chunk.requests.length) - 1;
+  return chunk.requests.findLastIndex((_, index) => compare(placeOf({ ...chunk, index }), after) < 0);
+}
+
 /** The latest requests of keys, to which every instance adds. */
 export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
   const journal = isExclusive ? new RequestJournal({ objects, transaction }) : undefined;
@@ -78,24 +104,41 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
     const counts = new Map(after?.counts);
-    let upTo = after?.position;
-    for (let size = Math.min(limit + 1, MAX_CHUNKS); ; size = Math.min(2 * size, MAX_CHUNKS)) {
-      const lists = await Promise.all(terms.map((term) => objects(REQUESTS).latest(term, size, upTo)));
-      const chunks = lists
-        .flat()
-        .toSorted((a, b) => (a.position < b.position ? 1 : -1))
-        .slice(0, size);
-      for (const { position, keyId, requests } of chunks) {
-        if (position === upTo && position !== after?.position) continue;
-        let index = position === after?.position ? after.index : requests.length;
-        while (--index >= 0) {
-          counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
-          const request = requestOf(requests[index]!, keyId);
-          yield { request, cursor: { position, index, counts } };
-        }
+    /** Chunks with requests that were not read yet, of which the last is the next. */
+    let unread: (RequestChunk & { index: number })[] = [];
+    let size = Math.min(limit + 1, MAX_CHUNKS);
+    let upTo = after?.from;
+    let isFirst = true;
+    let isWhole = false;
+    for (;;) {
+      const next = unread.reduce<(typeof unread)[0] | undefined>(
+        (newest, chunk) => (newest && compare(placeOf(newest), placeOf(chunk)) >= 0 ? newest : chunk),
+        undefined,
+      );
+      // Chunks that were not read may have later requests.
+      if (!isWhole && (!next || upTo === undefined || timeOfPosition(upTo) >= placeOf(next).time)) {
+        const lists = await Promise.all(terms.map((term) => objects(REQUESTS).latest(term, size, upTo)));
+        const chunks = lists
+          .flat()
+          .toSorted((a, b) => (a.position < b.position ? 1 : -1))
+          .slice(0, size);
+        for (const chunk of chunks)
+          if (isFirst || chunk.position !== upTo) unread.push({ ...chunk, index: indexAfter(chunk, after) });
+        unread = unread.filter(({ index }) => index >= 0);
+        isWhole = chunks.length < size;
+        isFirst = false;
+        upTo = chunks.at(-1)?.position;
+        size = Math.min(2 * size, MAX_CHUNKS);
+        continue;
       }
-      if (chunks.length < size) return;
-      upTo = chunks.at(-1)!.position;
+      if (!next) return;
+      const { time, position, index } = placeOf(next);
+      next.index--;
+      if (next.index < 0) unread = unread.filter((chunk) => chunk !== next);
+      const from = unread.reduce((last, chunk) => (chunk.position > last ? chunk.position : last), position);
+      counts.set(next.keyId, (counts.get(next.keyId) ?? 0) + 1);
+      const request = requestOf(next.requests[index]!, next.keyId);
+      yield { request, cursor: { from, time, position, index, counts } };
     }
   }
 

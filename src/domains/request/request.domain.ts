@@ -56,19 +56,22 @@ const MAX_CURSOR_LENGTH = 3_000;
 /** More keys than an account has at once. */
 const MAX_COUNTS = 40;
 
-const encode = ({ position, index, counts }: RequestCursor): string =>
-  Buffer.from(JSON.stringify([position, index, ...[...counts].slice(-MAX_COUNTS)])).toString('base64url');
+const encode = ({ from, time, position, index, counts }: RequestCursor): string =>
+  Buffer.from(JSON.stringify([from, time, position, index, ...[...counts].slice(-MAX_COUNTS)])).toString(
+    'base64url',
+  );
 
 /** Reads a cursor, which clients may forge: it gives access to nothing but their own requests. */
 function decode(text: string): RequestCursor | null {
   if (text.length > MAX_CURSOR_LENGTH) return null;
   try {
-    const [position, index, ...counts] = JSON.parse(Buffer.from(text, 'base64url').toString());
+    const [from, time, position, index, ...counts] = JSON.parse(Buffer.from(text, 'base64url').toString());
+    const isNumber = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
     const isCount = (entry: unknown) =>
-      Array.isArray(entry) && typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]) && entry[1] >= 0;
-    if (typeof position !== 'string' || !Number.isSafeInteger(index) || index < 0 || index > MAX_REQUESTS)
-      return null;
-    return counts.every(isCount) ? { position, index, counts: new Map(counts) } : null;
+      Array.isArray(entry) && typeof entry[0] === 'string' && isNumber(entry[1]);
+    const isPosition = [from, position].every((text) => typeof text === 'string');
+    if (!isPosition || ![time, index].every(isNumber) || !counts.every(isCount)) return null;
+    return { from, time, position, index, counts: new Map(counts) };
   } catch {
     return null;
   }
@@ -227,7 +230,13 @@ const after: QueryParameter = {
   name: 'after',
   description: 'The value from the `Link` to the page.',
   schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
-  example: encode({ position: '0mwzhdy7m aCxJ4kUY 000000005', index: 5, counts: new Map() }),
+  example: encode({
+    from: '0mwzhdy7m aCxJ4kUY 000000005',
+    time: Date.parse('2026-11-22T08:30:00Z'),
+    position: '0mwzhdy7m aCxJ4kUY 000000005',
+    index: 5,
+    counts: new Map(),
+  }),
   rule: CURSOR_RULE,
   read: (text) => (decode(text) ? text : undefined),
 };

@@ -348,6 +348,23 @@ onEachEngine('requests', (kit) => {
     expect((await read(log, { keyId: owner.id, account: owner.id })).all).toEqual([]);
   });
 
+  it('of an owner and its keys are one list by time, whatever was stored together and however it is paged', async () => {
+    const logs = [newLog(), newLog()];
+    const owner = ofKey(`key_turns${kit.clock.now()}`);
+    const keys = [owner, ofKey(`${owner.id}a`, owner.id), ofKey(`${owner.id}b`, owner.id)];
+    const all = Array.from({ length: 250 }, (_, n) => `${249 - n}`);
+    for (let n = 0; n < 250; n++) {
+      logs[n % 7 === 0 ? 1 : 0]!.add(keys[n % 5 === 0 ? 2 : n % 2]!, { ...request, id: `${n}` });
+      kit.clock.advance(110);
+      if (n % 9 === 0) await Promise.all(logs.map((log) => log.flush()));
+    }
+    for (const log of logs) await log.flush();
+    for (const limit of [1, 3, 100]) {
+      const listed = await read(logs[0]!, { keyId: owner.id, account: owner.id, limit });
+      expect(listed.all.map(({ id }) => id)).toEqual(all);
+    }
+  });
+
   it('are removed when 1,000 later ones are stored, and when they are too old', async () => {
     const log = newLog();
     const key = ofKey(`key_busy${kit.clock.now()}`);
