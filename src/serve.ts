@@ -126,12 +126,12 @@ const isTransient = (error: unknown): boolean =>
 /** Prints the addresses with the development key in their fragment, which browsers never send, or how to get a key. */
 function printBanner(
   output: Log,
-  { HOST, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
+  { HOST, BASE_PATH, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,
   port: number,
   key: string | null,
 ): void {
   const host = ['127.0.0.1', '0.0.0.0'].includes(HOST) ? 'localhost' : HOST;
-  const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}${BASE_PATH}`;
   const fragment = key === null ? '' : `#key=${key}`;
   const lines = [
     `Petstore gateway on ${address}`,

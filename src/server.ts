@@ -125,6 +125,9 @@ export class HttpServer extends Server {
   /** Keeps serving, while each response tells its client that it is the last of its connection. */
   retire(): void {
     this.#isDraining = true;
+    for (const { waiting } of this.#connections.values())
+      // Without effect once the head of the response is sent.
+      if (waiting[0]) waiting[0].response.shouldKeepAlive = false;
   }
 
   /**

@@ -250,6 +250,16 @@ describe('drain', () => {
     await drained;
   });
 
+  it('sends Connection: close with the response to a request that began before', async () => {
+    const answers: (() => void)[] = [];
+    const { server, port } = await open((_request, response) => answers.push(() => response.end('late')));
+    const socket = await connectAndSend(port, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await expect.poll(() => answers).toHaveLength(1);
+    server.retire();
+    answers[0]!();
+    expect(await text(socket)).toMatch(/Connection: close[^]*late/);
+  });
+
   it('ends connections that never sent anything, whose request may be on its way, after a moment, and takes no more', async () => {
     const { server, port } = await open(echo);
     const silent = connect(port, '127.0.0.1');

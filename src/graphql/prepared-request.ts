@@ -119,10 +119,12 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
     const what = `The batch costs ${cost} units together; the maximum is ${MAX_COST}.`;
     throw new AppError('QUERY_TOO_COMPLEX', what);
   }
+  // What is free is named only if there is nothing else.
+  const paid = charges.filter(({ units }) => units > 0);
   return {
     operations,
     cost: cost === 0 && (batch || bytes > MAX_FREE_BYTES) ? 1 : cost,
-    charges,
+    charges: paid.length > 0 ? paid : charges,
     mutations,
     batch,
     name: names.length > 0 ? names.join(',') : undefined,

@@ -107,21 +107,27 @@ export function priceOf(
   const walk = new Walk(measures, variables);
   const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
   let freeWeight = 0;
+  let free: string | undefined;
   const priced: { field: SelectedField; units: number }[] = [];
   for (const field of selection) {
     const { entries, weight } = walk.amountOf(field, rows);
     const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
     if (isSchemaField(field)) priced.push({ field, units: 1 });
-    else if (own > 0 || field.definition.extensions.free) freeWeight += weight + own;
-    else {
+    else if (own > 0 || field.definition.extensions.free) {
+      freeWeight += weight + own;
+      free ??= field.definition.name;
+    } else {
       const units = Math.max(1, Math.ceil(entries / ENTRIES_PER_UNIT), Math.ceil(weight / WEIGHT_PER_UNIT));
       priced.push({ field, units });
     }
   }
   if (walk.errors.length > 0) throw new OperationRefused(walk.errors);
   const fields = priced.map(({ field, units }) => ({ name: field.definition.name, units }));
-  if (freeWeight > FREE_WEIGHT)
-    fields.push({ name: 'rateLimit', units: Math.ceil(freeWeight / WEIGHT_PER_UNIT) });
+  if (free !== undefined)
+    fields.push({
+      name: free,
+      units: freeWeight > FREE_WEIGHT ? Math.ceil(freeWeight / WEIGHT_PER_UNIT) : 0,
+    });
   const units = fields.reduce((sum, { units }) => sum + units, 0);
   if (units > MAX_COST) {
     const costliest = priced.reduce((most, each) => (each.units > most.units ? each : most), {

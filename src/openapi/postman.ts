@@ -62,6 +62,8 @@ export function postmanJson(openApi: string, baseUrl: string): string {
     ...inPaths.map(({ name, example }) => ({ key: name, value: String(example) })),
   ];
   const names = variable.map(({ key }) => key);
+  const folders = tags.map(({ name }) => inOrder(requests.filter(({ tags: [tag] }) => tag === name)));
+  const jumps = jumpsOf(folders);
   return JSON.stringify(
     {
       info: {
@@ -71,12 +73,10 @@ export function postmanJson(openApi: string, baseUrl: string): string {
       },
       auth: authBy('key'),
       variable,
-      item: tags.map(({ name, description }) => ({
+      item: tags.map(({ name, description }, n) => ({
         name,
         description,
-        item: inOrder(requests.filter(({ tags: [tag] }) => tag === name)).map((request) =>
-          item(request, names),
-        ),
+        item: folders[n]!.map((request) => item(request, names, jumps.get(request))),
       })),
     },
     undefined,
@@ -124,11 +124,28 @@ function inOrder(requests: readonly Request[]): readonly Request[] {
         .filter((request) => subjectOf(request) === subject)
         .toSorted((a, b) => Number(isCreation(b)) - Number(isCreation(a))),
     );
-  const isDeletion = ({ method }: Request) => method === 'DELETE';
   return [...ordered.filter((request) => !isDeletion(request)), ...ordered.filter(isDeletion).reverse()];
 }
 
-function item(request: Request, variables: readonly string[]) {
+const isDeletion = ({ method }: Request): boolean => method === 'DELETE';
+
+/**
+ * The requests after which a runner goes on elsewhere than with the next one, and the name of the one that follows; null
+ * for the end. Requests of a later folder need the records of an earlier one, so all deletions come last.
+ */
+function jumpsOf(folders: readonly (readonly Request[])[]): ReadonlyMap<Request, string | null> {
+  const written = folders.flat();
+  const run = [
+    ...written.filter((request) => !isDeletion(request)),
+    ...folders.toReversed().flatMap((requests) => requests.filter(isDeletion)),
+  ];
+  const jumps = new Map<Request, string | null>();
+  for (const [n, request] of run.entries())
+    if (run[n + 1] !== written[written.indexOf(request) + 1]) jumps.set(request, run[n + 1]?.summary ?? null);
+  return jumps;
+}
+
+function item(request: Request, variables: readonly string[], next: string | null | undefined) {
   const { operationId, method, path, summary, description, parameters } = request;
   const example = exampleOf(request);
   const parametersIn = (place: Parameter['in']) =>
@@ -148,7 +165,7 @@ function item(request: Request, variables: readonly string[]) {
   const isStream = operationId === 'streamEvents';
   return {
     name: isStream ? `${summary} (its head; GET follows)` : summary,
-    event: [{ listen: 'test', script: { type: 'text/javascript', exec: testsOf(request) } }],
+    event: [{ listen: 'test', script: { type: 'text/javascript', exec: testsOf(request, next) } }],
     request: {
       // A runner would wait for its end, which never comes.
       method: isStream ? 'HEAD' : method,
@@ -174,8 +191,15 @@ function item(request: Request, variables: readonly string[]) {
   };
 }
 
-/** Expects the status of success, and keeps the id of the created record for the requests that follow. */
-function testsOf({ operationId, method, responses, parameters, created }: Request): string[] {
+/**
+ * Expects the status of success, and keeps the id of the created record for the requests that follow.
+ *
+ * @param next the name of the request that a runner goes on with, if it isn't the next one; null for none
+ */
+function testsOf(
+  { operationId, method, responses, parameters, created }: Request,
+  next: string | null | undefined,
+): string[] {
   const [status] = Object.keys(responses);
   const tests = [`pm.test('answers ${status}', () => pm.response.to.have.status(${status}));`];
   const set = (name: string, value: string) => `pm.collectionVariables.set('${name}', String(${value}));`;
@@ -183,5 +207,6 @@ function testsOf({ operationId, method, responses, parameters, created }: Reques
   if (operationId === 'createKey') tests.push(set('childKey', 'pm.response.json().key'));
   const [named] = parameters.filter((parameter) => parameter.in === 'path');
   if (method === 'DELETE') tests.push(set(named!.name, JSON.stringify(named!.example)));
+  if (next !== undefined) tests.push(`pm.execution.setNextRequest(${JSON.stringify(next)});`);
   return tests;
 }

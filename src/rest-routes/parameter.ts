@@ -206,15 +206,17 @@ const formOf = ({ name, repeatable }: QueryParameter): string =>
  *
  * @param issues collects unknown, invalid and repeated parameters
  * @param what the word for them in the message about an unknown one
+ * @param others names that are read elsewhere, for that message
  */
 export function readTexts(
   received: ParameterTexts,
   parameters: readonly QueryParameter[],
   issues: Issue[],
   what = 'query parameter',
+  others: readonly string[] = [],
 ): Record<string, unknown> {
   const variables: Record<string, unknown> = {};
-  const allowed = parameters.map(({ name }) => name);
+  const allowed = [...others, ...parameters.map(({ name }) => name)];
   const unknown = [...received.keys()].filter((name) => !allowed.includes(name));
   const faults = unknownNames(unknown, what, allowed).map((issue) => {
     // As PHP, axios and qs write lists.

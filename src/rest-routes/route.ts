@@ -4,7 +4,7 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import type { AnyRecord, Referrer } from '../foundation/record.ts';
 import { rememberParsed } from '../schema/input-rules.ts';
 import type { QueryParameter } from './parameter.ts';
-import { idFieldOf, type Shape, type ShapeField } from './shape.ts';
+import type { Shape, ShapeField } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Stability = 'stable' | 'beta' | 'experimental';
@@ -110,7 +110,7 @@ export interface Resource {
  * the fields that the operation doesn't change.
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
-  (method === 'PUT' || method === 'PATCH') && body && shape?.fields[idFieldOf(shape)]?.kind === 'int64'
+  (method === 'PUT' || method === 'PATCH') && body && shape
     ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
     : [];
 

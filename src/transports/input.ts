@@ -13,7 +13,7 @@ import {
   inputOf,
   type Route,
 } from '../rest-routes/route.ts';
-import { idFieldOf } from '../rest-routes/shape.ts';
+import { idFieldOf, type Shape } from '../rest-routes/shape.ts';
 
 /** The variables of a document. */
 export type Variables = Record<string, unknown>;
@@ -99,12 +99,18 @@ export function readFields(
       // Compared with the record when it is written (`requireRepeated`).
       const { error } = fields[name]!.rule?.safeParse(repeated) ?? {};
       if (error) issues.push({ path: name, message: error.issues[0]!.message });
-    } else if (typeof repeated === 'string' || parseId(repeated) !== variables[route.pathParameter!])
+    } else if (idIn(route.shape!, repeated) !== variables[route.pathParameter!])
       issues.push({ path: name, message: 'must equal the id in the path' });
   }
   const parsed = parseInput(route.body!.rules, content, issues);
   if (hasOwnVariables(route)) Object.assign(variables, parsed);
   else variables.input = parsed && route.method === 'PUT' ? inputOf(route, parsed) : parsed;
+}
+
+/** An id as a body has it: an integer, unless ids of the shape are opaque text. */
+function idIn(shape: Shape, value: unknown): unknown {
+  if (shape.fields[idFieldOf(shape)]!.kind !== 'int64') return value;
+  return typeof value === 'string' ? undefined : parseId(value);
 }
 
 /** Reads a body. @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST unless it is a JSON object */

@@ -15,6 +15,7 @@ interface Run {
 describe('the Postman collection', () => {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-postman-'));
   const server = useServer({ DATA_FILE: join(folder, 'petstore.db') });
+  const empty = useServer({ DATA_FILE: join(folder, 'empty.db'), SAMPLE_DATA: 'off' });
 
   it('has every operation, and nothing optional is switched on', async () => {
     const { item, variable } = await (await fetch(`${server.url}/postman.json`)).json();
@@ -36,12 +37,12 @@ describe('the Postman collection', () => {
     expect(await (await fetch(`${server.url}/docs`)).text()).toContain('/postman.json');
   });
 
-  it('runs from top to bottom with its key alone, also again', async () => {
+  it('runs as a whole with its key alone, also again, and on a server without sample data', async () => {
     const collection = join(folder, 'collection.json');
     const report = join(folder, 'report.json');
-    writeFileSync(collection, await (await fetch(`${server.url}/postman.json`)).text());
-    for (let n = 0; n < 2; n++) {
-      const args = ['run', collection, '--env-var', `key=${printedKey(server)}`, '--reporters', 'json'];
+    for (const each of [server, server, empty]) {
+      writeFileSync(collection, await (await fetch(`${each.url}/postman.json`)).text());
+      const args = ['run', collection, '--env-var', `key=${printedKey(each)}`, '--reporters', 'json'];
       const options = ['--reporter-json-export', report, '--timeout-request', '20000'];
       await promisify(execFile)('test/clients/node_modules/.bin/newman', [...args, ...options]).catch(
         (error) => {

@@ -21,6 +21,7 @@ const RESPONSES = new Negotiation(['application/json']);
 /** Of JSON-RPC 2.0: a request that is refused before the protocol is spoken, and a body that is not JSON. */
 const REFUSED = -32000;
 const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
 /** The methods that cost nothing, for the log and the metrics. */
 const FREE = ['server/discover', 'initialize', 'ping', 'tools/list'];
 
@@ -93,7 +94,12 @@ export class McpTransport implements Transport {
       await session.charge(FAILURE_COST);
       return faultOf(PARSE_ERROR, asAppError(error).message);
     }
-    const { method: called, params } = (message ?? {}) as { method?: unknown; params?: unknown };
+    // The SDK would look for it in a request that has none.
+    if (message === null) {
+      await session.charge(FAILURE_COST);
+      return faultOf(INVALID_REQUEST, 'The body must be a JSON-RPC message.');
+    }
+    const { method: called, params } = message as { method?: unknown; params?: unknown };
     if (isObject(params)) message = { ...(message as object), params: withoutNull(params) };
     if (called !== TOOLS_CALL) await session.chargeFree();
     context.operation = FREE.find((free) => free === called);
@@ -231,7 +237,7 @@ async function answer(
  */
 function toolCallIn(sdk: Sdk, headers: IncomingHttpHeaders, message: unknown) {
   const { 'mcp-protocol-version': version, 'mcp-method': method, 'mcp-name': headerName } = headers;
-  const { method: called, params } = (message ?? {}) as { method?: unknown; params?: unknown };
+  const { method: called, params } = message as { method?: unknown; params?: unknown };
   if (called !== TOOLS_CALL || !isObject(params)) return undefined;
   const route = sdk.classifyInboundRequest({
     httpMethod: 'POST',

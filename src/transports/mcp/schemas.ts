@@ -2,6 +2,7 @@ import type { Tool } from '@modelcontextprotocol/server';
 import type { JsonSchema } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { bodySchema } from '../../openapi/schemas.ts';
+import type { QueryParameter } from '../../rest-routes/parameter.ts';
 import type { Route } from '../../rest-routes/route.ts';
 import type { Shape } from '../../rest-routes/shape.ts';
 
@@ -68,6 +69,10 @@ export const removableFields = ({ method, body }: Route): readonly string[] =>
         .map(([name]) => name)
     : [];
 
+/** True unless a list may be empty. As over GraphQL, a filter by no values finds nothing, but events have some type. */
+export const needsValue = ({ repeatable, required }: QueryParameter): boolean =>
+  required === true || repeatable === 'distinct';
+
 /** The schema of a tool's arguments: path and query parameters and the fields of the body, flat. */
 export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
   const { pathParameter, pathValue, kind, query = [], body, method } = route;
@@ -78,10 +83,17 @@ export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
       ? described(pathValue.schema, pathValue.description, named)
       : { ...ID, description: `The id of the ${kind}` };
   }
-  for (const { name, schema, description, repeatable } of query) {
+  for (const parameter of query) {
+    const { name, schema, description, repeatable } = parameter;
     // The tool's description says how to read pages.
     if (name === 'after') properties[name] = { type: 'string', description: AFTER };
-    else if (repeatable) properties[name] = { type: 'array', items: translate(schema, named), description };
+    else if (repeatable)
+      properties[name] = {
+        type: 'array',
+        ...(needsValue(parameter) && { minItems: 1 }),
+        items: translate(schema, named),
+        description,
+      };
     else properties[name] = described(schema, description, named);
   }
   for (const [name, schema] of Object.entries(fields?.properties ?? {})) {

@@ -19,7 +19,7 @@ import type { Route, ServedRoute } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { inputSchemaOf, object, outputSchemaOf, removableFields } from './schemas.ts';
+import { inputSchemaOf, needsValue, object, outputSchemaOf, removableFields } from './schemas.ts';
 
 /** Characters in the result of a tool, which is sent twice, as text and as it is. Agents don't read more. */
 const MAX_RESULT = 2_000_000;
@@ -126,7 +126,8 @@ function readArguments(route: Route, args: Arguments): Variables {
     delete others.idempotencyKey;
   }
   if (pathParameter !== undefined) delete others[pathParameter];
-  const variables = body ? {} : readTexts(textsOf(others, query), query, issues, 'argument');
+  const inPath = pathParameter === undefined ? [] : [pathParameter];
+  const variables = body ? {} : readTexts(textsOf(others, query), query, issues, 'argument', inPath);
   if (pathParameter !== undefined) {
     const { [pathParameter]: id } = args;
     readPathParameter(route, id === undefined ? undefined : textOf(id), variables, issues);
@@ -159,7 +160,9 @@ function textsOf(args: Arguments, query: NonNullable<Route['query']>): Parameter
   const texts = new Map<string, readonly string[]>();
   for (const [name, value] of Object.entries(args)) {
     const parameter = query.find((candidate) => candidate.name === name);
-    const values = Array.isArray(value) && parameter?.repeatable ? value : [value];
+    const isList =
+      Array.isArray(value) && parameter?.repeatable && (value.length > 0 || !needsValue(parameter));
+    const values: unknown[] = isList ? value : [value];
     texts.set(name, parameter ? values.map(textOf) : []);
   }
   return texts;

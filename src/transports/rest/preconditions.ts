@@ -1,17 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
+import { stringify } from 'lossless-json';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
+import { asObject, parseJson } from '../../http/json.ts';
+import { isObject } from '../../schema/json.ts';
 import { etagOf, namesTag } from '../../http/response.ts';
 import type { Precondition } from '../../schema/context.ts';
 import { recordWriter } from '../../rest-routes/representation.ts';
 import { representedAs, type Shape } from '../../rest-routes/shape.ts';
 
-/** The shape of a GraphQL type's records. */
-const shapeOf = (type: string, shapes: readonly Shape[]): Shape =>
-  shapes.find((shape) => shape.type === type)!;
-
-/** A stored record as a GraphQL type shows it. */
-const formOf = (type: string, record: object, shapes: readonly Shape[]): Record<string, unknown> =>
-  representedAs(shapeOf(type, shapes), record as Record<string, unknown>);
+/** The JSON of a stored record as a GraphQL type shows it. */
+function shownAs(type: string, record: object, shapes: readonly Shape[]): string {
+  const shape = shapes.find((candidate) => candidate.type === type)!;
+  return recordWriter(shape, 'integer').one(representedAs(shape, record as Record<string, unknown>));
+}
 
 /** `*`, or a list of entity tags (RFC 9110 section 13.1.1). */
 const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
@@ -34,7 +36,7 @@ export function preconditionOf(
     .map(([path]) => ({ path, message: 'must be an ETag with its quotes, such as "abc", or *' }));
   if (issues.length > 0) throw validationFailed(issues);
   return (type, record) => {
-    const tag = etagOf(recordWriter(shapeOf(type, shapes), 'integer').one(formOf(type, record, shapes)));
+    const tag = etagOf(shownAs(type, record, shapes));
     if (match !== undefined && !namesTag(match, tag))
       throw new AppError(
         'PRECONDITION_FAILED',
@@ -44,6 +46,10 @@ export function preconditionOf(
       throw new AppError('PRECONDITION_FAILED', 'If-None-Match names the current version of the resource.');
   };
 }
+
+/** True if two values of JSON are the same. Numbers are compared by their digits, since not all are parsed alike. */
+const isSameJson = (one: unknown, other: unknown): boolean =>
+  isObject(one) ? isDeepStrictEqual(one, other) : stringify(one) === stringify(other);
 
 /** Requires that fields which the body may only repeat are unchanged. */
 export function requireRepeated(
@@ -56,8 +62,8 @@ export function requireRepeated(
   if (repeated.length === 0) return precondition;
   return (type, record) => {
     precondition?.(type, record);
-    const form = formOf(type, record, shapes);
-    const changed = repeated.filter((name) => form[name] !== body[name]);
+    const shown = asObject(parseJson(Buffer.from(shownAs(type, record, shapes))));
+    const changed = repeated.filter((name) => !isSameJson(shown[name], body[name]));
     if (changed.length > 0)
       throw validationFailed(changed.map((path) => ({ path, message: 'cannot be changed here' })));
   };

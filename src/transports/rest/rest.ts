@@ -24,6 +24,7 @@ export class RestTransport implements Transport {
   readonly vary = 'Accept, X-API-Key, Authorization';
   readonly errorResponse: Transport['errorResponse'];
   readonly #access: Access;
+  readonly #mount: string;
   readonly #basePath: string;
   readonly #router: Router;
 
@@ -36,11 +37,12 @@ export class RestTransport implements Transport {
       const { method, path } = context;
       // Clients that mistype an address need the right one, not a key.
       const isMistyped = error.code === 'UNAUTHENTICATED' && this.#router.find(method, path) === null;
-      const shown = isMistyped ? pathNotFound(path, this.#router.near(path)) : error;
+      const shown = isMistyped ? this.#notFound(path) : error;
       return errorPage(shown, context) ?? errorResponse(error);
     };
     const { access, api, config, routes } = services;
     this.#access = access;
+    this.#mount = config.BASE_PATH;
     this.#basePath = config.REST_BASE_PATH;
     this.#router = new Router(config);
     for (const route of routes) this.#router.add(new DocumentOperation(route, services));
@@ -57,7 +59,7 @@ export class RestTransport implements Transport {
     const { method, path } = context;
     const session = context.session!;
     const match = this.#router.find(method, path);
-    if (!match) throw pathNotFound(path, this.#router.near(path));
+    if (!match) throw this.#notFound(path);
     const { operation } = match;
     if (!operation) {
       const { allow } = match;
@@ -70,17 +72,28 @@ export class RestTransport implements Transport {
     context.deprecation = deprecation;
     return operation.handle(context, session, match.parameters);
   }
+
+  #notFound(path: string): AppError {
+    return pathNotFound(this.#mount, path, this.#router.near(path));
+  }
 }
 
-/** @param path unknown, or with broken percent-encoding @param near the paths that may be meant */
-function pathNotFound(path: string, near: readonly string[]): AppError {
+/**
+ * @param mount the path that the gateway is below
+ * @param path unknown, or with broken percent-encoding
+ * @param near the paths that may be meant
+ */
+function pathNotFound(mount: string, path: string, near: readonly string[]): AppError {
   try {
     decodeURIComponent(path);
   } catch {
     return new AppError('BAD_REQUEST', 'The path is not valid percent-encoded UTF-8.');
   }
-  const guess = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : '';
-  return new AppError('NOT_FOUND', `There is no ${cut(path)}.${guess} All paths are listed at /docs.`);
+  const guess = near.length > 0 ? ` Did you mean ${near.map((each) => mount + each).join(' or ')}?` : '';
+  return new AppError(
+    'NOT_FOUND',
+    `There is no ${mount}${cut(path)}.${guess} All paths are listed at ${mount}/docs.`,
+  );
 }
 
 /** The operation at a path, or the methods that the path supports instead. */
@@ -148,7 +161,7 @@ class Router {
 }
 
 /** Other paths that always exist and that clients may mistype. */
-const OTHERS = [GRAPHQL_PATH, '/docs', '/openapi.json', '/health/ready'];
+const OTHERS = [GRAPHQL_PATH, '/docs', '/openapi.json', '/health/live', '/health/ready'];
 
 /** Longer paths are not compared with existing ones. */
 const MAX_GUESSED_LENGTH = 100;

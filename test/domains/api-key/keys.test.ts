@@ -88,6 +88,28 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectRefusal(await call(owner, `DELETE /keys/${made.id}`), 'NOT_FOUND');
   });
 
+  it('take back what a GET gave, and no other id or value of a field that does not change', async () => {
+    const { gateway } = kit;
+    const patch = (path: string, body: object) => send(gateway, `PATCH ${path}`, { body });
+    const url = 'https://example.com/hook';
+    for (const [path, body] of [
+      ['/keys', { name: 'Till', scopes: ['pets:read'] }],
+      ['/webhooks', { url, types: ['pet.created'] }],
+    ] as const) {
+      const { id } = (await send(gateway, `POST ${path}`, { body })).json;
+      const { json } = await send(gateway, `${path}/${id}`);
+      const unchanged = await patch(`${path}/${id}`, json);
+      expect([unchanged.status, unchanged.json], unchanged.about).toEqual([200, json]);
+      const others = { id: `${id}x`, createdAt: '2026-01-31T09:30:00Z' };
+      expect((await patch(`${path}/${id}`, { id: others.id })).json.message).toBe(
+        'id: must equal the id in the path.',
+      );
+      expect((await patch(`${path}/${id}`, { createdAt: others.createdAt })).json.message).toBe(
+        'createdAt: cannot be changed here.',
+      );
+    }
+  });
+
   it('repeat their secret to a retry, and to no other call', async () => {
     const owner = await kit.gateway.newKey('pro');
     const retry = { 'idempotency-key': 'make-1' };

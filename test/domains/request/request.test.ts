@@ -81,6 +81,13 @@ onEachEngine('requests', (kit) => {
       sent.unshift(what);
       clock.advance(10);
     };
+    await note(query(gateway, '{ rateLimit { cost } }', {}, { key }), 'graphql', 'rateLimit', 200);
+    await note(
+      query(gateway, '{ rateLimit { cost } pets { totalCount } }', {}, { key }),
+      'graphql',
+      'pets',
+      200,
+    );
     await note(send(gateway, `/pets/${world.P}`, { key }), 'rest', 'pet', 200);
     await note(send(gateway, '/pets/987654321?', { key }), 'rest', 'pet', 404, 'NOT_FOUND');
     await note(send(gateway, 'POST /pets', { key, body: {} }), 'rest', 'createPet', 400, 'VALIDATION_FAILED');
@@ -151,7 +158,7 @@ onEachEngine('requests', (kit) => {
       ['/requests?limit=3', ids],
       ['/requests?status=404&status=400&limit=1', [ids[3], ids[4], ids[5], ids[6]]],
       ['/requests?operation=pet&status=200', [ids[0], ids[7]]],
-      ['/requests?transport=mcp&transport=graphql&status=2xx', [ids[0], ids[1], ids[2]]],
+      ['/requests?transport=mcp&transport=graphql&status=2xx', [ids[0], ids[1], ids[2], ids[8], ids[9]]],
       ['/requests?operation=petz', []],
     ] as const)
       expect(

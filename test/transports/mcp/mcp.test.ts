@@ -332,6 +332,20 @@ describe('MCP over HTTP', () => {
     expect(await count()).toBe(before);
   });
 
+  it('refuses lists without members and unknown arguments, and says which there are', async () => {
+    const call = async (name: string, args: object) => {
+      const { json } = await rpc(kit.gateway, 'tools/call', { name, arguments: args });
+      expect(json.result.isError).toBe(true);
+      return json.result.content[0].text;
+    };
+    expect(await call('countPets', { by: [] })).toMatch(/^VALIDATION_FAILED: by: must be one of status,/);
+    expect(await call('countOrders', { by: [] })).toMatch(/^VALIDATION_FAILED: by: must be one of complete/);
+    expect(await call('listEvents', { type: [] })).toMatch(/^VALIDATION_FAILED: type: must be one of /);
+    expect(await call('getPet', { petId: '1', foo: 1 })).toMatch(
+      /^VALIDATION_FAILED: foo: is not a known argument \(known: petId\)/,
+    );
+  });
+
   it('names the tool that an unknown one is nearest to', async () => {
     const call = { jsonrpc: '2.0', id: 1, method: CALL, params: { name: 'listPet' } };
     expect((await post(call)).json.error.message).toBe('Unknown tool: listPet. Did you mean listPets?');
@@ -343,6 +357,7 @@ describe('MCP over HTTP', () => {
     ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }], -32600],
     ['a large id', `{"jsonrpc":"2.0","id":${LARGEST},"method":"ping"}`, -32600],
     ['another version of JSON-RPC', { id: 1, method: 'ping' }, -32600],
+    ['null', 'null', -32600],
     ['an id that is null', { jsonrpc: '2.0', id: null, method: 'ping' }, -32600],
   ])('refuses %s', async (_what, body, code) => {
     const sent = await post(body, { 'content-type': 'application/json' });

@@ -127,6 +127,8 @@ describe('BASE_PATH and PUBLIC_URL', () => {
     expect(page.headers.link).toBe(`<${base}/pets?limit=1&after=${pet.id}>; rel="next"`);
     const deprecated = await send(kit.gateway, `${at}${rest}/pets/${pet.id}`);
     const root = base.slice(0, base.length - rest.length);
+    const missing = await send(kit.gateway, `${at}/nothing`);
+    expect(missing.json.message).toBe(`There is no ${at}/nothing. All paths are listed at ${at}/docs.`);
     expect(deprecated.headers.link).toContain(
       `<${root}/docs#tag/Pets/getPet>; rel="deprecation", <${root}/graphql>`,
     );
