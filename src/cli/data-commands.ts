@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts';
 import { api } from '../api.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { backUpStore, openDumpTarget } from '../store/open.ts';
+import { counted, grouped } from '../foundation/words.ts';
 import type { Store } from '../store/store.ts';
 import { integerFrom, type Report, reports, reportsOnStore, using } from './command.ts';
 import {
@@ -72,12 +73,13 @@ async function loadFrom(
   file: string,
   options: Omit<LoadOptions, 'record' | 'file' | 'onProgress' | 'signal'>,
 ): Promise<Report> {
+  const record = api.records.find(({ plural }) => plural === kind)!;
   let toldAt = Number.NEGATIVE_INFINITY;
   const onProgress = (next: number, loaded: number, isLast: boolean) => {
     const now = performance.now();
     if (!isLast && now < toldAt + TELL_EVERY) return;
     toldAt = now;
-    const text = `Loaded ${loaded.toLocaleString('en-US')} ${kind}; next is line ${next}`;
+    const text = `Loaded ${counted(loaded, record.kind, kind)}; next is line ${next}`;
     // The process may be killed.
     if (process.stderr.isTTY) redraw(text);
     else process.stderr.write(`${text}\n`);
@@ -85,14 +87,13 @@ async function loadFrom(
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.once(signal, () => stopping.abort(new Error(`stopped by ${signal}`)));
-  const record = api.records.find(({ plural }) => plural === kind)!;
   return load(store, { ...options, record, file, onProgress, signal: stopping.signal }).finally(redraw);
 }
 
 async function backUp(file: string): Promise<Report> {
   const config = readConfig(process.env);
   const bytes = await backUpStore(config, file);
-  const size = Math.ceil(bytes / 1e6).toLocaleString('en-US');
+  const size = grouped(Math.ceil(bytes / 1e6));
   return { value: { file, bytes }, lines: [`Backed up ${config.DATA_FILE} to ${file} (${size} MB).`] };
 }
 
@@ -114,9 +115,9 @@ function redraw(text = ''): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`);
 }
 
-const show: OnProgress = (what, rows) => redraw(`${what} ${rows.toLocaleString('en-US')}`);
+const show: OnProgress = (what, rows) => redraw(`${what} ${grouped(rows)}`);
 
 function report(done: string, manifest: Manifest): Report {
-  const counts = manifest.parts.map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name}`);
+  const counts = manifest.parts.map(({ name, rows }) => `${grouped(rows)} ${name}`);
   return { value: manifest, lines: wrap(`${done} ${counts.join(', ')}.`, 80) };
 }

@@ -1,17 +1,20 @@
+import { isUtf8 } from 'node:buffer';
 import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Api } from '../domains/create-api.ts';
+import { explained, isUnavailable } from '../foundation/errors.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { newRules } from '../foundation/record-input.ts';
-import { type AnyRecord, renamed } from '../foundation/record.ts';
+import { type AnyRecord, isHolding, referencesOf, renamed } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
 import { type DumpTarget, type ExportPart, exportPart, type KeyUsage } from '../store/dump.ts';
 import type { LastIds, Stored } from '../store/engine.ts';
 import type { Store } from '../store/store.ts';
 import { USAGE_HISTORY, type UsageRow } from '../store/usage-history.ts';
+import { linesOf } from './load-source.ts';
 
 /**
  * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
@@ -43,8 +46,30 @@ const recordPart = (record: AnyRecord) =>
         after = items.at(-1)!.id as string;
       }
     },
-    add: (target, rows) => target.addRecords(record, rows),
+    async add(target, rows) {
+      await checkParents(target, record, rows);
+      try {
+        await target.addRecords(record, rows);
+      } catch (error) {
+        const [twice] = (await target.store.table(record).byIds(rows.map(({ id }) => id))).filter(Boolean);
+        throw twice ? new Error(`id: ${twice.id} is on an earlier line too.`) : error;
+      }
+    },
   });
+
+/** @throws Error if a record that would block the deletion of its parent has none */
+async function checkParents(target: DumpTarget, record: AnyRecord, rows: readonly Stored[]): Promise<void> {
+  for (const reference of referencesOf(record)) {
+    const { field, parent } = reference;
+    // One of its own kind may come later.
+    if (parent === record) continue;
+    const held = rows.filter((row) => row[field] !== undefined && isHolding(reference, row));
+    const ids = [...new Set(held.map((row) => row[field] as Id))];
+    const parents = await target.store.table(parent).byIds(ids);
+    const missing = ids.find((_, n) => !parents[n]);
+    if (missing !== undefined) throw new Error(`${field}: there is no ${parent.kind} ${missing}.`);
+  }
+}
 
 /** The API whose store is exported or imported. */
 export type Exported = Pick<Api, 'records' | 'features'>;
@@ -93,8 +118,10 @@ const LAST_IDS = exportPart<{ records: string; last: Id }>({
 });
 const manifestRule = (api: Exported) =>
   z.object({
-    ...{ format: z.literal(FORMAT), version: z.literal(VERSION) },
-    ...{ createdAt: z.string(), engine: z.string() },
+    format: z.literal(FORMAT),
+    version: z.literal(VERSION),
+    createdAt: z.string(),
+    engine: z.string(),
     lastIds: z.record(z.string(), LAST_ID).optional(),
     parts: z.array(
       z.object({ name: z.enum([LAST_IDS, ...partsOf(api)].map(({ name }) => name)), rows: z.int().min(0) }),
@@ -137,8 +164,12 @@ export async function writeExport(
     parts.unshift({ name, rows });
   }
   const manifest: Manifest = {
-    ...{ format: FORMAT, version: VERSION, createdAt: new Date().toISOString() },
-    ...{ engine: store.engine, lastIds: { ...(await store.lastIds()) }, parts },
+    format: FORMAT,
+    version: VERSION,
+    createdAt: new Date().toISOString(),
+    engine: store.engine,
+    lastIds: { ...(await store.lastIds()) },
+    parts,
   };
   await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, PRIVATE);
   return manifest;
@@ -161,20 +192,26 @@ export async function readExport(
   for (const { name, rows } of manifest.parts) {
     const { rule, add } = parts.find((part) => part.name === name)!;
     const file = fileOf(name);
-    let line = 0;
-    let batch: unknown[] = [];
-    for await (const text of linesOf(join(directory, file))) {
-      const where = `${file}, line ${++line}`;
-      if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
-      batch.push(parsed(text, where, rule, manifest.lastIds === undefined));
-      if (line < rows && batch.length < BATCH_SIZE) continue;
+    const addAll = async (batch: readonly unknown[], end: number): Promise<void> => {
       try {
         await add(target, batch);
       } catch (error) {
-        const { message } = ((error as Error).cause ?? error) as Error;
-        const lines = `lines ${line - batch.length + 1} to ${line}`;
-        throw new Error(`${file}, ${lines}: ${message}`, { cause: error });
+        const begin = end - batch.length + 1;
+        // Adding them one by one shows which one it is.
+        if (begin < end && !isUnavailable(error))
+          for (const [n, row] of batch.entries()) await addAll([row], begin + n);
+        const lines = begin < end ? `lines ${begin} to ${end}` : `line ${end}`;
+        throw new Error(`${file}, ${lines}: ${explained(error)}`, { cause: error });
       }
+    };
+    let line = 0;
+    let batch: unknown[] = [];
+    for await (const bytes of rowsOf(join(directory, file))) {
+      const where = `${file}, line ${++line}`;
+      if (line > rows) throw new Error(`${where}: the manifest counts ${rows} lines.`);
+      batch.push(parsed(bytes, where, rule, manifest.lastIds === undefined));
+      if (line < rows && batch.length < BATCH_SIZE) continue;
+      await addAll(batch, line);
       batch = [];
       onProgress(name, line);
     }
@@ -191,26 +228,41 @@ export async function readManifest(directory: string, api: Exported): Promise<Ma
   const file = join(directory, MANIFEST);
   if (!existsSync(file))
     throw new Error(`${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`);
-  const manifest = parsed(await readFile(file, 'utf8'), MANIFEST, manifestRule(api)) as Manifest;
+  const manifest = parsed(await readFile(file), MANIFEST, manifestRule(api)) as Manifest;
   const expected = [MANIFEST, ...manifest.parts.map(({ name }) => fileOf(name))];
-  const foreign = (await readdir(directory)).find((name) => !expected.includes(name));
+  const files = await readdir(directory);
+  const missing = expected.find((name) => !files.includes(name));
+  if (missing !== undefined) throw new Error(`${missing} is missing: the export is not whole.`);
+  const foreign = files.find((name) => !expected.includes(name));
   if (foreign !== undefined) throw new Error(`${foreign} does not belong to this export.`);
   return manifest;
 }
 
+/** The lines of a file but an empty last one. */
+async function* rowsOf(file: string): AsyncGenerator<Buffer> {
+  let last: Buffer | undefined;
+  for await (const lines of linesOf(createReadStream(file)))
+    for (const line of lines) {
+      if (last) yield last;
+      last = line;
+    }
+  if (last && last.length > 0) yield last;
+}
+
 /**
- * @param where the file, and the line if it has more than one @param hasChecksum whether the value has one in addition
- * to the rest
+ * @param where the file, and the line if it has more than one
+ * @param hasChecksum true if the value has one in addition to the rest
  */
 function parsed(
-  text: string,
+  bytes: Buffer,
   where: string,
   rule: z.ZodType = z.looseObject({}),
   hasChecksum = false,
 ): unknown {
+  if (!isUtf8(bytes)) throw new Error(`${where}: not in UTF-8.`);
   let value: { crc32?: string } | null;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(bytes.toString());
     if (hasChecksum) delete value?.crc32;
   } catch {
     throw new Error(`${where}: not valid JSON.`);
@@ -219,15 +271,4 @@ function parsed(
   if (!error) return data;
   const faults = issuesOf(error.issues).map(({ path, message }) => `${path}: ${message}`);
   throw new Error(`${where}: ${faults.join('; ')}.`);
-}
-
-/** Only line feeds end lines: other line terminators occur within texts. */
-async function* linesOf(file: string): AsyncGenerator<string> {
-  let rest = '';
-  for await (const text of createReadStream(file, 'utf8')) {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop()!;
-    yield* lines;
-  }
-  if (rest !== '') yield rest;
 }

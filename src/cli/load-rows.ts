@@ -7,7 +7,7 @@ import type { Field } from '../foundation/fields.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
 import { asObject, exactNumber, parseJson } from '../http/json.ts';
-import { MAX_ROW_SIZE, type Source } from './load-source.ts';
+import { linesOf, MAX_ROW_SIZE, type Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */
 export interface Row {
@@ -258,29 +258,20 @@ function parsedCell(cell: string, field: Field | undefined): unknown {
 const LINE_FEED = 10;
 
 const readLines: Reader = async function* (source, columns, onFault) {
-  let rest = Buffer.alloc(0);
   let line = source.form.line - 1;
-  const parsed = (lines: Buffer[]) =>
-    lines.flatMap((bytes) => {
+  for await (const lines of linesOf(source.read(), MAX_ROW_SIZE)) {
+    const rows: Row[] = [];
+    for (const bytes of lines) {
       line++;
-      return isBlank(bytes) ? [] : (objectOf(bytes, 'The line', line, columns, onFault) ?? []);
-    });
-  for await (const chunk of source.read()) {
-    const bytes = Buffer.concat([rest, chunk]);
-    const lines: Buffer[] = [];
-    let at = 0;
-    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, at)) {
-      lines.push(bytes.subarray(at, end));
-      at = end + 1;
+      if (bytes.length > MAX_ROW_SIZE) {
+        onFault(line, `is longer than ${MAX_ROW_SIZE / 1_048_576} MB`);
+        return;
+      }
+      const row = isBlank(bytes) ? undefined : objectOf(bytes, 'The line', line, columns, onFault);
+      if (row) rows.push(row);
     }
-    rest = bytes.subarray(at);
-    yield parsed(lines);
-    if (rest.length > MAX_ROW_SIZE) {
-      onFault(line + 1, `is longer than ${MAX_ROW_SIZE / 1_048_576} MB`);
-      return;
-    }
+    yield rows;
   }
-  yield parsed([rest]);
 };
 
 const isBlank = (bytes: Buffer): boolean => bytes.every((byte) => byte <= 32);
@@ -364,7 +355,7 @@ function objectOf(
   }
   for (const message of unknownColumns(unknown, columns).slice(0, unknown.length))
     onFault(line, message.replace('known column', 'known field'));
-  return unknown.length > 0 ? undefined : rowOf(line, values);
+  return rowOf(line, values);
 }
 
 /** A value in MongoDB's extended JSON as plain JSON has it. */

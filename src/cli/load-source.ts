@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileFault } from '../foundation/errors.ts';
 
 /** Bytes that are read at once. */
 const CHUNK_SIZE = 65_536;
@@ -60,7 +61,7 @@ export async function openSource(name: string): Promise<Source> {
     await file?.close();
     throw error instanceof SourceError
       ? error
-      : new Error(`${name} cannot be read: ${(error as Error).message}`, { cause: error });
+      : new Error(`${name} cannot be read: ${fileFault(error)}`, { cause: error });
   }
 }
 
@@ -70,8 +71,9 @@ class SourceError extends Error {}
 /** An unlinked file with the whole content of a stream. */
 async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<FileHandle> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-load-'));
+  let file: FileHandle | undefined;
   try {
-    const file = await open(join(folder, 'rows'), 'wx+', 0o600);
+    file = await open(join(folder, 'rows'), 'wx+', 0o600);
     await rm(folder, { recursive: true });
     // What is obviously no file of rows is refused before an endless stream of it fills the disk.
     let head = Buffer.alloc(0);
@@ -89,6 +91,9 @@ async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<Fil
         throw new SourceError(`${name} has a line that is longer than ${MAX_ROW_SIZE / 1_048_576} MB.`);
     }
     return file;
+  } catch (error) {
+    await file?.close();
+    throw error;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -101,6 +106,34 @@ async function* contentOf(file: FileHandle, { offset }: Form): AsyncGenerator<Bu
     at += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
+}
+
+const LINE_FEED = 10;
+
+/**
+ * The lines of a file, those of each chunk together, without their ends. Only line feeds end lines: other line terminators
+ * occur within texts. The last line may be empty.
+ *
+ * @param most the length in bytes of a line that is not read on
+ */
+export async function* linesOf(
+  chunks: AsyncIterable<Buffer>,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Buffer[]> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const bytes = Buffer.concat([rest, chunk]);
+    const lines: Buffer[] = [];
+    let at = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, at)) {
+      lines.push(bytes.subarray(at, end));
+      at = end + 1;
+    }
+    rest = bytes.subarray(at);
+    yield lines;
+    if (rest.length > most) break;
+  }
+  yield [rest];
 }
 
 /** @throws SourceError if it is not in UTF-8 */

@@ -9,13 +9,21 @@ import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { counted, grouped } from '../foundation/words.ts';
 import { notUnique } from '../store/conflicts.ts';
 import type { Values } from '../store/engine.ts';
+import { changedFields } from '../store/events.ts';
 import type { Load } from '../store/loads.ts';
 import { canonical } from '../store/rules.ts';
 import { openSeen, type Seen } from '../store/seen.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../foundation/table.ts';
 import type { Report } from './command.ts';
-import { concurrently, isNameEnough, Names, namedReferencesOf, withParents } from './load-parents.ts';
+import {
+  concurrently,
+  isNameEnough,
+  type NamedReference,
+  Names,
+  namedReferencesOf,
+  withParents,
+} from './load-parents.ts';
 import { type Columns, type OnFault, type Row, readRows } from './load-rows.ts';
 import { openSource, type Source } from './load-source.ts';
 
@@ -45,33 +53,35 @@ const MAX_FAULTS = 50;
 /** New parents that a dry run names. */
 const MAX_NAMED = 20;
 
-/** The numbers of records that a file adds and changes, and of parents that are created for them. */
-interface Outcome {
+/** The numbers of records that a file adds, changes and leaves as they are, and of parents that are created for them. */
+interface Counts {
   added: number;
   changed: number;
+  same: number;
   parents: Map<AnyRecord, number>;
 }
 
 /** The result of the second pass over a file. */
-interface Written extends Outcome {
+interface Written extends Counts {
   /** The line to continue from. */
   line: number;
 }
 
 /** The result of the first pass over a file. */
-interface Checked extends Outcome {
+interface Checked extends Counts {
   /** The number of its rows that had been loaded before. */
   before: number;
   /** The names of the first new parents. */
-  names: Map<AnyRecord, string[]>;
+  newParents: Map<AnyRecord, string[]>;
 }
 
-const nothing = (): Outcome => ({ added: 0, changed: 0, parents: new Map() });
+const noCounts = (): Counts => ({ added: 0, changed: 0, same: 0, parents: new Map() });
 
-/** Adds a part of an outcome to the whole. */
-function include(whole: Outcome, { added, changed, parents }: Outcome): void {
+/** Adds the counts of a part to those of the whole. */
+function include(whole: Counts, { added, changed, same, parents }: Counts): void {
   whole.added += added;
   whole.changed += changed;
+  whole.same += same;
   for (const [parent, n] of parents) increase(whole.parents, parent, n);
 }
 
@@ -112,24 +122,31 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
   }
 }
 
-function report({ record, dryRun = false, update }: LoadOptions, checked: Checked, done: Outcome): Report {
-  const { added, changed, parents } = done;
+function report({ record, dryRun = false, update }: LoadOptions, checked: Checked, done: Counts): Report {
+  const { added, changed, same, parents } = done;
   const value = {
-    ...{ kind: record.plural, records: added, changed, loaded: !dryRun },
+    kind: record.plural,
+    records: added,
+    changed,
+    same,
+    loaded: !dryRun,
     parents: Object.fromEntries([...parents].map(([{ plural }, n]) => [plural, n])),
   };
   const additions = [[record, added] as const, ...parents].map(([kind, n]) => amount(n, kind)).join(' and ');
+  const unchanged = same === 0 ? '' : `; ${amount(same, record)} had the same values already`;
   if (dryRun) {
     const changes = update ? ` and ${amount(changed, record)} to change` : '';
-    const names = [...checked.names].map(([kind, first]) => {
+    const newParents = [...checked.newParents].map(([kind, first]) => {
       const more = parents.get(kind)! - first.length;
       return `New ${kind.plural}: ${first.join(', ')}${more > 0 ? `, … and ${grouped(more)} more` : ''}.`;
     });
-    return { value, lines: [`${additions}${changes} can be loaded. Nothing was written.`, ...names] };
+    const summary = `${additions}${changes} can be loaded${unchanged}. Nothing was written.`;
+    return { value, lines: [summary, ...newParents] };
   }
   const before = `${amount(checked.before, record)} of it had been loaded before it was interrupted.`;
   const changes = update ? `, changed ${amount(changed, record)}` : '';
-  return { value, lines: [...(checked.before > 0 ? [before] : []), `Loaded ${additions}${changes}.`] };
+  const summary = `Loaded ${additions}${changes}${unchanged}.`;
+  return { value, lines: checked.before > 0 ? [before, summary] : [summary] };
 }
 
 const amount = (number: number, { kind, plural }: AnyRecord): string => counted(number, kind, plural);
@@ -185,7 +202,8 @@ function readerOf(
 
     /** Puts ids in place of the names that lead to one record. @returns the others with their rows */
     async resolve(rows: readonly Row[], names: Names) {
-      const unresolved = [];
+      const unresolved: { row: Row; name: string; outcome: 'several' | 'none'; reference: NamedReference }[] =
+        [];
       for (const reference of named) {
         const { field, column, parent } = reference;
         const byName = rows.filter(({ values }) => values[column] !== undefined);
@@ -194,7 +212,7 @@ function readerOf(
           const name = row.values[column] as string;
           const outcome = called.get(name)!;
           if (typeof outcome === 'string') {
-            unresolved.push({ row, name, outcome, ...reference });
+            unresolved.push({ row, name, outcome, reference });
             continue;
           }
           row.values[field] = outcome.id;
@@ -245,7 +263,7 @@ async function check(
 ): Promise<Checked> {
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
-  const checked: Checked = { ...nothing(), before: 0, names: new Map() };
+  const checked: Checked = { ...noCounts(), before: 0, newParents: new Map() };
   const seen = await openSeen();
   try {
     for await (const rows of reader.read(onFault)) {
@@ -294,10 +312,15 @@ async function checkBatch(
   const rows = reader.accepted(acceptable, new Set(update ? there.keys() : []), onFault);
   const chosen = rows.filter(hasId);
   const twice = seen.addAll(chosen.map(({ values }) => `id ${values.id}`));
-  for (const [n, row] of chosen.entries())
-    if (twice[n] || (isThere(row) && !update)) onFaultOf(row, onFault)(`id: ${row.values.id} is taken`);
+  for (const [n, row] of chosen.entries()) {
+    const refuse = onFaultOf(row, onFault);
+    if (twice[n]) refuse(`id: ${row.values.id} is on an earlier line too`);
+    else if (isThere(row) && !update)
+      refuse(`id: ${row.values.id} is taken; --update changes the ${record.kind} that has it`);
+  }
 
-  for (const { row, name, outcome, field, column, parent } of await reader.resolve(rows, names)) {
+  for (const { row, name, outcome, reference } of await reader.resolve(rows, names)) {
+    const { field, column, parent } = reference;
     const refuse = (message: string) => onFaultOf(row, onFault)(`${column}: ${message}`);
     const canCreate = isNameEnough(parent);
     if (outcome === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
@@ -305,8 +328,8 @@ async function checkBatch(
       refuse(`there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`);
     else if (!seen.addAll([`${parent.plural} ${folded(name)}`])[0]) {
       increase(checked.parents, parent, 1);
-      const first = checked.names.get(parent) ?? [];
-      if (first.length < MAX_NAMED) checked.names.set(parent, [...first, name]);
+      const first = checked.newParents.get(parent) ?? [];
+      if (first.length < MAX_NAMED) checked.newParents.set(parent, [...first, name]);
     }
     // A record with a new parent has a parent.
     row.values[field] = NEW;
@@ -314,8 +337,8 @@ async function checkBatch(
   for (const { field, parent } of referencesOf(record)) {
     const parents = await recordsOf(store, parent, rows, field);
     for (const row of rows) {
-      const id = row.values[field] as Id | undefined;
-      if (id !== undefined && id !== NEW && !parents.has(id))
+      const id = row.values[field] as Id | null | undefined;
+      if (id != null && id !== NEW && !parents.has(id))
         onFaultOf(row, onFault)(`${field}: there is no ${parent.kind} ${id}`);
     }
   }
@@ -327,6 +350,8 @@ async function checkBatch(
     for (const { path, message } of record.rules(row.values as never))
       onFaultOf(row, onFault)(`${path}: ${message}`);
     if (!current) added.push(row);
+    else if (changedFields(record, current, row.values).length > 0) checked.changed++;
+    else checked.same++;
   }
   for (const fields of record.unique as readonly (readonly string[])[]) {
     const whole = added.filter(({ values }) => fields.every((field) => values[field] !== undefined));
@@ -341,7 +366,6 @@ async function checkBatch(
       if (repeated[n] || held[n]) onFaultOf(row, onFault)(notUnique(record, fields).message);
   }
   checked.added += added.length;
-  checked.changed += rows.length - added.length;
 }
 
 /** The first faults of a file, and their total number. */
@@ -389,8 +413,8 @@ async function write(
   pace: Pace,
 ): Promise<Written> {
   const { record, update, from = 1, onProgress, signal } = options;
-  const written = nothing();
-  const loaded = () => written.added + written.changed;
+  const written = noCounts();
+  const loaded = () => loadedBy(written);
   let line = from;
   try {
     let load = await store.beginLoad(begun);
@@ -431,11 +455,14 @@ async function write(
   }
 }
 
+const loadedBy = ({ added, changed, same }: Counts): number => added + changed + same;
+
 /** The error of a load that can be continued. */
-const interruption = (error: unknown, record: AnyRecord, { added, changed, line }: Written): Error =>
-  new Error(`${explained(error)}\nLoaded ${amount(added + changed, record)}. Continue with --from ${line}.`, {
-    cause: error,
-  });
+const interruption = (error: unknown, record: AnyRecord, written: Written): Error =>
+  new Error(
+    `${explained(error)}\nLoaded ${amount(loadedBy(written), record)}. Continue with --from ${written.line}.`,
+    { cause: error },
+  );
 
 /** The time that a commit may take, and the pause after it, in milliseconds. */
 const PACES = {
@@ -479,28 +506,34 @@ async function commit(
   { named }: Reader,
   { record, update, createParents = false }: LoadOptions,
   rows: readonly Row[],
-): Promise<Outcome> {
-  const write = async (tables: Tables, some: readonly Row[]): Promise<Outcome> => {
-    const outcome = nothing();
+): Promise<Counts> {
+  const writeSome = async (tables: Tables, some: readonly Row[]): Promise<Counts> => {
+    const counts = noCounts();
     let inputs: Values[] = some.map(({ values }) => values);
     for (const reference of named) {
       const { created, rows } = await withParents(tables, reference, inputs, createParents);
       inputs = rows;
-      if (created > 0) increase(outcome.parents, reference.parent, created);
+      if (created > 0) increase(counts.parents, reference.parent, created);
     }
     const table = tables.table(record);
     const there = update ? await recordsOf(tables, record, some) : new Map<unknown, Values>();
-    const changes = inputs.filter(({ id }) => there.has(id));
-    for (const values of changes) await table.update(values.id as Id, values as never);
+    for (const values of inputs) {
+      const before = there.get(values.id);
+      if (!before) continue;
+      const after = await table.update(values.id as Id, values as never);
+      if (changedFields(record, before, after as Values).length > 0) counts.changed++;
+      else counts.same++;
+    }
     const added = inputs.filter(({ id }) => !there.has(id));
     await table.insertAll(added as never);
-    return { ...outcome, added: added.length, changed: changes.length };
+    counts.added += added.length;
+    return counts;
   };
-  const writeAll = async (tables: Tables): Promise<Outcome> => {
-    const outcome = nothing();
+  const writeAll = async (tables: Tables): Promise<Counts> => {
+    const counts = noCounts();
     for (let n = 0; n < rows.length; n += WRITTEN_AT_ONCE)
-      include(outcome, await write(tables, rows.slice(n, n + WRITTEN_AT_ONCE)));
-    return outcome;
+      include(counts, await writeSome(tables, rows.slice(n, n + WRITTEN_AT_ONCE)));
+    return counts;
   };
   // Of two loads that create the same parent, one sees what the other has created.
   const lacksParents = rows.some(({ values }) => named.some(({ column }) => values[column] !== undefined));
@@ -511,7 +544,9 @@ async function commit(
     // Adding them one by one shows which one it is.
     await store.continueLoad(position, async (tables) => {
       for (const row of rows)
-        await write(tables, [row]).catch((refusal: Error) => {
+        await writeSome(tables, [row]).catch((refusal: Error) => {
+          // Whatever else goes wrong is no fault of this row, and the database may have the transaction run again.
+          if (!isRefusal(refusal)) throw refusal;
           throw new Error(`line ${row.line}: ${explained(refusal)}`, { cause: refusal });
         });
       throw error;

@@ -120,6 +120,10 @@ export function explained(error: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
+/** The reason for which a file can't be used, for the operator of a program. */
+export const fileFault = (error: unknown): string =>
+  (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
+
 /** @param kind the name of a record: `pet` */
 export const notFound = (kind: string, id: string) =>
   new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);

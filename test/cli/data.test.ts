@@ -267,7 +267,9 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     const manifest = join(copy, 'manifest.json');
     writeFileSync(manifest, readFileSync(manifest, 'utf8').replace(/("categories",\s+"rows": )1/, '$12'));
     const target = newStore();
-    await expect(importFrom(copy, target)).rejects.toThrow(/^categories\.jsonl, lines 1 to 2: /);
+    await expect(importFrom(copy, target)).rejects.toThrow(
+      /^categories\.jsonl, line 2: id: 1 is on an earlier line too/,
+    );
     const store = await open(target);
     expect(await store.table(Category).count({})).toBe(0);
     await store.close();
@@ -355,7 +357,22 @@ describe('a damaged export', () => {
       /^pets\.jsonl, line 31: the manifest counts 30 lines/,
       edit('pets.jsonl', (text) => text + cut(1)(text)),
     ],
-    [/ENOENT: no such file .*usage\.jsonl/, (copy) => rmSync(join(copy, 'usage.jsonl'))],
+    [/^usage\.jsonl is missing: the export is not whole/, (copy) => rmSync(join(copy, 'usage.jsonl'))],
+    [
+      /^categories\.jsonl, line 1: not in UTF-8/,
+      (copy) => {
+        const text = readFileSync(join(copy, 'categories.jsonl'), 'latin1');
+        writeFileSync(join(copy, 'categories.jsonl'), text.replace('They', 'Th\xffy'), 'latin1');
+      },
+    ],
+    [
+      /^pets\.jsonl, line 30: id: 29 is on an earlier line too/,
+      edit('pets.jsonl', (text) => text.replace(/.*\n$/, '') + text.split('\n').at(-3)! + '\n'),
+    ],
+    [
+      /^pets\.jsonl, line 7: categoryId: there is no category 77/,
+      edit('pets.jsonl', replaced(/(?<=\{"id":"7".*"categoryId":)"1"/, '"77"')),
+    ],
     [/^dogs\.jsonl does not belong to this export/, (copy) => writeFileSync(join(copy, 'dogs.jsonl'), '')],
     [/has no manifest\.json: it is no export, or one/, (copy) => rmSync(join(copy, 'manifest.json'))],
     [/^manifest\.json: /, edit('manifest.json', (text) => text.slice(0, 80))],
@@ -373,9 +390,11 @@ describe('a damaged export', () => {
     const copy = path();
     cpSync(directory, copy, { recursive: true });
     damage(copy);
-    const target = embedded();
-    await expect(importFrom(copy, target)).rejects.toThrow(message);
-    expect(existsSync(target.DATA_FILE)).toBe(false);
+    for (const settings of Object.values(engines)) {
+      const target = settings();
+      await expect(importFrom(copy, target)).rejects.toThrow(message);
+      expect(existsSync(target.DATA_FILE)).toBe(false);
+    }
   });
 
   it('is not mixed with anything: a directory with files is no place for one', async () => {

@@ -124,8 +124,12 @@ ${hint}`,
     );
     const message = await loadFrom('pets', `name,categoryId\n${rows}`).catch(fault);
     expect(message).toMatch(/^Nothing was loaded: 70 faults\.\n(line .*\n){50}… and 20 more$/);
-    const unknown = await loadFrom('pets', '{"name":"Rex","categoryId":1,"colour":"red"}').catch(fault);
+    const unknown = await loadFrom('pets', '{"name":"","categoryId":1,"colour":"red"}').catch(fault);
     expect(unknown).toContain('line 1: colour: is not a known field (known: name, categoryId, ');
+    expect(unknown).toContain('line 1: name: ');
+    expect(await loadFrom('orders', '{"pet.name":"Rex"}').catch(fault)).toContain(
+      'line 1: pet.name: there is no pet called Rex',
+    );
   });
 
   it('creates missing parents once, and nothing on a dry run', async () => {
@@ -206,7 +210,12 @@ ${hint}`,
     await loadFrom('orders', 'id,quantity,complete\n7,1,\n8,2,true\n');
     const before = (await eventTypes()).length;
     const file = 'id,quantity,complete\n7,5,\n8,2.0,TRUE\n9,,\n';
-    expect((await loadFrom('orders', file, update)).lines).toEqual(['Loaded 1 order, changed 2 orders.']);
+    expect((await loadFrom('orders', file, { ...update, dryRun: true })).lines).toEqual([
+      '1 order and 1 order to change can be loaded; 1 order had the same values already. Nothing was written.',
+    ]);
+    expect((await loadFrom('orders', file, update)).lines).toEqual([
+      'Loaded 1 order, changed 1 order; 1 order had the same values already.',
+    ]);
     expect((await eventTypes()).slice(before)).toEqual(['order.updated', 'order.created']);
     expect(await store.table(Order).byIds(['7', '8', '9'])).toEqual([
       { id: '7', quantity: 5, complete: false },
@@ -219,10 +228,13 @@ ${hint}`,
       (await store.table(Pet).page({}, { limit: 1 })).items;
     const wrong = `id,name\n${pet!.id},Max\n99,Tom\n${pet!.id},Rex\n`;
     expect(await loadFrom('pets', wrong, update).catch(fault)).toBe(
-      `Nothing was loaded: 2 faults.\nline 3: id: there is no pet 99\nline 4: id: ${pet!.id} is taken`,
+      `Nothing was loaded: 2 faults.\nline 3: id: there is no pet 99\nline 4: id: ${pet!.id} is on an earlier line too`,
     );
     await loadFrom('pets', `id,name\n${pet!.id},Max\n`, update);
     expect(await pets()).toEqual([`Max ${id} available 0`]);
+    await loadFrom('orders', `{"id":10,"petId":${pet!.id}}\n`);
+    await loadFrom('orders', '{"id":10,"petId":null}\n', update);
+    expect(await store.table(Order).byIds(['10'])).toEqual([{ id: '10', complete: false }]);
   });
 
   it('says which line to continue from, from which exactly the rest is loaded', async () => {
@@ -271,8 +283,8 @@ ${hint}`,
     await loadFrom('orders', `${order}\n{}\n`);
     expect(await loadFrom('orders', `${order}\n{"id":7}\n{"id":7}\n{"id":0}\n[]\nx`).catch(fault)).toBe(
       `Nothing was loaded: 5 faults.
-line 1: id: ${big} is taken
-line 3: id: 7 is taken
+line 1: id: ${big} is taken; --update changes the order that has it
+line 3: id: 7 is on an earlier line too
 line 4: id: must be an integer from 1 to 9223372036854775807
 line 5: The line must be a JSON object.
 line 6: The line is not valid JSON.`,
@@ -308,7 +320,7 @@ line 5: There is already a pet with this categoryId and status.`);
     ).toMatch(/is not in UTF-8\. Save it as "CSV UTF-8"\.$/);
     const options = { record: Pet, file: join(home, 'none') };
     expect(await load(store, { ...options, onProgress: () => {} }).catch(fault)).toMatch(
-      /cannot be read: ENOENT/,
+      /none cannot be read: there is no such file$/,
     );
   });
 });
