@@ -35,9 +35,9 @@ export function reportsOnStore(
   run: (store: Store, ...args: never[]) => Promise<Report>,
   {
     createsStore = false,
-    contents = { records: [], objects: api.objects } as Contents,
-    role = 'tool' as 'tool' | 'snapshot',
-  } = {},
+    contents = { records: [], objects: api.objects },
+    role = 'tool',
+  }: { createsStore?: boolean; contents?: Contents; role?: 'tool' | 'snapshot' } = {},
 ): void {
   reports(command, (...args) => {
     const config = readConfig(process.env);

@@ -5,6 +5,7 @@ import { hashOf } from '../graphql/named-documents.ts';
 import { api } from '../api.ts';
 import type { Store } from '../store/store.ts';
 import type { TrustedDocument } from '../store/trusted-documents.ts';
+import { fileFault } from '../foundation/errors.ts';
 import { isoTime } from '../foundation/instant.ts';
 import { durationFrom, GROUP_HELP, parsing, type Report, reportsOnStore } from './command.ts';
 import { isListName } from '../access/api-keys.ts';
@@ -94,11 +95,18 @@ async function documentsOf(store: Store, list: string | undefined): Promise<Trus
 
 async function list(store: Store, name: string | undefined): Promise<Report> {
   const rows = (await documentsOf(store, name)).map(({ list, id, text, addedAt, lastUsedAt }) => ({
-    ...{ list, id, ...summaryOf(text), addedAt: isoTime(addedAt), lastUsedAt: isoTime(lastUsedAt) },
+    list,
+    id,
+    ...summaryOf(text),
+    addedAt: isoTime(addedAt),
+    lastUsedAt: isoTime(lastUsedAt),
   }));
   if (rows.length === 0) return { value: rows, lines: ['There are no documents.'] };
   const cells = rows.map(({ list, id, operations = 'does not fit the schema', lastUsedAt = 'never' }) => [
-    ...[list, id, operations, lastUsedAt.slice(0, 10)],
+    list,
+    id,
+    operations,
+    lastUsedAt.slice(0, 10),
   ]);
   return { value: rows, lines: formatTable(['LIST', 'ID', 'OPERATION', 'LAST USED'], cells) };
 }
@@ -143,8 +151,14 @@ async function check(store: Store, name: string | undefined): Promise<Report> {
  */
 function readManifest(file: string, before: readonly ManifestDocument[] = []): ManifestDocument[] {
   let entries: [id: unknown, text: string][];
+  let manifest: string;
   try {
-    const content = JSON.parse(readFileSync(file, 'utf8'));
+    manifest = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`Nothing was stored. ${file} cannot be read: ${fileFault(error)}`);
+  }
+  try {
+    const content = JSON.parse(manifest);
     entries =
       content.format === 'apollo-persisted-query-manifest'
         ? content.operations.map(({ id, body }: Record<string, unknown>) => [id, body])

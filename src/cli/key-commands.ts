@@ -97,21 +97,39 @@ async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   return keys.map(({ id, owner, name, plan, limits, kind, scopes, allow, documents, ...key }, n) => {
     const alive = key.revokedAt === undefined ? key.secrets : [];
     return {
-      ...{ id, owner, name, plan, ...limits, usedToday: usedToday(usage[n] ?? null, now), kind },
+      id,
+      owner,
+      name,
+      plan,
+      ...limits,
+      usedToday: usedToday(usage[n] ?? null, now),
+      kind,
       secrets: alive
         .filter(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > now)
         .map(({ prefix, expiresAt }) => ({ prefix, expiresAt: isoTime(expiresAt) })),
-      ...{ createdAt: isoTime(key.createdAt), lastUsedAt: isoTime(key.lastUsedAt) },
-      ...{ scopes, expiresAt: isoTime(key.expiresAt), allow, documents, revokedAt: isoTime(key.revokedAt) },
+      createdAt: isoTime(key.createdAt),
+      lastUsedAt: isoTime(key.lastUsedAt),
+      scopes,
+      expiresAt: isoTime(key.expiresAt),
+      allow,
+      documents,
+      revokedAt: isoTime(key.revokedAt),
     };
   });
 }
 
 /** Each key below the one that made it. */
-const treeOf = (rows: readonly KeyRow[]): readonly KeyRow[] =>
-  rows
-    .filter(({ owner }) => !rows.some(({ id }) => id === owner))
-    .flatMap((row) => [row, ...rows.filter(({ owner }) => owner === row.id)]);
+function treeOf(rows: readonly KeyRow[]): readonly KeyRow[] {
+  const ids = new Set(rows.map(({ id }) => id));
+  const isChild = ({ owner }: KeyRow) => owner !== undefined && ids.has(owner);
+  const children = new Map<string, KeyRow[]>();
+  for (const row of rows.filter(isChild)) {
+    const siblings = children.get(row.owner!);
+    if (siblings) siblings.push(row);
+    else children.set(row.owner!, [row]);
+  }
+  return rows.filter((row) => !isChild(row)).flatMap((row) => [row, ...(children.get(row.id) ?? [])]);
+}
 
 /** A table of keys, followed by the details that don't fit into it. */
 function linesOf(rows: readonly KeyRow[]): string[] {

@@ -62,7 +62,11 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
     .option(
       '--allow <networks>',
       `the networks it may be used from, at most ${MAX_NETWORKS}, separated by commas: 10.0.0.0/8,2001:db8::/32; or any`,
-      listFrom(isNetwork, MAX_NETWORKS, `It must be any, or at most ${MAX_NETWORKS} networks.`),
+      listFrom(
+        isNetwork,
+        MAX_NETWORKS,
+        `It must be any, or at most ${MAX_NETWORKS} networks such as 10.0.0.0/8.`,
+      ),
     )
     .option(
       '--documents <list>',
@@ -76,7 +80,9 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
       const { name, plan, perMinute, perDay } = command.opts<KeyOptions>();
       if (isNew && !(name && plan)) command.error('create requires --name and --plan.');
       if (plan === 'enterprise' ? !perMinute || !perDay : (perMinute ?? perDay))
-        command.error('--plan enterprise requires --per-minute and --per-day, and they require it.');
+        command.error(
+          'Name --plan enterprise, --per-minute and --per-day together: a key has all three or none.',
+        );
     });
 }
 
@@ -85,8 +91,13 @@ export function changesOf(options: KeyOptions): ApiKeyChanges {
   const { name, plan, perMinute, perDay, scope, expires, allow, documents } = options;
   const limits = perMinute && perDay ? { perMinute, perDay } : undefined;
   const values = {
-    ...{ name, plan, limits: (plan && PLANS[plan].limits) ?? limits },
-    ...{ scopes: scope, expiresAt: expires, allow, documents },
+    name,
+    plan,
+    limits: (plan && PLANS[plan].limits) ?? limits,
+    scopes: scope,
+    expiresAt: expires,
+    allow,
+    documents,
   };
   return Object.fromEntries(
     Object.entries(values)

@@ -18,7 +18,7 @@ export function formatTable(
   const table = [header, ...rows].map((cells) =>
     cells.map((cell) => printable(String(cell)).replaceAll('\n', '\ufffd')),
   );
-  const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length));
+  const widest = (texts: readonly string[]) => texts.reduce((most, { length }) => Math.max(most, length), 0);
   const columns = header.map((_, column) => table.map((cells) => cells[column]!));
   const widths = columns.map(widest);
   const least = columns.map((cells) =>

@@ -67,6 +67,9 @@ describe('the documents command', () => {
     expect((await documents('remove', 'web', '--unused', '90d')).stdout).toBe('0 of 2 removed.\n');
     expect((await documents('remove', 'web', '--id', 'pages')).code).toBe(0);
     expect((await documents('list')).stdout).not.toContain('pages');
+    expect((await documents('push', 'web', '/none.json')).stderr).toBe(
+      'Nothing was stored. /none.json cannot be read: there is no such file\n',
+    );
   }, 60_000);
 
   it.each<[unknown, RegExp]>([

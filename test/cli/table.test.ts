@@ -26,3 +26,12 @@ it('breaks no id of a key, however wide the other columns are', () => {
   expect(lines[1]).toMatch(new RegExp(`^${id}  enterprise +2147483647 `));
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
 });
+
+it('formats any number of rows', () => {
+  expect(
+    formatTable(
+      ['ID'],
+      Array.from({ length: 150_000 }, (_, n) => [n]),
+    ),
+  ).toHaveLength(150_001);
+});
