@@ -128,7 +128,7 @@ function treeOf(rows: readonly KeyRow[]): readonly KeyRow[] {
     if (siblings) siblings.push(row);
     else children.set(row.owner!, [row]);
   }
-  return rows.filter((row) => !isChild(row)).flatMap((row) => [row, ...(children.get(row.id) ?? [])]);
+  return rows.flatMap((row) => (isChild(row) ? [] : [row, ...(children.get(row.id) ?? [])]));
 }
 
 /** A table of keys, followed by the details that don't fit into it. */

@@ -367,7 +367,7 @@ describe('a damaged export', () => {
     ],
     [
       /^pets\.jsonl, line 30: id: 29 is on an earlier line too/,
-      edit('pets.jsonl', (text) => text.replace(/.*\n$/, '') + text.split('\n').at(-3)! + '\n'),
+      edit('pets.jsonl', replaced(/(.*\n).*\n$/, '$1$1')),
     ],
     [
       /^pets\.jsonl, line 7: categoryId: there is no category 77/,
