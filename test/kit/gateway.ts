@@ -1,11 +1,10 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
-import { pino } from 'pino';
 import { api } from '../../src/api.ts';
 import { newApiKey } from '../../src/access/api-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import type { GatewayOptions } from '../../src/gateway.ts';
 import { Gateway } from '../../src/gateway.ts';
-import { logOptions } from '../../src/observability/log.ts';
+import { createLog } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { HttpServer, listen, type Timeouts } from '../../src/server.ts';
 import type { ApiKey, PlanName } from '../../src/store/api-keys.ts';
@@ -79,7 +78,7 @@ export class TestGateway {
     timeouts?: Timeouts,
   ): Promise<TestGateway> {
     const logs: string[] = [];
-    const log = pino(logOptions('debug'), { write: (line: string) => void logs.push(line) });
+    const log = createLog('debug', { write: (line: string) => void logs.push(line) });
     const config = readConfig(environment);
     const gateway = new Gateway({ api, store, config, log, metrics: new Metrics(), clock, ...more });
     const server = new HttpServer(gateway, timeouts);
