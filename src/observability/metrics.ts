@@ -15,68 +15,53 @@ const MAX_TEXTS = 20;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The values of a histogram with the same labels. */
-interface Series {
-  readonly labels: Labels;
-  /** The number of values in each bucket, the last of which has no bound. */
-  readonly counts: number[];
-  sum: number;
-}
+/** Adds a duration in seconds to the values of a histogram with the same labels. */
+type Add = (seconds: number) => void;
 
 /**
- * A histogram of durations whose series are kept by those who add to them: prom-client's own looks them up by their labels
+ * A histogram of durations whose users keep the series that they add to: prom-client's own looks them up by their labels
  * for each value, and with five in a request that takes an eighth of it.
  */
 class Durations {
-  readonly type = 'histogram';
   readonly name: string;
-  readonly help: string;
+  readonly #help: string;
   readonly #bounds: readonly number[];
-  readonly #series: Series[] = [];
+  /** The values of each series: their sum, and the number in each bucket, the last of which has no bound. */
+  readonly #series: { labels: Labels; sum: number; counts: number[] }[] = [];
 
   /** @param bounds of its buckets, in seconds, ascending */
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
-    this.help = help;
+    this.#help = help;
     this.#bounds = bounds;
   }
 
   /** Begins a series. */
-  series(labels: Labels): Series {
-    const series = { labels, counts: [...this.#bounds, Number.POSITIVE_INFINITY].map(() => 0), sum: 0 };
+  series(labels: Labels): Add {
+    const bounds = this.#bounds;
+    const series = { labels, sum: 0, counts: Array<number>(bounds.length + 1).fill(0) };
     this.#series.push(series);
-    return series;
-  }
-
-  add(series: Series, seconds: number): void {
-    let bucket = 0;
-    while (seconds > this.#bounds[bucket]!) bucket++;
-    series.counts[bucket]!++;
-    series.sum += seconds;
+    return (seconds) => {
+      let bucket = 0;
+      while (seconds > bounds[bucket]!) bucket++;
+      series.counts[bucket]!++;
+      series.sum += seconds;
+    };
   }
 
   /** As the registry asks for it. */
   async get() {
-    const values = this.#series.flatMap(({ labels, counts, sum }) => {
+    const values = this.#series.flatMap(({ labels, sum, counts }) => {
       let count = 0;
       const buckets = counts.map((added, bucket) => {
         const le = String(this.#bounds[bucket] ?? '+Inf');
         return { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: (count += added) };
       });
-      return [
-        ...buckets,
-        { metricName: `${this.name}_sum`, labels, value: sum },
-        { metricName: `${this.name}_count`, labels, value: count },
-      ];
+      const total = { metricName: `${this.name}_sum`, labels, value: sum };
+      return [...buckets, total, { metricName: `${this.name}_count`, labels, value: count }];
     });
-    return { name: this.name, help: this.help, type: this.type, values };
+    return { name: this.name, help: this.#help, type: 'histogram', values };
   }
-}
-
-/** The requests to an operation. */
-interface Requests {
-  readonly seconds: Series;
-  readonly byStatus: Map<number, number>;
 }
 
 /**
@@ -85,8 +70,8 @@ interface Requests {
  */
 export class Metrics {
   readonly registry = new Registry();
-  /** By transport and operation. */
-  readonly #requests = new Map<string, Map<string, Requests>>();
+  /** The requests by transport and operation: their durations, and their number by status. */
+  readonly #requests = new Map<string, Map<string, { add: Add; byStatus: Map<number, number> }>>();
   readonly #seconds = this.#durations(
     'petstore_request_seconds',
     'Time from the first line of a request to its response, by transport and operation',
@@ -199,12 +184,12 @@ export class Metrics {
     return durations;
   }
 
-  #requestsTo(transport: string, operation: string): Requests {
+  #requestsTo(transport: string, operation: string) {
     let operations = this.#requests.get(transport);
     if (!operations) this.#requests.set(transport, (operations = new Map()));
     let requests = operations.get(operation);
     if (!requests) {
-      requests = { seconds: this.#seconds.series({ transport, operation }), byStatus: new Map() };
+      requests = { add: this.#seconds.series({ transport, operation }), byStatus: new Map() };
       operations.set(operation, requests);
     }
     return requests;
@@ -216,9 +201,9 @@ export class Metrics {
     const { name } = transport!;
     // Not the client's name for it: as labels, those could exhaust memory.
     const operation = context.operation ?? 'unknown';
-    const { seconds, byStatus } = this.#requestsTo(name, operation);
+    const { add, byStatus } = this.#requestsTo(name, operation);
+    add(milliseconds / 1000);
     byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
-    this.#seconds.add(seconds, milliseconds / 1000);
     for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
     if (decision && principal) {
       this.#decisions.get(principal.plan)![decision.outcome]++;
@@ -252,15 +237,15 @@ export class Metrics {
 
   /** @returns a function that records the end of a call, by its start and its error if it failed */
   storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
-    const failed = this.#storeSeconds.series({ engine, call, outcome: 'failed' });
-    let done: Series | undefined;
-    let refused: Series | undefined;
+    const series = (outcome: string) => this.#storeSeconds.series({ engine, call, outcome });
+    const failed = series('failed');
+    let done: Add | undefined;
+    let refused: Add | undefined;
     return (began, error) => {
-      const seconds = (performance.now() - began) / 1000;
-      const seriesOf = (outcome: string) => this.#storeSeconds.series({ engine, call, outcome });
-      if (error === undefined) this.#storeSeconds.add((done ??= seriesOf('done')), seconds);
-      else if (isRefusal(error)) this.#storeSeconds.add((refused ??= seriesOf('refused')), seconds);
-      else this.#storeSeconds.add(failed, seconds);
+      let add = failed;
+      if (error === undefined) add = done ??= series('done');
+      else if (isRefusal(error)) add = refused ??= series('refused');
+      add((performance.now() - began) / 1000);
     };
   }
 
