@@ -102,7 +102,7 @@ function createServices({ clock = systemClock, ...options }: GatewayOptions) {
 
 type Services = ReturnType<typeof createServices>;
 
-/** The reason a request is rejected whoever sends it and whatever it asks for; undefined if it isn't. */
+/** The reason a request is malformed; undefined if it isn't. */
 function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undefined {
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
   // A target has no fragment (RFC 9112 section 3.2).
@@ -172,8 +172,7 @@ export class Gateway implements RequestHandler {
       let isAdmitted = false;
       let answer: MaybePromise<HttpResponse>;
       try {
-        this.#refuseMalformed(context);
-        if (!isBelow) throw this.#outside(context);
+        this.#requireAcceptable(context, isBelow);
         const admission = transport.admit(context);
         if (admission instanceof Promise) await admission;
         isAdmitted = true;
@@ -207,18 +206,17 @@ export class Gateway implements RequestHandler {
     return candidates.find((transport) => !transport.match || transport.match(context))!;
   }
 
-  /** @throws BAD_REQUEST for a request that no transport accepts, whoever sends it and whatever it asks for */
-  #refuseMalformed(context: RequestContext): void {
+  /**
+   * @param isBelow whether the request is below BASE_PATH, outside of which nothing is served to anyone
+   * @throws BAD_REQUEST or NOT_FOUND for a request that is refused whoever sends it and whatever it asks for
+   */
+  #requireAcceptable(context: RequestContext, isBelow: boolean): void {
     const fault = faultOf(context.request);
-    if (fault === undefined) return;
-    context.guardWindow = this.services.access.addressWindow(context.address);
-    throw new AppError('BAD_REQUEST', fault);
-  }
-
-  /** Refuses requests outside BASE_PATH, where the gateway serves nothing to anyone. */
-  #outside(context: RequestContext): AppError {
-    context.guardWindow = this.services.access.addressWindow(context.address);
-    return new AppError('NOT_FOUND', `Everything here is below ${this.services.config.BASE_PATH}/.`);
+    if (fault === undefined && isBelow) return;
+    const { access, config } = this.services;
+    context.guardWindow = access.addressWindow(context.address);
+    if (fault !== undefined) throw new AppError('BAD_REQUEST', fault);
+    throw new AppError('NOT_FOUND', `Everything here is below ${config.BASE_PATH}/.`);
   }
 
   /** The response to a failed request, which ends its session if it was admitted. */
