@@ -8,10 +8,10 @@
  *   lost       A concurrent write won, or the session was killed: `run` tries the whole work again, until the call's time is
  *              up. Work of this instance that has lost the same document takes turns, and work that comes to write it
  *              meanwhile joins them, so that many writes of it cost two attempts each.
- *   orphaned   The instance died while it was open, and its signs of life stop. Others that wait for its locks look every
- *              LOOK_INTERVAL, find it DEAD_AFTER its last sign, and kill its sessions: the server aborts the transaction
- *              and they go on, within about three seconds instead of a minute.
- *   failed     Neither its commit nor its end may have reached the server: the instance itself kills the session with its
+ *   orphaned   The instance died while it was open, and its signs of life stop. Another finds it DEAD_AFTER its last sign, and
+ *              kills its sessions: the server aborts the transaction, and those that wait for its locks go on within about
+ *              three seconds instead of a minute.
+ *   failed     Neither its commit nor its end may have reached the server: the instance itself kills the session after its
  *              next sign of life that arrives, unless it has begun another transaction in it, which has the same effect.
  */
 
@@ -37,14 +37,11 @@ interface InstanceDocument {
 const SIGN_INTERVAL = 1_000;
 /** The time after the last sign at which an instance counts as dead, in milliseconds. */
 const DEAD_AFTER = 2_500;
-/** The time that a write waits before it looks for dead instances, and between two looks, in milliseconds. */
-const LOOK_INTERVAL = 500;
 
 /**
  * The sessions of transactions. If an instance dies, the server keeps its transaction open for a minute
  * (transactionLifetimeLimitSeconds), and everything written in it locked. So instances publish the sessions they use,
- * and an instance that has waited for a while kills those of the dead. One that was merely slow loses its transaction
- * too, and repeats it.
+ * and the living kill those of the dead. One that was merely slow loses its transaction too, and repeats it.
  */
 function createSessions({ client, db, options, timeoutMs }: Database) {
   const instances = db.collection<InstanceDocument>('sessions');
@@ -54,9 +51,6 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
   /** Those whose last work failed, of which the server may still have a transaction open. */
   const failed = new Set<ClientSession>();
   let timer: NodeJS.Timeout | undefined;
-  let lookedAt = 0;
-
-  const kill = (ids: Binary[]) => db.admin().command({ killSessions: ids.map((id) => ({ id })), ...options });
 
   async function sign(): Promise<void> {
     const sessions = [...published].map(({ id }) => id!.id);
@@ -64,30 +58,32 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
     await instances.updateOne({ _id }, update, { ...options, upsert: true });
   }
 
-  async function endFailed(): Promise<void> {
-    if (failed.size === 0) return;
-    const sessions = [...failed];
-    failed.clear();
-    await kill(sessions.map(({ id }) => id!.id)).catch(() => sessions.forEach((each) => failed.add(each)));
-  }
-
-  async function endDead(): Promise<void> {
-    // Once for all waiting calls.
-    if (performance.now() < lookedAt + LOOK_INTERVAL / 2) return;
-    lookedAt = performance.now();
+  /** Gives a sign of life, and ends what the server still has open of dead instances and of failed work. */
+  async function keepUp(): Promise<void> {
+    await sign();
     const isDead = { $lt: [{ $toLong: '$seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }] };
     const dead = await instances.find({ _id: { $ne: _id }, $expr: isDead }, options).toArray();
-    if (dead.length === 0) return;
-    await kill(dead.flatMap(({ sessions }) => sessions));
-    await instances.deleteMany({ $or: dead.map(({ _id, seenAt }) => ({ _id, seenAt })) }, options);
+    const own = [...failed];
+    const ids = [...dead.flatMap(({ sessions }) => sessions), ...own.map(({ id }) => id!.id)];
+    if (ids.length === 0) return;
+    failed.clear();
+    const killSessions = ids.map((id) => ({ id }));
+    await db
+      .admin()
+      .command({ killSessions, ...options })
+      .catch((error) => {
+        for (const session of own) failed.add(session);
+        throw error;
+      });
+    for (const { _id, seenAt } of dead) await instances.deleteOne({ _id, seenAt }, options);
   }
 
   return {
     /** Lends a session to work that may have to wait for the locks of a dead instance. */
     async lend<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
+      // What fails is tried again a second later.
+      timer ??= setInterval(() => void keepUp().catch(() => {}), SIGN_INTERVAL).unref();
       const session = idle.pop() ?? client.startSession({ causalConsistency: false });
-      // If this fails, the server ends them itself after a minute.
-      const looking = setInterval(() => void endDead().catch(() => {}), LOOK_INTERVAL);
       // Its work may never end (see `gather`).
       const done = work(session).finally(() => idle.push(session));
       try {
@@ -95,8 +91,6 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
       } catch (error) {
         if (published.has(session)) failed.add(session);
         throw error;
-      } finally {
-        clearInterval(looking);
       }
     },
 
@@ -105,7 +99,6 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
       failed.delete(session);
       if (published.has(session)) return;
       published.add(session);
-      timer ??= setInterval(() => void sign().then(endFailed, () => {}), SIGN_INTERVAL).unref();
       await sign();
     },
 

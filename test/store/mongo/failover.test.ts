@@ -665,19 +665,24 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     expect(await get()).toBe('success');
   }, 30_000);
 
-  it('a call whose commit was not carried out keeps nothing locked: repeated, it succeeds', async () => {
-    const headers = { 'idempotency-key': randomUUID() };
-    const body = { name: 'Open', categoryId: 1, status: 'sold' };
-    const write = async () => lane.told(...(await lane.call('POST /pets', body, headers)));
+  it('a write whose commit was not carried out keeps nothing locked: repeated, it succeeds', async () => {
+    const { id } = await direct.table(Category).insert({ name: 'Open' });
+    // Nobody else commits over it.
+    const own = await openWire();
+    const store = await openMongoStore({ ...HELD, uri: own.uriOf(lane.database), timeoutMs: LIMIT });
+    const write = () =>
+      codeOf(store.transaction(({ table }) => table(Category).update(id, { name: randomUUID() })));
     const { promise, resolve } = deferred();
-    // The next calls get the sessions of these, not of the call before.
-    const others = [1, 2, 3].map(() => lane.store.transaction(() => promise));
+    // The next writes get the sessions of these, not of the one that fails.
+    const others = [1, 2, 3].map(() => codeOf(store.transaction(() => promise)));
     // The server goes on with the transaction, for a minute.
-    wire.arm('commitTransaction', FAULTS['50 before']!);
+    own.arm('commitTransaction', FAULTS['50 before']!);
     expect(await write()).toBe('UNAVAILABLE');
     resolve();
     await Promise.all(others);
     await within(5_000, expect.poll(write, { timeout: 20_000 }).toBe('success'));
+    await store.close();
+    await own.close();
   });
 
   it('is reached again after all connections were cut at once, however the URI has servers monitored', async () => {
