@@ -63,6 +63,28 @@ ProxyPass / http://127.0.0.1:${to}/ flushpackets=on
 `,
     (file) => ['apache2', '-X', '-f', file],
   ],
+  varnishd: (to, port, home) => [
+    `vcl 4.1;
+backend default { .host = "127.0.0.1"; .port = "${to}"; }
+sub vcl_backend_response {
+  set beresp.do_gzip = beresp.http.Content-Type ~ "^application/json";
+}
+`,
+    (file) => [
+      'varnishd',
+      '-j',
+      'none',
+      '-F',
+      '-f',
+      file,
+      '-a',
+      `127.0.0.1:${port}`,
+      '-n',
+      home,
+      '-s',
+      'malloc,16m',
+    ],
+  ],
 };
 
 /** What differs behind a proxy: tags, conditional writes, events as they happen over both interfaces. */

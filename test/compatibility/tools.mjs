@@ -104,6 +104,25 @@ ${runGo('oapi_codegen')}`,
 ${runGo('ogen')}`,
     ROUND_TRIP,
   ],
+  progenitor: [
+    'cargo install --quiet --locked --debug cargo-progenitor@0.15.1 --root "$TOOLS"',
+    `"$TOOLS/bin/cargo-progenitor" progenitor -i "$DESCRIPTION" -o client -n petstore-client -v 0.1.0 --interface builder \\
+  --include-client false > report
+mkdir src
+cp "$PROGRAMS/progenitor.rs" src/main.rs
+cat > Cargo.toml <<END
+[package]
+name = "petstore"
+version = "0.1.0"
+edition = "2024"
+[dependencies]
+petstore-client = { path = "client" }
+reqwest = { version = "0.13", default-features = false }
+tokio = { version = "1", features = ["macros", "rt"] }
+END
+CARGO_TARGET_DIR="$TOOLS/target" cargo run --quiet -- "$URL" "$KEY"`,
+    ROUND_TRIP,
+  ],
   'Hey API': [
     installNpm(NODE, 'typescript@5.9.3', '@types/node@24', '@hey-api/openapi-ts@0.99.0'),
     `${useNpm}

@@ -15,6 +15,8 @@ export function Footer() {
   useEffect(() => {
     if (!queryEditor) return;
     element('loading').hidden = true;
+    // The toolbar is on the right of the lines, and would hide the ends of long ones.
+    queryEditor.updateOptions({ wordWrap: 'on' });
     const moved = queryEditor.onDidChangeCursorPosition(({ position }) =>
       setCursor(queryEditor.getModel()!.getOffsetAt(position)),
     );
