@@ -46,6 +46,8 @@ export interface Field<T = unknown, P extends Presence = Presence> {
    * event of that domain.
    */
   view?: string;
+  /** True if it is shown once, when it is made, and never again. */
+  isSecret?: boolean;
   /** The former name, which existing records, events and exports still have. */
   formerly?: string;
   /** The rule for input. */

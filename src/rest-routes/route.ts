@@ -111,7 +111,9 @@ export interface Resource {
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
   (method === 'PUT' || method === 'PATCH') && body && shape
-    ? Object.keys(shape.fields).filter((name, n) => n === 0 || !(name in body.rules.shape))
+    ? Object.keys(shape.fields).filter(
+        (name, n) => n === 0 || !(name in body.rules.shape || shape.fields[name]!.isSecret),
+      )
     : [];
 
 /** The input of a mutation for the body of a PUT that satisfies its rules, which removes the fields it omits. */

@@ -28,6 +28,8 @@ export interface ShapeField {
   /** Computes it from the stored record. A body may repeat it, whatever its value. */
   compute?: Computed['compute'] | undefined;
   choices?: Choices | undefined;
+  /** True if no GET shows it. */
+  isSecret?: boolean | undefined;
   /** For a nested record that GraphQL has as an object: the selection of its fields. */
   selection?: string;
   /** For a nested record: the GraphQL type whose shape it has. */
@@ -90,7 +92,7 @@ export function declaredShape({ fields, ...declaration }: Declaration): Shape {
     ...declaration,
     fields: Object.fromEntries(
       Object.entries(fields).map(([name, field]): [string, ShapeField] => {
-        const { kind, maxItems, presence, description, schema, inputSchema, rule, choices } = field;
+        const { kind, maxItems, presence, description, schema, inputSchema, rule, choices, isSecret } = field;
         const compute = 'compute' in field ? (field as Computed).compute : undefined;
         return [
           name,
@@ -102,6 +104,7 @@ export function declaredShape({ fields, ...declaration }: Declaration): Shape {
             inputSchema,
             rule: rule(restDialect),
             choices,
+            isSecret,
             ...(name === idName && kind === 'id' && { property: 'id' }),
             ...(compute && { compute }),
           },

@@ -151,7 +151,10 @@ export const declarationsOf = memoized((of: EventTypes) => {
       disabledReason: optional(
         choice(DisabledReasons, 'Why it was disabled, if not by its owner', 'failing'),
       ),
-      secret: optional(text(60, 'What requests are signed with; only when created and rotated', 'whsec_…')),
+      secret: {
+        ...optional(text(60, 'What requests are signed with; only when created and rotated', 'whsec_…')),
+        isSecret: true,
+      },
     },
   };
   return { inputs, WebhookDeclaration };

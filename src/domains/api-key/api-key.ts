@@ -68,7 +68,10 @@ export const ApiKeyDeclaration = {
     expiresAt,
     allow,
     documents,
-    key: optional(text(60, 'The key itself; only when created and rotated', 'petstore_…')),
+    key: {
+      ...optional(text(60, 'The key itself; only when created and rotated', 'petstore_…')),
+      isSecret: true,
+    },
   },
 };
 
