@@ -20,6 +20,9 @@ const csv = (count: number) =>
     ...Array.from({ length: count }, (_, n) => `Pet ${(n * 7_919) % count},Kind ${n % 50},${n % 100}\n`),
   );
 
+/** The most memory that a command may take, in MB. V8 itself takes up to 40 MB more from Node 24 on, outside of its heap. */
+const MAX_MEMORY = process.versions.node.startsWith('20.') ? 150 : 200;
+
 /** Prints the memory of the process at most, in kB, and the blocks of 512 bytes that it has written. */
 const USAGE = `data:text/javascript,${encodeURIComponent(`
   import { readFileSync } from 'node:fs';
@@ -80,13 +83,13 @@ async function data(
 }
 
 describe('data of any size', { timeout: 180_000 }, () => {
-  it('is loaded, exported and imported within 150 MB, and written a few times at most', async () => {
+  it('is loaded, exported and imported within constant memory, and written a few times at most', async () => {
     const rows = 100_000;
     const [file, directory, store] = [fileOf(csv(rows)), place(), newStore()];
     const { size } = statSync(file);
     const loaded = await data(store, ['load', 'pets', file, '--create-parents']);
     expect(loaded).toMatchObject({ code: 0, stdout: 'Loaded 100,000 pets and 50 categories.\n' });
-    expect(loaded.megabytes).toBeLessThan(150);
+    expect(loaded.megabytes).toBeLessThan(MAX_MEMORY);
     // The events and indexes of a pet are twelve times as long as such a row. Commits are smaller on a busy machine.
     expect(loaded.written / size).toBeLessThan(25);
     const progress = loaded.stderr.trim().split('\n');
@@ -95,10 +98,10 @@ describe('data of any size', { timeout: 180_000 }, () => {
 
     const exported = await data(store, ['export', directory]);
     expect(exported, exported.stderr).toMatchObject({ code: 0 });
-    expect(exported.megabytes).toBeLessThan(150);
+    expect(exported.megabytes).toBeLessThan(MAX_MEMORY);
     const imported = await data(newStore(), ['import', directory]);
     expect(imported, imported.stderr).toMatchObject({ code: 0 });
-    expect(imported.megabytes).toBeLessThan(150);
+    expect(imported.megabytes).toBeLessThan(MAX_MEMORY);
     expect(imported.written / statSync(join(directory, 'pets.jsonl')).size).toBeLessThan(3);
   });
 
@@ -109,7 +112,7 @@ describe('data of any size', { timeout: 180_000 }, () => {
     );
     const loaded = await data(newStore(), ['load', 'pets', fileOf(content), '--create-parents']);
     expect(loaded, loaded.stderr).toMatchObject({ stdout: 'Loaded 51,000 pets and 51,000 categories.\n' });
-    expect(loaded.megabytes).toBeLessThan(150);
+    expect(loaded.megabytes).toBeLessThan(MAX_MEMORY);
   });
 
   const columns = Array.from({ length: 100_000 }, (_, n) => `column ${n}`).join(',');
@@ -129,7 +132,7 @@ describe('data of any size', { timeout: 180_000 }, () => {
     const refused = await data(newStore(), ['load', 'pets', ...args()], { ...(endless && { endless }) });
     expect(refused, refused.stderr).toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
     expect(refused.stderr.trim()).not.toContain('\n');
-    expect(refused.megabytes).toBeLessThan(150);
+    expect(refused.megabytes).toBeLessThan(MAX_MEMORY);
     expect(refused.written).toBeLessThan(16e6);
   });
 
