@@ -207,7 +207,7 @@ export class Gateway implements RequestHandler {
   }
 
   /**
-   * @param isBelow whether the request is below BASE_PATH, outside of which nothing is served to anyone
+   * @param isBelow true if the request is below BASE_PATH, outside of which nothing is served to anyone
    * @throws BAD_REQUEST or NOT_FOUND for a request that is refused whoever sends it and whatever it asks for
    */
   #requireAcceptable(context: RequestContext, isBelow: boolean): void {

@@ -1,10 +1,9 @@
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
-import type { Clock } from '../foundation/instant.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { ApiKey, ApiKeyStore } from '../store/api-keys.ts';
 import type { Store } from '../store/store.ts';
-import { MINUTE, SECOND } from '../foundation/instant.ts';
+import { type Clock, MINUTE, SECOND } from '../foundation/instant.ts';
 import { toRetryAfter } from '../store/limiter-algorithm.ts';
 import { formFault, hashOf, isWellFormed, type Principal, principalOf, validityFault } from './api-keys.ts';
 import { FixedWindows } from './fixed-windows.ts';

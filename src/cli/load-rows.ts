@@ -7,7 +7,7 @@ import type { Field } from '../foundation/fields.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
 import { asObject, exactNumber, parseJson } from '../http/json.ts';
-import { linesOf, MAX_ROW_SIZE, type Source } from './load-source.ts';
+import { LINE_FEED, linesOf, MAX_ROW_SIZE, type Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */
 export interface Row {
@@ -37,8 +37,8 @@ export interface Columns {
 
 /** Rows that are read together, at most. */
 const BATCH_SIZE = 1_000;
-/** Faults of a header that are listed, at most. */
-const MAX_FAULTS = 50;
+/** Faults of a file that are listed, at most. */
+export const MAX_FAULTS = 50;
 
 /**
  * Reads the rows of a file: CSV with a header, JSON objects one a line, or a JSON array of them. Rows without any
@@ -254,8 +254,6 @@ function parsedCell(cell: string, field: Field | undefined): unknown {
 }
 
 // ---- JSON
-
-const LINE_FEED = 10;
 
 const readLines: Reader = async function* (source, columns, onFault) {
   let line = source.form.line - 1;

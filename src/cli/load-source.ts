@@ -108,7 +108,7 @@ async function* contentOf(file: FileHandle, { offset }: Form): AsyncGenerator<Bu
   }
 }
 
-const LINE_FEED = 10;
+export const LINE_FEED = 10;
 
 /**
  * The lines of a file, those of each chunk together, without their ends. Only line feeds end lines: other line terminators

@@ -24,7 +24,7 @@ import {
   namedReferencesOf,
   withParents,
 } from './load-parents.ts';
-import { type Columns, type OnFault, type Row, readRows } from './load-rows.ts';
+import { type Columns, MAX_FAULTS, type OnFault, type Row, readRows } from './load-rows.ts';
 import { openSource, type Source } from './load-source.ts';
 
 export interface LoadOptions {
@@ -49,7 +49,6 @@ export interface LoadOptions {
   signal?: AbortSignal;
 }
 
-const MAX_FAULTS = 50;
 /** New parents that a dry run names. */
 const MAX_NAMED = 20;
 

@@ -141,11 +141,11 @@ function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<
       yield `.${name}: is a list or an opaque id, which no engine stores in a record; make it a record of its own or a text.`;
     if (view !== undefined && presence === 'required')
       yield `.${name}: belongs to ${view}, so new records need a default for it.`;
-    const lists = {
+    const samples = {
       ...(field.kind !== 'id' && { example: field.example }),
       ...(presence === 'defaulted' && { default: field.default }),
     };
-    for (const [what, value] of Object.entries(lists)) {
+    for (const [what, value] of Object.entries(samples)) {
       const { error } = rule(graphqlDialect).safeParse(value);
       if (error)
         yield `.${name}: its ${what} ${JSON.stringify(value)} breaks its rule: ${error.issues[0]!.message}.`;

@@ -67,7 +67,7 @@ export interface ChargeResult {
 
 /** The limiter's usage of keys. */
 export interface LimiterStore {
-  /** Charges both windows of a key atomically, or neither as `chargeUsage` does. */
+  /** Charges both windows of a key atomically, or neither, as `chargeUsage` does. */
   charge(charge: Charge): MaybePromise<ChargeResult>;
   /** The last stored usage of each key; null if there is none yet. */
   usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;
