@@ -88,7 +88,10 @@ export const shapeOf = (record: AnyRecord, form: Partial<Declaration> = {}): Sha
 export function declaredShape({ fields, ...declaration }: Declaration): Shape {
   const idName = Object.keys(fields)[0]!;
   return {
-    example: Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example])),
+    // Most responses have no secret.
+    example: Object.fromEntries(
+      Object.entries(fields).flatMap(([name, { example, isSecret }]) => (isSecret ? [] : [[name, example]])),
+    ),
     ...declaration,
     fields: Object.fromEntries(
       Object.entries(fields).map(([name, field]): [string, ShapeField] => {

@@ -4,13 +4,7 @@ import { declaredShape, selectionOf } from '../../rest-routes/shape.ts';
 import { GRACE, rotationBody } from '../rotation.ts';
 import { ApiKeyDeclaration, inputs, MAX_CHILDREN } from './api-key.ts';
 
-const shape = declaredShape({ ...ApiKeyDeclaration, example: exampleOf() });
-
-/** Omits the secret, which most responses don't have. */
-function exampleOf() {
-  const { key: _, ...fields } = ApiKeyDeclaration.fields;
-  return Object.fromEntries(Object.entries(fields).map(([name, { example }]) => [name, example]));
-}
+const shape = declaredShape(ApiKeyDeclaration);
 
 const routes = resourceRoutes(inputs, shape, {
   tag: 'Store',
