@@ -65,8 +65,8 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
     const [, expiry] = new RegExp(`^${id}\n  secret ${key.slice(0, 15)}… until (\\S+)$`, 'm').exec(stdout)!;
     expect(Math.abs(Date.parse(expiry!) - Date.now() - 3_600_000)).toBeLessThan(60_000);
 
-    const revokedAt = Date.now();
     expect((await keys('revoke', id)).code).toBe(0);
+    const revokedAt = Date.now();
     while ((await status(rotated.key)) !== 401) {
       expect(Date.now() - revokedAt).toBeLessThan(8_000);
       await sleep(100);
@@ -130,8 +130,8 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
       expect(Math.abs(Date.parse(created.expiresAt) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
       expect(await status(key)).toBe(403);
       const change = async (wanted: number, ...options: string[]) => {
-        const changedAt = Date.now();
         expect((await keys('update', id, ...options)).stderr).toBe('');
+        const changedAt = Date.now();
         while ((await status(key)) !== wanted) {
           expect(Date.now() - changedAt).toBeLessThan(8_000);
           await sleep(100);
