@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
 import { type AppError, eventsGone } from '../../src/foundation/errors.ts';
@@ -386,12 +385,18 @@ describe('the rules for what is open', () => {
 
   const places = { ...doors, 'GET /events?wait': () => AT_ONCE, 'listEvents of MCP': () => BY_MCP };
   it.each(Object.entries(places))('%s takes one of the places of its plan', async (_name, doorOf) => {
+    const openStreams = () => kit.gateway.metric('event_streams');
+    await expect.poll(openStreams).toBe(0);
     const key = await kit.gateway.newKey('free');
     const first = await open({ path: '/events/stream', call: {} }, key);
     const second = EventStreamClient.open(kit.gateway, doorOf().path, { ...doorOf().call, key });
-    const opened = second.then((client) => client.response.pause());
+    let isAnswered = false;
+    second.then((client) => {
+      client.response.pause();
+      isAnswered = true;
+    });
     // Long polls answer once there is something.
-    await Promise.race([opened, sleep(100)]);
+    await expect.poll(async () => isAnswered || (await openStreams()) === 2).toBe(true);
     for (const door of Object.values(places)) {
       const { response, ended, ...refused } = await open(door(), key);
       expect([200, 429]).toContain(response.statusCode);

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unavailable } from '../../../src/foundation/errors.ts';
 import { hashOf, NamedDocuments } from '../../../src/graphql/named-documents.ts';
@@ -201,7 +200,7 @@ onEachEngine('trusted documents', (kit) => {
     });
     await gateway.store.removeDocuments('web', ['watch']);
     clock.advance(5_000);
-    for (let i = 0; i < 100 && !text.includes('complete'); i++) await sleep(50);
+    await expect.poll(() => text).toContain('complete');
     expect(text).toContain('FORBIDDEN');
     await gateway.store.addDocuments([documentOf('web', 'watch', WATCH)]);
   });
