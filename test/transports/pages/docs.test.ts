@@ -117,6 +117,7 @@ withBrowser('REST docs', (kit) => {
     await look('Pets/getCategory');
     const category = section('getCategory');
     const link = await category.getByRole('link', { name: 'Open in GraphiQL' }).getAttribute('href');
+    await expect.poll(() => topOf('getCategory')).toBeLessThan(300);
     // A link to another operation, followed while the page is open.
     await page.evaluate(() => {
       location.hash = '#tag/Store/updateOrder';

@@ -77,11 +77,19 @@ async function show(root: HTMLElement): Promise<void> {
   });
   const reference = Scalar.createApiReference(place, configuration());
   theme.subscribe(() => reference.updateConfiguration(configuration()));
-  // Links to another operation, such as those that readers type or follow from elsewhere, lead there without a reload.
-  addEventListener('hashchange', () => {
+  // Links to another operation, such as those that readers type or follow from elsewhere, lead there without a reload. What
+  // is on the way gets its content, and its height, as it comes near: the operation stays in view until the reader moves.
+  const scrollToLinked = () => {
     const id = decodeURIComponent(location.hash.slice(1));
     if (id !== '') place.querySelector(`[id$="${CSS.escape(id)}"]`)?.scrollIntoView();
+  };
+  const heights = new ResizeObserver(scrollToLinked);
+  addEventListener('hashchange', () => {
+    heights.observe(place);
+    scrollToLinked();
   });
+  for (const move of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
+    addEventListener(move, () => heights.disconnect(), { passive: true });
 }
 
 const loading = element('loading');
