@@ -35,14 +35,15 @@ export function shortenLog(db: SqliteConnection, writer: Writer): () => void {
   writer.follow({ refresh() {}, onCommitted: look });
 
   const shorten = async (): Promise<void> => {
-    const size = sizeOfLog();
-    if (size <= LARGE || performance.now() < restsUntil) return;
-    if (size > harmless && !(await db.checkpointInThread())) {
+    if (sizeOfLog() <= LARGE || performance.now() < restsUntil) return;
+    if (sizeOfLog() > harmless && !(await db.checkpointInThread())) {
       restsUntil = performance.now() + REST;
       return;
     }
     // Not within a transaction.
     await writer.committed();
+    // It has grown meanwhile.
+    const size = sizeOfLog();
     db.tryExec(`pragma wal_checkpoint(passive); pragma journal_size_limit = ${Math.max(size - CUT, LARGE)}`);
     leaveToCommits(size);
     // The log begins anew with the next write, and is cut then.

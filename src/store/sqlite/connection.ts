@@ -145,15 +145,20 @@ const MAX_STATEMENTS = 500;
 export class SqliteConnection {
   readonly #db: Database;
   readonly file: string;
+  readonly busyTimeout: number;
   readonly #inode: number | undefined;
   readonly #statements = lruCache<Statement>(MAX_STATEMENTS);
   /** The number of writing statements so far. */
   changes = 0;
   #closed = false;
 
-  /** @param busyTimeout milliseconds to wait for another process's lock, in which everything else in this one waits too */
+  /**
+   * @param busyTimeout milliseconds to wait for another process's lock, in which everything else in this one waits too,
+   * until `waitNoLonger`
+   */
   constructor(file: string, busyTimeout: number, durability: Durability = 'process') {
     this.#db = openDatabase(file);
+    this.busyTimeout = busyTimeout;
     this.file = file;
     this.#inode = inodeOf(file);
     // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
@@ -173,6 +178,22 @@ export class SqliteConnection {
   checkFile(): void {
     if (inodeOf(this.file) !== this.#inode)
       throw unavailable(new Error(`The data file ${this.file} was deleted or replaced. Restart the server.`));
+  }
+
+  /** Has statements fail at once that another process's lock keeps waiting. Readers wait for none while a file is open. */
+  waitNoLonger(): void {
+    this.exec('pragma busy_timeout = 0');
+  }
+
+  /** Begins a transaction that writes. @returns false if another process writes */
+  tryBegin(): boolean {
+    try {
+      this.exec('begin immediate');
+      return true;
+    } catch (error) {
+      if (resultCode((error as Error).cause) === BUSY) return false;
+      throw error;
+    }
   }
 
   /** Bounds the memory of a command. It bounds what is sorted at once too. */

@@ -160,6 +160,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
       release?.();
       release = undefined;
     }
+    db.waitNoLonger();
     return { db, release };
   } catch (error) {
     db?.close();

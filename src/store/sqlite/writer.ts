@@ -1,7 +1,8 @@
 /*
  * Timeline of a write:
  *
- *   queued     `write` was called. The group begins at the end of this turn of the event loop, or after the one under way.
+ *   queued     `write` was called. The group begins at the end of this turn of the event loop, or after the one under way,
+ *              and once no other process writes, which is waited for without occupying the event loop.
  *   running    `begin immediate` holds SQLite's write lock, and readers that ask `committed` wait. `single` writes run one
  *              after another until none is queued next or MAX_GROUP has passed; any other write is a group of its own.
  *   refused    It threw before it changed anything, so the rest of its group goes on.
@@ -12,10 +13,12 @@
  *              begin, this happens to the whole queue.
  */
 
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal, unavailable } from '../../foundation/errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
+/** The time between two attempts to begin while another process writes, in milliseconds. */
+const RETRY = 2;
 /** The time that writes may run before other work gets its turn, in milliseconds. */
 const MAX_GROUP = 10;
 /** The time that work which isn't `single` may take, in milliseconds: all other writes wait for it. */
@@ -99,7 +102,12 @@ export class Writer {
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       await endOfTurn();
-      this.#open = this.#commitGroup();
+      try {
+        await this.#begin();
+        this.#open = this.#commitGroup();
+      } catch (error) {
+        this.#open = Promise.resolve(this.#undo(this.#queue.splice(0), error));
+      }
       const answers = await this.#open;
       this.#open = undefined;
       for (const answer of answers) answer();
@@ -107,14 +115,23 @@ export class Writer {
     this.#running = undefined;
   }
 
+  /** @throws UNAVAILABLE if other processes write for too long, or the file is gone */
+  async #begin(): Promise<void> {
+    const deadline = performance.now() + this.#db.busyTimeout;
+    while (!this.#db.tryBegin()) {
+      if (performance.now() >= deadline)
+        throw unavailable(new Error('Another process has kept the data file locked.'));
+      await sleep(RETRY);
+    }
+    this.#db.checkFile();
+    this.catchUp();
+  }
+
   /** Runs as much of the queue as fits in one transaction. Never rejects. @returns functions that settle the callers' promises */
   async #commitGroup(): Promise<(() => void)[]> {
     const group: Write[] = [];
     const answers: (() => void)[] = [];
     try {
-      this.#db.checkFile();
-      this.#db.exec('begin immediate');
-      this.catchUp();
       const began = performance.now();
       for (;;) {
         const write = this.#queue.shift()!;
@@ -142,17 +159,15 @@ export class Writer {
       for (const follower of this.#followers) follower.beforeCommit?.();
       this.#db.exec('commit');
     } catch (error) {
-      if (!isRefusal(error)) this.failure = error;
-      this.#undo();
-      // Only the last one can have caused the failure.
-      const all = group.length > 0 ? group : this.#queue.splice(0);
-      return all.map((write) => () => write.reject(write === all.at(-1) ? error : unavailable(error)));
+      return this.#undo(group, error);
     }
     for (const follower of this.#followers) follower.onCommitted?.();
     return answers;
   }
 
-  #undo(): void {
+  /** Takes a group of writes back. @returns functions that settle the callers' promises */
+  #undo(group: readonly Write[], error: unknown): (() => void)[] {
+    if (!isRefusal(error)) this.failure = error;
     try {
       this.#db.rollback();
       for (const follower of this.#followers) follower.refresh();
@@ -160,6 +175,8 @@ export class Writer {
       // The file cannot even be read: everything is refreshed once it can be.
       this.#version = undefined;
     }
+    // Only the last one can have caused the failure.
+    return group.map((write) => () => write.reject(write === group.at(-1) ? error : unavailable(error)));
   }
 }
 

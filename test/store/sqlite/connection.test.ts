@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { Category } from '../../../src/domains/category/category.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { codeOf } from '../../kit/errors.ts';
 import { useFolder } from './folder.ts';
@@ -48,4 +49,18 @@ it('says UNAVAILABLE of a locked file and a full disk, and not of a wrong statem
   expect(() => db.value('select * from missing')).toThrow(/no such table: missing/);
   db.close();
   expect(await codeOf(async () => db.value('select 1'))).toBe('UNAVAILABLE');
+});
+
+it('goes on with everything else while another process writes, and says UNAVAILABLE of a write that waited too long', async () => {
+  const store = folder.open({ busyTimeout: 2_000 });
+  const impatient = folder.open({ busyTimeout: 20, role: 'tool' });
+  const other = folder.outsider();
+  other.exec('begin immediate');
+  const create = (name: string, of = store) => of.table(Category).insert({ name });
+  const both = Promise.all([create('Dogs'), create('Cats')]);
+  expect(await codeOf(async () => create('Birds', impatient))).toBe('UNAVAILABLE');
+  expect(await store.table(Category).count({})).toBe(0);
+  other.exec('commit');
+  expect((await both).map(({ name }) => name)).toEqual(['Dogs', 'Cats']);
+  expect((await create('Birds', impatient)).id).toBe('3');
 });
