@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSecret } from '../../src/access/api-keys.ts';
 import { Category } from '../../src/domains/category/category.ts';
+import { WEBHOOK_COUNTS } from '../../src/webhooks/stored-webhooks.ts';
 import { within } from '../kit/deadline.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { newDatabase } from '../store/mongo/database.ts';
+import { codeOf, newDatabase } from '../store/mongo/database.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
 
 /** The store's time limit in these tests, and the same with a margin for slow machines. */
@@ -39,6 +40,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB outages', () => {
   it.each([
     ['refuses connections', () => proxy.close()],
     ['hangs', () => proxy.freeze()],
+    ['reads nothing', () => proxy.stall()],
   ])('responds 503 in time while MongoDB %s, and recovers without a restart', async (_how, fail) => {
     expect((await gateway.call('/pets')).status).toBe(200);
     await fail();
@@ -61,5 +63,21 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB outages', () => {
     await expect.poll(async () => (await ready()).status, { timeout: 15_000 }).toBe(200);
     const categories = async () => (await gateway.call('/categories')).json;
     await expect.poll(categories, { timeout: 15_000 }).toEqual([{ id: 1, name: 'Dogs' }]);
+  });
+
+  it('gives a write up in time, and closes in time, though the server takes no more than its beginning', async () => {
+    const store = await database.open({ uri: proxy.uri, timeoutMs: TIMEOUT });
+    proxy.stall();
+    // More than all buffers on the way hold.
+    const value = 'x'.repeat(1_000_000);
+    const large = Array.from({ length: 12 }, (_, n) => ({ apiKeyId: `large ${n}`, created: 0, value }));
+    const written = within(
+      SOON,
+      codeOf(store.transaction(({ objects }) => objects(WEBHOOK_COUNTS).put(large))),
+    );
+    expect(await written).toBe('UNAVAILABLE');
+    await within(SOON, Promise.resolve(store.close()));
+    await proxy.close();
+    await proxy.open();
   });
 });

@@ -1,4 +1,5 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
+import { HOUR } from '../../foundation/instant.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { ObjectKind } from '../objects.ts';
 import { within } from './batching.ts';
@@ -38,6 +39,8 @@ export interface Database {
 }
 
 const DEFAULT_TIMEOUT = 10_000;
+/** The longest time after which a preparation counts as hanging, in milliseconds. */
+const MAX_PATIENCE = HOUR;
 const SERVER_SELECTION_TIMEOUT = 2_500;
 /** The heartbeat in milliseconds: shorter than server selection, in which a server that announced its shutdown is rechecked. */
 const HEARTBEAT = 2_000;
@@ -82,10 +85,18 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
   const db = client.db();
   const options = { maxTimeMS: timeoutMs };
   let preparation: Promise<void> | undefined;
+  let patience = timeoutMs;
 
   // The driver connects on its own only once: after a first failure it stays closed.
-  const prepared = (): Promise<void> =>
-    (preparation ??= client
+  const prepared = (): Promise<void> => {
+    if (preparation) return preparation;
+    // A command may never end (see `gather`), and indexes may take long. So the next call begins anew beside a late
+    // preparation, as another instance might, and waits longer for it.
+    const late = setTimeout(() => {
+      preparation = undefined;
+      patience = Math.min(2 * patience, MAX_PATIENCE);
+    }, patience).unref();
+    return (preparation = client
       .connect()
       .then(() => db.admin().command({ hello: 1 }))
       .then(prepare)
@@ -93,7 +104,9 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
         // The next call tries again.
         preparation = undefined;
         throw error;
-      }));
+      })
+      .finally(() => clearTimeout(late)));
+  };
 
   const execute = <T>(work: () => Promise<T>): Promise<T> =>
     within(

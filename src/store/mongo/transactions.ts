@@ -233,7 +233,9 @@ export function createTransactions(database: Database) {
       }
     }
 
-    return sessions.lend(repeat).finally(() => endTurn?.());
+    const leave = () => endTurn?.();
+    // Its turn may come after its time is up, and its work may never end (see `gather`).
+    return sessions.lend((session) => repeat(session).finally(leave)).finally(leave);
   }
 
   return { run, close: sessions.close };

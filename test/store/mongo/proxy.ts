@@ -2,7 +2,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { mongoUri, serverUri } from '../../kit/mongo.ts';
 
 /**
- * A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing) and reopened.
+ * A proxy to the test server that can be closed (refuses connections), frozen (forwards nothing), stalled (reads nothing, so
+ * that what is sent to it is held by the sender) and reopened.
  *
  * @param freezesAt a command before which it freezes by itself
  */
@@ -12,6 +13,7 @@ export async function openProxy(database: string, freezesAt?: string) {
   const [, host, port] = target;
   const sockets = new Set<Socket>();
   let frozen = false;
+  let stalled = false;
   let server: Server;
   let ownPort = 0;
 
@@ -26,10 +28,12 @@ export async function openProxy(database: string, freezesAt?: string) {
       if (freezesAt !== undefined && bytes.includes(freezesAt)) frozen = true;
       if (!frozen) peer.write(bytes);
     });
+    if (stalled) socket.pause();
   }
 
   async function open(): Promise<void> {
     frozen = false;
+    stalled = false;
     server = createServer((near) => {
       const far = connect(Number(port), host);
       track(near, far);
@@ -55,6 +59,10 @@ export async function openProxy(database: string, freezesAt?: string) {
     isFrozen: (): boolean => frozen,
     freeze(): void {
       frozen = true;
+    },
+    stall(): void {
+      stalled = true;
+      for (const socket of sockets) socket.pause();
     },
     thaw(): void {
       frozen = false;
