@@ -717,7 +717,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       );
     const { promise: held, resolve: free } = deferred();
     const isHeld = deferred();
-    const holder = direct.transaction(async ({ table }) => {
+    const holding = direct.transaction(async ({ table }) => {
       await table(Category).update(id, { name: 'Held' });
       isHeld.resolve();
       await held;
@@ -729,7 +729,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     const early = update();
     expect(await Promise.all([late, early])).toEqual(['UNAVAILABLE', 'UNAVAILABLE']);
     free();
-    await holder;
+    await holding;
     await expect.poll(() => update(), { timeout: 2 * SOON }).toBe('success');
     await store.close();
   }, 60_000);
