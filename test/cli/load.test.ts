@@ -10,9 +10,10 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
+import { cases } from '../kit/cases.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { printedKey, startCommand, useServer } from '../kit/process.ts';
-import { engines, type OpenedStore } from '../kit/stores.ts';
+import { engines, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-load-'));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -23,28 +24,35 @@ const fileOf = (content: string | Buffer): string => {
   return file;
 };
 
-describe.each(engines)('loading a file to $name', (engine) => {
+const fault = (error: Error) => error.message;
+
+/** Opens an empty store for each test of this `describe`. */
+function useStore(engine: (typeof engines)[number]) {
+  const kit = {} as { store: Store };
   let opened: OpenedStore;
-  let store: Store;
   beforeEach(async () => {
     opened = await engine.open();
-    store = opened.store;
+    kit.store = opened.store;
   });
   afterEach(() => opened.close());
-
   const loadFrom = (kind: string, content: string | Buffer, options: Partial<LoadOptions> = {}) =>
-    load(store, {
+    load(kit.store, {
       record: api.records.find(({ plural }) => plural === kind)!,
       file: fileOf(content),
       onProgress: () => {},
       ...options,
     });
   const pets = async () =>
-    (await store.table(Pet).page({}, { limit: 100 })).items.map(
+    (await kit.store.table(Pet).page({}, { limit: 100 })).items.map(
       ({ name, categoryId, status, quantity }) => `${name} ${categoryId} ${status} ${quantity}`,
     );
-  const eventTypes = async () => (await store.eventPage({ limit: 100 })).events.map(({ type }) => type);
-  const fault = (error: Error) => error.message;
+  const eventTypes = async () => (await kit.store.eventPage({ limit: 100 })).events.map(({ type }) => type);
+  return { kit, loadFrom, pets, eventTypes };
+}
+
+// Files are read above the store.
+describe.each(enginesAtLength)('the forms of a file, loaded to $name', (engine) => {
+  const { kit, loadFrom, pets, eventTypes } = useStore(engine);
 
   it.each([
     [
@@ -58,9 +66,9 @@ describe.each(engines)('loading a file to $name', (engine) => {
       '{"name":"Rex, the \\"dog\\"","categoryId":1,"quantity":3}\n{"name":"Mimi","category.name":"Dogs","status":"sold"}\n',
     ],
   ])('reads %s, with the defaults of any write and an event each', async (_form, content) => {
-    await store.table(Category).insert({ name: 'dogs' });
-    const { id } = await store.table(Category).insert({ name: 'Dogs' });
-    await store.table(Category).insert({ name: 'Dogs and others' });
+    await kit.store.table(Category).insert({ name: 'dogs' });
+    const { id } = await kit.store.table(Category).insert({ name: 'Dogs' });
+    await kit.store.table(Category).insert({ name: 'Dogs and others' });
     await loadFrom(
       'pets',
       content.replaceAll('\t1\t', `\t${id}\t`).replace('"categoryId":1', `"categoryId":${id}`),
@@ -70,35 +78,6 @@ describe.each(engines)('loading a file to $name', (engine) => {
       ...Array(3).fill('category.created'),
       ...Array(2).fill('pet.created'),
     ]);
-  });
-
-  it('names all faults with their line and field, and writes nothing', async () => {
-    await store.table(Category).insert({ name: 'Cats' });
-    await store.table(Category).insert({ name: 'Cats' });
-    const content = [
-      'name,category.name,categoryId,status,quantity',
-      ',,1,gold,-1',
-      '"two\nlines",,1,,',
-      'Rex,Dogs,,,',
-      'Mimi,Cats,,,',
-      'Tom,Cats,1,,',
-      'Luna,,99,,',
-      'Kiwi,,1',
-      'Good,,1,sold,2',
-    ].join('\n');
-    const message = await loadFrom('pets', content).catch(fault);
-    expect(message).toBe(`Nothing was loaded: 10 faults.
-line 2: name: is required
-line 2: status: must be one of available, pending, sold
-line 2: quantity: must be an integer from 0 to 2147483647
-line 4: name: must not contain control characters
-line 5: category.name: there is no category called Dogs; --create-parents makes it
-line 6: category.name: several categories are called Cats; use ids
-line 7: category.name: is given beside categoryId
-line 7: category.name: several categories are called Cats; use ids
-line 8: categoryId: there is no category 99
-line 9: has 3 values, but the header has 5 columns`);
-    expect(await pets()).toEqual([]);
   });
 
   it('says once what is wrong with a header, and shows the first 50 faults', async () => {
@@ -132,35 +111,16 @@ ${hint}`,
     );
   });
 
-  it('creates missing parents once, and nothing on a dry run', async () => {
-    const content = 'name,category.name\n'.concat(
-      ...Array.from({ length: 30 }, (_, n) => `Pet ${n},${n % 2 ? 'A' : 'B'}\n`),
-    );
-    const create = { createParents: true };
-    const dry = await loadFrom('pets', content, { ...create, dryRun: true });
-    expect(dry.lines).toEqual([
-      '30 pets and 2 categories can be loaded. Nothing was written.',
-      'New categories: B, A.',
-    ]);
-    expect(await eventTypes()).toEqual([]);
-    expect((await loadFrom('pets', content, create)).lines).toEqual(['Loaded 30 pets and 2 categories.']);
-    expect(await store.table(Category).count({})).toBe(2);
-    expect(await store.table(Pet).count({ categoryId: '1' })).toBe(15);
-    // Names lead to what search by prefix finds.
-    const alike = 'name,category.name\nX,a\nX,B\u0301\nX,Ca\u0301t\nX,C\u00e1t\nX,cat\n';
-    expect((await loadFrom('pets', alike, create)).lines).toEqual(['Loaded 5 pets and 1 category.']);
-  });
-
   const programs = readdirSync(join(import.meta.dirname, '../fixtures/load'));
   it.each(programs)('reads %s as a program has written it', async (name) => {
     const file = join(import.meta.dirname, '../fixtures/load', name);
-    const { lines } = await load(store, { record: Pet, file, createParents: true, onProgress: () => {} });
+    const { lines } = await load(kit.store, { record: Pet, file, createParents: true, onProgress: () => {} });
     expect(lines).toEqual(['Loaded 3 pets and 2 categories.']);
     expect(await pets()).toEqual(['Rex, the "dog" 1 available 3', 'Mimi 2 sold 0', 'José 1 pending 12']);
   });
 
   it('tells the line of a fault, whatever ends lines, and where a quote opens that is not closed', async () => {
-    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    const { id } = await kit.store.table(Category).insert({ name: 'Dogs' });
     const faults = async (...lines: string[]) =>
       String(await loadFrom('pets', lines.join('')).catch(fault))
         .split('\n')
@@ -205,6 +165,68 @@ ${hint}`,
     ]);
   });
 
+  it('refuses what is not UTF-8, and files that are not there', async () => {
+    expect(
+      await loadFrom('pets', Buffer.from('name,categoryId\nM\xfcsli,1\n', 'latin1')).catch(fault),
+    ).toMatch(/is not in UTF-8\. Save it as "CSV UTF-8"\.$/);
+    const options = { record: Pet, file: join(home, 'none') };
+    expect(await load(kit.store, { ...options, onProgress: () => {} }).catch(fault)).toMatch(
+      /none cannot be read: there is no such file$/,
+    );
+  });
+});
+
+describe.each(engines)('loading a file to $name', (engine) => {
+  const { kit, loadFrom, pets, eventTypes } = useStore(engine);
+
+  it('names all faults with their line and field, and writes nothing', async () => {
+    await kit.store.table(Category).insert({ name: 'Cats' });
+    await kit.store.table(Category).insert({ name: 'Cats' });
+    const content = [
+      'name,category.name,categoryId,status,quantity',
+      ',,1,gold,-1',
+      '"two\nlines",,1,,',
+      'Rex,Dogs,,,',
+      'Mimi,Cats,,,',
+      'Tom,Cats,1,,',
+      'Luna,,99,,',
+      'Kiwi,,1',
+      'Good,,1,sold,2',
+    ].join('\n');
+    const message = await loadFrom('pets', content).catch(fault);
+    expect(message).toBe(`Nothing was loaded: 10 faults.
+line 2: name: is required
+line 2: status: must be one of available, pending, sold
+line 2: quantity: must be an integer from 0 to 2147483647
+line 4: name: must not contain control characters
+line 5: category.name: there is no category called Dogs; --create-parents makes it
+line 6: category.name: several categories are called Cats; use ids
+line 7: category.name: is given beside categoryId
+line 7: category.name: several categories are called Cats; use ids
+line 8: categoryId: there is no category 99
+line 9: has 3 values, but the header has 5 columns`);
+    expect(await pets()).toEqual([]);
+  });
+
+  it('creates missing parents once, and nothing on a dry run', async () => {
+    const content = 'name,category.name\n'.concat(
+      ...Array.from({ length: 30 }, (_, n) => `Pet ${n},${n % 2 ? 'A' : 'B'}\n`),
+    );
+    const create = { createParents: true };
+    const dry = await loadFrom('pets', content, { ...create, dryRun: true });
+    expect(dry.lines).toEqual([
+      '30 pets and 2 categories can be loaded. Nothing was written.',
+      'New categories: B, A.',
+    ]);
+    expect(await eventTypes()).toEqual([]);
+    expect((await loadFrom('pets', content, create)).lines).toEqual(['Loaded 30 pets and 2 categories.']);
+    expect(await kit.store.table(Category).count({})).toBe(2);
+    expect(await kit.store.table(Pet).count({ categoryId: '1' })).toBe(15);
+    // Names lead to what search by prefix finds.
+    const alike = 'name,category.name\nX,a\nX,B\u0301\nX,Ca\u0301t\nX,C\u00e1t\nX,cat\n';
+    expect((await loadFrom('pets', alike, create)).lines).toEqual(['Loaded 5 pets and 1 category.']);
+  });
+
   it('changes records whose ids rows have, and adds the others', async () => {
     const update = { update: true };
     await loadFrom('orders', 'id,quantity,complete\n7,1,\n8,2,true\n');
@@ -217,15 +239,15 @@ ${hint}`,
       'Loaded 1 order, changed 1 order; 1 order had the same values already.',
     ]);
     expect((await eventTypes()).slice(before)).toEqual(['order.updated', 'order.created']);
-    expect(await store.table(Order).byIds(['7', '8', '9'])).toEqual([
+    expect(await kit.store.table(Order).byIds(['7', '8', '9'])).toEqual([
       { id: '7', quantity: 5, complete: false },
       { id: '8', quantity: 2, complete: true },
       { id: '9', complete: false },
     ]);
-    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    const { id } = await kit.store.table(Category).insert({ name: 'Dogs' });
     const [pet] =
       (await loadFrom('pets', `name,categoryId\nRex,${id}`)) &&
-      (await store.table(Pet).page({}, { limit: 1 })).items;
+      (await kit.store.table(Pet).page({}, { limit: 1 })).items;
     const wrong = `id,name\n${pet!.id},Max\n99,Tom\n${pet!.id},Rex\n`;
     expect(await loadFrom('pets', wrong, update).catch(fault)).toBe(
       `Nothing was loaded: 2 faults.\nline 3: id: there is no pet 99\nline 4: id: ${pet!.id} is on an earlier line too`,
@@ -234,11 +256,11 @@ ${hint}`,
     expect(await pets()).toEqual([`Max ${id} available 0`]);
     await loadFrom('orders', `{"id":10,"petId":${pet!.id}}\n`);
     await loadFrom('orders', '{"id":10,"petId":null}\n', update);
-    expect(await store.table(Order).byIds(['10'])).toEqual([{ id: '10', complete: false }]);
+    expect(await kit.store.table(Order).byIds(['10'])).toEqual([{ id: '10', complete: false }]);
   });
 
   it('says which line to continue from, from which exactly the rest is loaded', async () => {
-    const { id } = await store.table(Category).insert({ name: 'Dogs' });
+    const { id } = await kit.store.table(Category).insert({ name: 'Dogs' });
     // More than three commits.
     const count = engine.name === 'sqlite' ? 1_600 : 800;
     const content = 'name,categoryId\n'.concat(
@@ -248,9 +270,9 @@ ${hint}`,
     let commits = 0;
     // The second fails, and the process ends before it can tell of the third.
     const interrupted: Store = {
-      ...store,
+      ...kit.store,
       continueLoad: async (...args) => {
-        const result = ++commits === 2 ? undefined : await store.continueLoad(...args);
+        const result = ++commits === 2 ? undefined : await kit.store.continueLoad(...args);
         if (commits > 1) throw new Error('The disk is full.');
         return result as never;
       },
@@ -258,23 +280,23 @@ ${hint}`,
     const options = { record: Pet, file, onProgress: () => {} };
     const stopping = new AbortController();
     stopping.abort(new Error('stopped by SIGINT'));
-    expect(await load(store, { ...options, signal: stopping.signal }).catch(fault)).toBe(
+    expect(await load(kit.store, { ...options, signal: stopping.signal }).catch(fault)).toBe(
       'stopped by SIGINT\nNothing was loaded.',
     );
     const message = String(await load(interrupted, options).catch(fault));
     const [, loaded, line] = /^The disk is full\.\nLoaded (\S+) pets\. Continue with --from (\d+)\.$/.exec(
       message,
     )!;
-    expect(await store.table(Pet).count({})).toBe(Number(loaded!.replace(',', '')));
+    expect(await kit.store.table(Pet).count({})).toBe(Number(loaded!.replace(',', '')));
     expect(Number(line)).toBe(Number(loaded!.replace(',', '')) + 2);
     await load(interrupted, { ...options, from: Number(line) }).catch(fault);
-    expect(await store.table(Pet).count({})).toBeGreaterThan(Number(line) - 2);
-    expect((await load(store, { ...options, from: Number(line) })).lines[0]).toMatch(
+    expect(await kit.store.table(Pet).count({})).toBeGreaterThan(Number(line) - 2);
+    expect((await load(kit.store, { ...options, from: Number(line) })).lines[0]).toMatch(
       / had been loaded before/,
     );
-    expect((await load(store, { ...options, from: Number(line) })).lines).toContain('Loaded 0 pets.');
-    expect(await store.table(Pet).count({})).toBe(count);
-    expect((await load(store, options)).lines).toEqual([`Loaded ${count.toLocaleString('en-US')} pets.`]);
+    expect((await load(kit.store, { ...options, from: Number(line) })).lines).toContain('Loaded 0 pets.');
+    expect(await kit.store.table(Pet).count({})).toBe(count);
+    expect((await load(kit.store, options)).lines).toEqual([`Loaded ${count.toLocaleString('en-US')} pets.`]);
   });
 
   it('takes chosen ids exactly, once', async () => {
@@ -295,8 +317,8 @@ line 6: The line is not valid JSON.`,
   });
 
   it('checks rules over several fields and unique combinations before anything is written', async () => {
-    const { id } = await store.table(Category).insert({ name: 'Dogs' });
-    await store.table(Pet).insert({ name: 'Rex', categoryId: id });
+    const { id } = await kit.store.table(Category).insert({ name: 'Dogs' });
+    await kit.store.table(Pet).insert({ name: 'Rex', categoryId: id });
     const strict = {
       ...Pet,
       rules: ({ status, quantity }: { status: string; quantity: number }) =>
@@ -312,16 +334,6 @@ line 2: quantity: must be 0 of a sold pet
 line 3: There is already a pet with this categoryId and status.
 line 5: There is already a pet with this categoryId and status.`);
     expect(await pets()).toEqual([`Rex ${id} available 0`]);
-  });
-
-  it('refuses what is not UTF-8, and files that are not there', async () => {
-    expect(
-      await loadFrom('pets', Buffer.from('name,categoryId\nM\xfcsli,1\n', 'latin1')).catch(fault),
-    ).toMatch(/is not in UTF-8\. Save it as "CSV UTF-8"\.$/);
-    const options = { record: Pet, file: join(home, 'none') };
-    expect(await load(store, { ...options, onProgress: () => {} }).catch(fault)).toMatch(
-      /none cannot be read: there is no such file$/,
-    );
   });
 });
 
@@ -406,11 +418,14 @@ describe.each(stores)('loads of the built program into %s', (name) => {
     'name,category.name\n'.concat(
       ...Array.from({ length: count }, (_, n) => `${prefix} ${n},${prefix[0]}${n % 30}\n`),
     );
-  /** How often each name is there. */
-  const namesIn = async (place: Record<string, string>, file: string) => {
+  /** Exports a store. @returns how often each name is in one of its files */
+  const namesOf = async (place: Record<string, string>) => {
     const directory = join(home, `names-${isEmbedded}-${++places}`);
     const exported = await startCommand('data', place, 'export', directory);
     expect(exported, exported.stderr).toMatchObject({ code: 0 });
+    return (file: string) => namesIn(directory, file);
+  };
+  const namesIn = (directory: string, file: string) => {
     const counts = new Map<string, number>();
     for (const line of readFileSync(join(directory, file), 'utf8').trim().split('\n')) {
       const { name } = JSON.parse(line) as { name: string };
@@ -420,16 +435,17 @@ describe.each(stores)('loads of the built program into %s', (name) => {
   };
 
   it('double nothing, though two run at once', async () => {
-    for (let round = 0; round < (isEmbedded ? 4 : 1); round++) {
+    for (let round = 0; round < (isEmbedded ? cases(2, 4) : 1); round++) {
       const at = place();
       const outcomes = await Promise.all(
         ['Twice', 'Two'].map((prefix) => program(at, fileOf(rows(prefix, 200)))),
       );
       expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
-      const parents = [...(await namesIn(at, 'categories.jsonl'))].filter(([name]) => /^T\d/.test(name));
+      const names = await namesOf(at);
+      const parents = [...names('categories.jsonl')].filter(([name]) => /^T\d/.test(name));
       expect(parents).toHaveLength(30);
       expect(parents.every(([, count]) => count === 1)).toBe(true);
-      const added = [...(await namesIn(at, 'pets.jsonl'))].filter(([name]) => name.startsWith('Tw'));
+      const added = [...names('pets.jsonl')].filter(([name]) => name.startsWith('Tw'));
       expect(added).toHaveLength(400);
     }
   }, 120_000);
@@ -459,7 +475,7 @@ describe.each(stores)('loads of the built program into %s', (name) => {
         if (code === 0) break;
         expect([code, told]).toEqual([null, expect.any(String)]);
       }
-      const added = [...(await namesIn(at, 'pets.jsonl'))].filter(([name]) => name.startsWith('Killed'));
+      const added = [...(await namesOf(at))('pets.jsonl')].filter(([name]) => name.startsWith('Killed'));
       expect(added, log.join('')).toHaveLength(count);
       expect(added.filter(([, times]) => times > 1)).toEqual([]);
     },

@@ -24,8 +24,8 @@ describe('documents', () => {
       for (let n = 0; n < others; n++) documents.get(`{ a${n}: __typename }`.padEnd(length, ' '));
       return documents.get('{ __typename }') === first;
     };
-    expect([isKept(900, 20), isKept(9_000, 20)]).toEqual([true, false]);
-    expect([isKept(100, 50_000), isKept(900, 50_000)]).toEqual([true, false]);
+    expect([isKept(900, 20), isKept(6_000, 20)]).toEqual([true, false]);
+    expect([isKept(100, 90_000), isKept(250, 90_000)]).toEqual([true, false]);
   });
 
   it('cut what errors repeat', () => {

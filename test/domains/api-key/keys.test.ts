@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { PLANS } from '../../../src/access/plans.ts';
 import { hashOf } from '../../../src/graphql/named-documents.ts';
 import type { ApiKeyChanges } from '../../../src/store/api-keys.ts';
+import { cases } from '../../kit/cases.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import {
@@ -389,10 +390,10 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectAnswer(await call(json.key, '/pets'), 200);
   });
 
-  it('are at most 20 of 1,000 that are made in a second', async () => {
+  it('are at most 20, however many are made at once', async () => {
     const { gateway, clock } = kit;
     // SecantusDB takes seconds for as many transactions that write the same document.
-    const [rounds, atOnce] = kit.opened.store.isExclusive ? [5, 200] : [6, 5];
+    const [rounds, atOnce] = kit.opened.store.isExclusive ? [cases(2, 5), 200] : [6, 5];
     for (const plan of ['enterprise', 'free'] as const) {
       const owner = await gateway.newKey(plan, { perMinute: 100_000, perDay: 100_000 });
       const sent: Sent[] = [];

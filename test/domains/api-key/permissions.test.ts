@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { cases } from '../../kit/cases.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { onEachEngine, send } from '../../kit/petstore.ts';
 
@@ -47,7 +48,7 @@ const includes = (scopes: readonly string[] | undefined, needed: string): boolea
   (needed.endsWith(':read') &&
     (scopes.includes('*:read') || scopes.includes(needed.replace(':read', ':write'))));
 
-onEachEngine('the permissions of keys', (kit) => {
+onEachEngine('the permissions of keys', (kit, { name: engine }) => {
   const ids = { keyId: '', webhookId: '' };
 
   /** The status of an operation by its id, on an own child and webhook. */
@@ -72,7 +73,7 @@ onEachEngine('the permissions of keys', (kit) => {
   });
 
   const narrow = ['pets:read', 'orders:write', 'keys:write', 'webhooks:read'];
-  it.each<[caller: string, own?: string[] | undefined, owner?: string[] | undefined]>([
+  const callers: [caller: string, own?: string[] | undefined, owner?: string[] | undefined][] = [
     ['an owner', undefined],
     ['an owner with scopes', narrow],
     ['an owner that may read everything', ['*:read']],
@@ -82,7 +83,10 @@ onEachEngine('the permissions of keys', (kit) => {
     ['a child of a narrowed owner', undefined, narrow],
     ['a child whose scopes overlap with those of its narrowed owner', ['*:read', 'pets:write'], narrow],
     ['a child whose owner lost all that it has', ['inventory:write'], narrow],
-  ])('%s may call what its scopes permit, and nothing else', async (caller, own, ofOwner) => {
+  ];
+  // Scopes are decided above the store, which gives them as they were written.
+  const tried = engine === 'sqlite' ? callers : callers.slice(-cases(2, callers.length));
+  it.each(tried)('%s may call what its scopes permit, and nothing else', async (caller, own, ofOwner) => {
     const { gateway, clock } = kit;
     const isChild = caller.startsWith('a child');
     const { key: owner, apiKey } = await gateway.keyRecord(isChild || !own ? {} : { scopes: own });
