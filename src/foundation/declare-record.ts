@@ -51,14 +51,12 @@ export function declareRecord<
 ): RecordDeclaration<F, Filters> & { computed: C } {
   const { type, combinations } = declaration;
   const record = {
-    ...{
-      rules: NO_RULES,
-      hooks: undefined,
-      filters: [],
-      sorts: [],
-      unique: [],
-      choosesId: false,
-    },
+    rules: NO_RULES,
+    hooks: undefined,
+    filters: [],
+    sorts: [],
+    unique: [],
+    choosesId: false,
     ...declaration,
     id: ownId(declaration.id ?? 'Unique identifier, assigned on creation'),
     computed: declaration.computed?.(computed as never) ?? {},

@@ -210,7 +210,9 @@ export function readList(
 export const sortArgument = (record: AnyRecord, view?: string, below?: string) => ({
   description: [
     'The order of the list; `id_asc` by default',
-    ...[...findersOf(record, view), ...rangesOf(record, view)].map(([name]) => `by ${name} if the filter has it`),
+    ...[...findersOf(record, view), ...rangesOf(record, view)].map(
+      ([name]) => `by ${name} if the filter has it`,
+    ),
   ]
     .join(', or ')
     .concat('.'),

@@ -61,7 +61,7 @@ function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => M
 
 /** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T extends { id: Id }> {
-  readonly #known = new Map<Id, T | null>();
+  readonly #loaded = new Map<Id, T | null>();
   readonly #record: AnyRecord;
   #table: Pick<Table<AnyRecord>, 'byIds' | 'cached' | 'readNow'> | undefined;
   readonly #from: Source;
@@ -77,7 +77,7 @@ class RecordLoader<T extends { id: Id }> {
 
   load(id: Id): MaybePromise<T | null> {
     this.#look();
-    const cached = this.#known.get(id);
+    const cached = this.#loaded.get(id);
     if (cached !== undefined) return cached;
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
@@ -90,7 +90,7 @@ class RecordLoader<T extends { id: Id }> {
     }
     this.#load ??= loaderFor<T | null>(this.#from, (ids) =>
       andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
-        for (let i = 0; i < ids.length; i++) this.#known.set(ids[i]!, records[i] ?? null);
+        for (let i = 0; i < ids.length; i++) this.#loaded.set(ids[i]!, records[i] ?? null);
         meter.draw('records', ids.length);
         return records;
       }),
@@ -104,13 +104,13 @@ class RecordLoader<T extends { id: Id }> {
     this.#hasRead = true;
     checkBeforeRead(this.#from.caller);
     const record = table.readNow(id);
-    if (record !== undefined) this.#known.set(id, record as T | null);
+    if (record !== undefined) this.#loaded.set(id, record as T | null);
     return record;
   }
 
   #look(): void {
     if (this.#pages.length === 0) return;
-    for (const { items } of this.#pages) for (const record of items) this.#known.set(record.id, record);
+    for (const { items } of this.#pages) for (const record of items) this.#loaded.set(record.id, record);
     this.#pages = [];
   }
 

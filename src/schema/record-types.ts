@@ -4,7 +4,16 @@ import { notFound } from '../foundation/errors.ts';
 import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, type Fields, groupedFields, blockersOf, parentField, type RecordOf, referencesOf, refusalsDescription } from '../foundation/record.ts';
+import {
+  type AnyRecord,
+  type Fields,
+  groupedFields,
+  blockersOf,
+  parentField,
+  type RecordOf,
+  referencesOf,
+  refusalsDescription,
+} from '../foundation/record.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
 import type { Group } from '../foundation/table.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
@@ -14,7 +23,16 @@ import type { Builder, Types } from './builder.ts';
 import { childConnection, recordConnection } from './connection.ts';
 import type { Context } from './context.ts';
 import { checkedBy } from './input-rules.ts';
-import { type ConnectionArguments, type RequestedFilter, readList, finder, findersOf, rangesOf, sortArgument, sortEnum } from './list-arguments.ts';
+import {
+  type ConnectionArguments,
+  type RequestedFilter,
+  readList,
+  finder,
+  findersOf,
+  rangesOf,
+  sortArgument,
+  sortEnum,
+} from './list-arguments.ts';
 import { implementNode } from './node.ts';
 import { unchanged, writeTo } from './write.ts';
 
@@ -23,8 +41,13 @@ type Row = { id: Id };
 
 /** The GraphQL types of values. */
 export const SCALARS = {
-  id: 'ID', integer: 'Int', bigInteger: 'BigInt', boolean: 'Boolean',
-  text: 'String', instant: 'DateTime', date: 'Date',
+  id: 'ID',
+  integer: 'Int',
+  bigInteger: 'BigInt',
+  boolean: 'Boolean',
+  text: 'String',
+  instant: 'DateTime',
+  date: 'Date',
 } as const satisfies Readonly<Record<FieldKind, string>>;
 
 /** Adds the type of big integers, which a schema without any lacks. */
@@ -106,7 +129,8 @@ export function addType(
       ),
       ...mapped(record.computed as Readonly<Record<string, Computed>>, (field) =>
         t.field({
-          type: typeOf(builder, field), ...exposed(field),
+          type: typeOf(builder, field),
+          ...exposed(field),
           resolve: (from) => (field.compute(from as never) ?? null) as string,
         }),
       ),
@@ -132,7 +156,8 @@ function parent(builder: Builder, child: AnyRecord, field: string, description?:
   return {
     type: typesOf(builder)(record),
     description:
-      description ?? `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
+      description ??
+      `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
     // For the resolver's type, which is the same for both.
     nullable: nullable as true,
     resolve(from: object, _args: object, { loaders }: Context) {
@@ -198,7 +223,8 @@ export function addLists(
             const one = typeOf(builder, field);
             const type = (field.choices ? [one] : one) as 'String';
             const which = field.choices ? 'one of these' : 'this';
-            const description = descriptions[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
+            const description =
+              descriptions[`${prefix}Filter.${name}`] ?? `Those whose \`${name}\` is ${which}.`;
             return [name, t.field({ type, description })];
           }),
         ),
@@ -232,7 +258,8 @@ export function addLists(
     const below = {
       type,
       description:
-        descriptions[`${above.name}.${list}`] ?? `The ${items} of this ${parent.kind}, by default ordered by id.`,
+        descriptions[`${above.name}.${list}`] ??
+        `The ${items} of this ${parent.kind}, by default ordered by id.`,
       args: listArguments(field),
       resolve: ({ id }: Row, args: object, context: Context) =>
         childConnection(record, field, id, args as ConnectionArguments, context),
@@ -259,7 +286,9 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
         groups.flatMap((name) => {
           const { reference } = fields[name]!;
           const value = t.field({
-            ...exposed(fields[name]!), type: typeOf(builder, fields[name]!), nullable: true,
+            ...exposed(fields[name]!),
+            type: typeOf(builder, fields[name]!),
+            nullable: true,
             description: `Their ${name}; null if they are not counted by it.`,
             resolve: ({ values }) => (values[name] ?? null) as string | null,
           });
@@ -341,10 +370,7 @@ export const opaqueArguments = (builder: Builder, kind: string) => ({
 });
 
 /** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
-export function inputsOf(
-  builder: Builder,
-  { kind, type, choosesId, fields, changeable = fields }: Inputs,
-) {
+export function inputsOf(builder: Builder, { kind, type, choosesId, fields, changeable = fields }: Inputs) {
   const presences = Object.values(fields).map(({ presence }) => presence);
   const created = builder.inputType(`New${type}`, {
     description: `Input for a new ${kind}.${presences.includes('required') ? '' : ' No field is required.'}`,
@@ -401,13 +427,21 @@ export function addOperations(
   builder.mutationFields((t) => ({
     [create]: t.field({
       type,
-      description: describe(create, `Creates ${indefinite(kind)}.`, refusalsDescription(record, 'creation', blockers)),
+      description: describe(
+        create,
+        `Creates ${indefinite(kind)}.`,
+        refusalsDescription(record, 'creation', blockers),
+      ),
       args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
       resolve: writeTo(record, (table, { input }: { input: object }) => table.insert(input as never)),
     }),
     [update]: t.field({
       type,
-      description: describe(update, `Updates ${indefinite(kind)}.`, refusalsDescription(record, 'update', blockers)),
+      description: describe(
+        update,
+        `Updates ${indefinite(kind)}.`,
+        refusalsDescription(record, 'update', blockers),
+      ),
       args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
       resolve: writeTo(record, (table, { id, input }: { id: Id; input: object }, context) =>
         table.update(id, input as never, unchanged(record.type, context)),

@@ -91,7 +91,8 @@ export function scopesOf(schema: GraphQLSchema, document: DocumentNode, name: st
       Field(node) {
         const { scope } = info.getFieldDef()!.extensions;
         if (typeof scope === 'string') scopes.add(scope);
-        else if (typeof scope === 'function') for (const each of (scope as ScopesOfField)(node)) scopes.add(each);
+        else if (typeof scope === 'function')
+          for (const each of (scope as ScopesOfField)(node)) scopes.add(each);
         else requireType();
       },
       InlineFragment: requireType,
