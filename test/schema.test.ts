@@ -81,7 +81,7 @@ describe('the schema', () => {
 });
 
 onAnyEngine('GraphQL operations', (kit) => {
-  /** What refused mutations leave as it is. */
+  /** The records that refused mutations leave as they are. */
   let refusing: World | undefined;
 
   it.each(MUTATIONS)('returns the data of the mutation %s', async (operation, data) => {

@@ -100,7 +100,3 @@ function windowView(start: number, used: number, length: number, limit: number, 
   if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
   return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };
 }
-
-/** Requests used in the current day window, for key listings. */
-export const usedToday = (usage: UsageState | null, now: number): number =>
-  usage && now < usage.dayStart + DAY ? usage.dayUsed : 0;

@@ -99,7 +99,7 @@ const partsOf = ({ records, features }: Exported): readonly ExportPart[] => [
   ...features.flatMap((feature) => feature.exports ?? []),
 ];
 
-/** What an export has besides records, for people. */
+/** The contents of an export besides records, for people. */
 export const contentsOf = (api: Exported): string =>
   listed(
     partsOf(api).flatMap(({ contents }) => contents ?? []),

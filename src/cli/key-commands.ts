@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
-import { usedToday } from '../access/limiter.ts';
 import { summarised, sumOf } from '../access/usage-history.ts';
 import { api } from '../api.ts';
 import { formatDate, isoTime, DAY } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeyChanges } from '../store/api-keys.ts';
+import type { UsageState } from '../store/limiter-algorithm.ts';
 import type { Store } from '../store/store.ts';
 import { HISTORY_KEPT } from '../store/usage-history.ts';
 import { durationFrom, GROUP_HELP, integerFrom, type Report, reportsOnStore } from './command.ts';
@@ -88,6 +88,10 @@ async function listKeys(store: Store): Promise<Report> {
   return { value: rows, lines: rows.length === 0 ? ['There are no keys.'] : linesOf(rows) };
 }
 
+/** The units of the day window that is open, as {@link listKeys} shows them. */
+export const usedToday = (usage: UsageState | null | undefined, now: number): number =>
+  usage && now < usage.dayStart + DAY ? usage.dayUsed : 0;
+
 type KeyRow = Awaited<ReturnType<typeof rowsOf>>[number];
 
 /** Keys as `--json` shows them. */
@@ -102,7 +106,7 @@ async function rowsOf(store: Store, keys: readonly ApiKey[]) {
       name,
       plan,
       ...limits,
-      usedToday: usedToday(usage[n] ?? null, now),
+      usedToday: usedToday(usage[n], now),
       kind,
       secrets: alive
         .filter(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > now)

@@ -41,14 +41,14 @@ export interface FeedEvent {
   json: string;
 }
 
-/** The events to read. */
-export type Selection = Omit<EventRequest, 'limit'>;
+/** The events to read: those after a position, of all or some types. */
+export type WantedEvents = Pick<EventRequest, 'after' | 'types'>;
 
 /** The next events of a reader. */
 export interface FeedPage {
   /** Empty every half second while there is nothing to read. */
   events: readonly FeedEvent[];
-  /** The position after them, and after those that the selection left out. */
+  /** The position after them, and after those that were left out. */
   next: string;
 }
 
@@ -99,7 +99,7 @@ export class EventFeed {
    * @param signal ends the reader, even while it waits
    * @throws VALIDATION_FAILED, GONE, UNAVAILABLE as {@link EventStore} does
    */
-  async open({ after = NOW, types }: Selection, signal: AbortSignal): Promise<EventReader> {
+  async open({ after = NOW, types }: WantedEvents, signal: AbortSignal): Promise<EventReader> {
     const state = this.#state;
     // Reads the first page before the response starts, while an invalid position can still be reported.
     const first = await this.#pageAfter(after, types);
@@ -108,7 +108,7 @@ export class EventFeed {
     return { beginning: after === NOW ? first.next : after, pages };
   }
 
-  #pageAfter(after: string, types: Selection['types']): Promise<EventPage> {
+  #pageAfter(after: string, types: WantedEvents['types']): Promise<EventPage> {
     return this.#store.eventPage({ after, limit: CATCH_UP_PAGE_SIZE, ...(types && { types }) });
   }
 
@@ -116,7 +116,7 @@ export class EventFeed {
   async *#read(
     first: EventPage,
     seen: number | undefined,
-    types: Selection['types'],
+    types: WantedEvents['types'],
     signal: AbortSignal,
   ): EventReader['pages'] {
     let { next } = first;

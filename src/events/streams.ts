@@ -3,7 +3,7 @@ import type { Session } from '../access/session.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventStore } from '../store/events.ts';
 import type { EventTypes } from './event-types.ts';
-import { EventFeed, type EventReader, type FeedEvent, type Selection } from './feed.ts';
+import { EventFeed, type EventReader, type FeedEvent, type WantedEvents } from './feed.ts';
 
 /** The number of events covered by one payment. */
 const EVENTS_PER_PAYMENT = 100;
@@ -12,14 +12,14 @@ const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
   session: Session;
-  selection: Selection;
+  wanted: WantedEvents;
   /** Units per {@link EVENTS_PER_PAYMENT} events. */
   cost: number;
   /** Names the stream in the log. */
   requestId?: string;
 }
 
-export interface WaitOptions extends Pick<StreamOptions, 'session' | 'selection'> {
+export interface WaitOptions extends Pick<StreamOptions, 'session' | 'wanted'> {
   /** The longest wait, in milliseconds. */
   wait: number;
   /** Aborted when the client disconnects. */
@@ -75,9 +75,9 @@ export class EventStreams {
    *
    * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and the store's errors for the position
    */
-  async open({ session, selection, cost, requestId }: StreamOptions): Promise<EventStream> {
+  async open({ session, wanted, cost, requestId }: StreamOptions): Promise<EventStream> {
     const { ending, close } = this.#openStreams.open(session);
-    const reader = await this.feed.open(selection, ending.signal).catch((error: unknown) => {
+    const reader = await this.feed.open(wanted, ending.signal).catch((error: unknown) => {
       close();
       throw error;
     });
@@ -104,20 +104,20 @@ export class EventStreams {
   }
 
   /**
-   * Long polling: waits for an event of a selection. Counts as an open stream.
+   * Long polling: waits for a wanted event. Counts as an open stream.
    *
    * @returns true if there is one; false when the time is over, the client has gone or the server stops
    * @throws as {@link open}; UNAUTHENTICATED, API_KEY_BANNED while it waits
    */
-  async waitFor({ session, selection, wait, signal }: WaitOptions): Promise<boolean> {
+  async waitFor({ session, wanted, wait, signal }: WaitOptions): Promise<boolean> {
     if (signal.aborted) return false;
     const { ending, close } = this.#openStreams.open(session);
     const timer = setTimeout(() => ending.abort(TIME_IS_OVER), wait);
     signal.addEventListener('abort', () => ending.abort(CLIENT_DISCONNECTED));
     this.size++;
     try {
-      const types = this.#types.readable(session.principal, selection.types);
-      const { pages } = await this.feed.open({ ...selection, ...(types && { types }) }, ending.signal);
+      const types = this.#types.readable(session.principal, wanted.types);
+      const { pages } = await this.feed.open({ ...wanted, ...(types && { types }) }, ending.signal);
       for await (const { events } of pages) if (events.length > 0) break;
       return true;
     } catch (error) {

@@ -9,7 +9,7 @@ const MB = 2 ** 20;
 const KEPT_BYTES = Math.min(128 * MB, Math.max(16 * MB, getHeapStatistics().heap_size_limit / 2 - 50 * MB));
 
 /** The relative share of each of these caches. */
-const SHARES = { documents: 3, plans: 3, persisted: 1, trusted: 1, records: 4 } as const;
+const SHARES = { documents: 3, executionPlans: 3, persisted: 1, trusted: 1, records: 4 } as const;
 const ALL_SHARES = Object.values(SHARES).reduce((sum, share) => sum + share, 0);
 
 /** The bytes of {@link KEPT_BYTES} that a cache gets. */

@@ -18,7 +18,7 @@ import { scopesOf } from '../schema/scopes.ts';
 import { Documents, type Operation } from './documents.ts';
 import { introspect } from './introspection.ts';
 import { type ExecutePart, mutate } from './mutation.ts';
-import { type Plan, Plans, resultWriter } from './plan.ts';
+import { type ExecutionPlan, ExecutionPlans, resultWriter } from './execution-plan.ts';
 import { type Measures, measuresOf, type Price, priceOf } from './price.ts';
 import {
   type ErrorReporter,
@@ -76,7 +76,7 @@ export interface InternalOperation {
 }
 
 /** By text. */
-const internalPlans = memoized((_: GraphQLSchema) => new Map<string, Plan>());
+const internalPlans = memoized((_: GraphQLSchema) => new Map<string, ExecutionPlan>());
 
 /** @throws BAD_REQUEST if a mutation has more than one field and one of them cannot be undone */
 function requireAlone(selection: Selection): void {
@@ -96,7 +96,7 @@ export class Operations {
   readonly #suggest: boolean;
   readonly #documents: Documents;
   readonly #measures: Measures;
-  readonly #plans: Plans;
+  readonly #plans: ExecutionPlans;
   readonly #context: Partial<Context>;
   readonly #scopesOf = memoized(({ document, node }: Operation) =>
     scopesOf(this.#schema, document.ast, node.name?.value ?? ''),
@@ -117,7 +117,7 @@ export class Operations {
     this.#suggest = introspection;
     this.#documents = new Documents(schema, { introspection });
     this.#measures = measuresOf(schema);
-    this.#plans = new Plans(schema, report);
+    this.#plans = new ExecutionPlans(schema, report);
   }
 
   /** @throws OperationRefused if it cannot be executed */
@@ -207,7 +207,7 @@ export class Operations {
     throw new OperationRefused([publicError(new AppError('GRAPHQL_VALIDATION_FAILED', message))]);
   }
 
-  #priceOf(plan: Plan, variables: Variables): Price {
+  #priceOf(plan: ExecutionPlan, variables: Variables): Price {
     if (plan.price) return plan.price;
     const { operation, variableDefinitions } = plan.operation.node;
     const price = priceOf(this.#measures, plan.selection, operation, variables);
@@ -217,7 +217,7 @@ export class Operations {
 
   /** @param code of each part; null to interpret */
   #run(
-    plan: Plan,
+    plan: ExecutionPlan,
     variables: Variables,
     context: Context,
     code: readonly CompiledQuery[] | null,

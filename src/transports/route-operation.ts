@@ -1,6 +1,6 @@
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import { eventSelection } from '../domains/event/event.ts';
+import { wantedEvents } from '../domains/event/event.ts';
 import type { EventTypeName } from '../events/event-types.ts';
 import type { EventStreams } from '../events/streams.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
@@ -99,8 +99,8 @@ export class RouteOperation {
     const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
     if (page?.nodes.length !== 0) return result;
     const next = { ...variables, after: page.pageInfo.endCursor };
-    const selection = eventSelection({ ...next, types: next.type });
-    const options = { session, selection, wait: wait * 1_000, signal: gone.signal };
+    const wanted = wantedEvents({ ...next, types: next.type });
+    const options = { session, wanted, wait: wait * 1_000, signal: gone.signal };
     return (await this.#streams.waitFor(options)) ? this.read(next, contextOf()) : result;
   }
 

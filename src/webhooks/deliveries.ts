@@ -15,7 +15,7 @@ import {
   webhookWritesOf,
 } from './stored-webhooks.ts';
 import { Delivery, type DeliveryServices } from './delivery.ts';
-import { type Outcome, Sender } from './request.ts';
+import { type Outcome, WebhookClient } from './request.ts';
 
 /** The interval at which webhooks are claimed and their changes noticed, in milliseconds. */
 const INTERVAL = 1_000;
@@ -37,7 +37,7 @@ export class Deliveries {
   readonly attempts = zeros<string>(['2xx', '4xx', '5xx', ...ATTEMPT_ERRORS]);
   /** Webhooks that were disabled, by reason. */
   readonly disabled = zeros<DisabledReason>(DISABLED_REASONS);
-  readonly #sender: Sender;
+  readonly #client: WebhookClient;
   /** The holder of the claims: this process, renamed once they may have ended. */
   #instance = randomUUID();
   /** Includes deliveries that are ending, so that a webhook has one attempt at a time. */
@@ -50,7 +50,7 @@ export class Deliveries {
 
   constructor(services: DeliveryServices) {
     this.services = services;
-    this.#sender = new Sender(services.targets);
+    this.#client = new WebhookClient(services.targets);
   }
 
   /** The reason a URL cannot be that of a receiver; undefined if it can. */
@@ -71,11 +71,11 @@ export class Deliveries {
    */
   async stop(patience = STOP_PATIENCE): Promise<void> {
     this.#stopping.abort();
-    const cutOff = setTimeout(() => this.#sender.close(), patience);
+    const cutOff = setTimeout(() => this.#client.close(), patience);
     await this.#claiming;
     await this.#leave().catch(() => {});
     clearTimeout(cutOff);
-    this.#sender.close();
+    this.#client.close();
   }
 
   /** The age of the oldest event being delivered, in milliseconds. */
@@ -91,7 +91,7 @@ export class Deliveries {
   ): Promise<[WebhookAttempt, Outcome]> => {
     const time = this.services.clock.now();
     const began = performance.now();
-    const outcome = await this.#sender.send(settings.url, event, settings.secrets, time);
+    const outcome = await this.#client.send(settings.url, event, settings.secrets, time);
     const { status, error } = outcome;
     increment(this.attempts, error ?? `${Math.floor(status! / 100)}xx`);
     const ms = Math.round(performance.now() - began);

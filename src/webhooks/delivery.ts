@@ -18,7 +18,7 @@ import { HOUR, MINUTE, SECOND } from '../foundation/instant.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, readScope, writeScope } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
-import type { EventReader, FeedEvent, Selection } from '../events/feed.ts';
+import type { EventReader, FeedEvent, WantedEvents } from '../events/feed.ts';
 import type { FeatureServices } from '../domains/feature.ts';
 import { AppError } from '../foundation/errors.ts';
 import { type DisabledReason, type Webhook, type WebhookAttempt, webhooksOf } from './stored-webhooks.ts';
@@ -139,9 +139,9 @@ export class Delivery {
   }
 
   /** @returns null if the log no longer has this position */
-  async #open(selection: Selection): Promise<EventReader | null> {
+  async #open(wanted: WantedEvents): Promise<EventReader | null> {
     try {
-      return await this.#task.feed.open(selection, this.#round.signal);
+      return await this.#task.feed.open(wanted, this.#round.signal);
     } catch (error) {
       if (error instanceof AppError && (error.code === 'GONE' || error.code === 'VALIDATION_FAILED'))
         return null;

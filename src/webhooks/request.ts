@@ -25,7 +25,7 @@ export interface Outcome {
 }
 
 /** Sends events to receivers as Standard Webhooks 1.0.0 describes. */
-export class Sender {
+export class WebhookClient {
   readonly #targets: Targets;
   readonly #timeout: number;
   /** One agent per protocol, because an address may be permitted over https only. */

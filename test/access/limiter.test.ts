@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toDecision, usedToday } from '../../src/access/limiter.ts';
+import { toDecision } from '../../src/access/limiter.ts';
 import { DAY, MINUTE } from '../../src/foundation/instant.ts';
 import { initialUsage } from '../../src/store/limiter-algorithm.ts';
 
@@ -17,7 +17,6 @@ describe('limiter decisions', () => {
     dayUsed,
   });
   const minuteEnd = NOW + 50 * SECOND;
-  const dayEnd = NOW - HOUR + DAY;
 
   it('shows no negative remainder, and no reset beyond the length of the window', () => {
     const ahead = { ...used(15, 15), minuteStart: NOW + SECOND };
@@ -45,11 +44,5 @@ describe('limiter decisions', () => {
     expect(banned(NOW + 30 * SECOND, 1)).not.toHaveProperty('banBegan');
     // The ban was set by a clock that is slightly ahead.
     expect(banned(NOW + MINUTE + SECOND, 1).retryAfter).toBe(60);
-  });
-
-  it('counts as usedToday only what was used in the open day window', () => {
-    expect(usedToday(null, NOW)).toBe(0);
-    expect(usedToday(used(3, 40), dayEnd - 1)).toBe(40);
-    expect(usedToday(used(3, 40), dayEnd)).toBe(0);
   });
 });

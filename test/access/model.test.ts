@@ -38,7 +38,7 @@ class LimiterModel {
   #bans = 0;
   /** Requests on an exhausted budget that were read because they might be free. */
   #reads: Window = { length: SECOND, limit: 10, openedAt: Number.NEGATIVE_INFINITY, used: 0 };
-  /** Whether the last request was read, and so decided by its real cost. */
+  /** True if the last request was read, and so decided by its real cost. */
   wasRead = true;
 
   constructor({ perMinute, perDay }: Limits) {
@@ -100,7 +100,7 @@ interface ModelRequest {
   cost: number;
 }
 
-/** What a client does next. */
+/** The next step of a client. */
 type Step =
   | { action: 'send'; request: ModelRequest; times: number }
   | { action: 'wait'; milliseconds: number }

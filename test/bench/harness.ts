@@ -57,7 +57,7 @@ export async function withServer<R>(
   }
 }
 
-/** What the module that was loaded into a server answers. */
+/** The answer of the module that was loaded into a server. */
 export async function ask<T>(child: ChildProcess, message: string): Promise<T> {
   const answer = once(child, 'message');
   child.send(message);
@@ -85,11 +85,11 @@ export function numbersOf<Name extends string>(
   ) as Record<Name, number>;
 }
 
-/** What else may explain the figures. */
+/** Other facts that may explain the figures. */
 export const machine = (): string =>
   `${cpus().length} cores, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`;
 
-/** What is wrong with the figures so far. */
+/** The faults of the figures so far. */
 const problems: string[] = [];
 
 export function expectAtMost(what: string, figure: number, limit: number): void {

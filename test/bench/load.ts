@@ -12,7 +12,7 @@ const { pets } = numbersOf({ pets: [100_000, 5_000_000] });
 const home = temporaryFolder();
 const env = { ...process.env, DATA_FILE: join(home, 'petstore.db') };
 
-/** What a process took: seconds of the processor, bytes that it wrote, and memory at most, in MB. */
+/** The resources that a process took: seconds of the processor, bytes that it wrote, and memory at most, in MB. */
 interface Taken {
   seconds: number;
   bytes: number;

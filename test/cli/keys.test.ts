@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { usedToday } from '../../src/cli/key-commands.ts';
+import { DAY } from '../../src/foundation/instant.ts';
+import { initialUsage } from '../../src/store/limiter-algorithm.ts';
 import { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
 import { runKeys, useServer } from '../kit/process.ts';
 
@@ -169,6 +172,13 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
     const reply = await fetch(`${server.url}/pets`, { headers: { 'x-api-key': key } });
     expect(reply.headers.get('ratelimit-policy')).toBe('"minute";q=7;w=60, "day";q=9;w=86400');
   }, 30_000);
+});
+
+it('lists as used today only what was used in the open day window', () => {
+  const usage = { ...initialUsage(), dayStart: 1_000, dayUsed: 40 };
+  expect(usedToday(null, 2_000)).toBe(0);
+  expect(usedToday(usage, 999 + DAY)).toBe(40);
+  expect(usedToday(usage, 1_000 + DAY)).toBe(0);
 });
 
 const MANY_NETWORKS = Array.from({ length: 21 }, (_, i) => `10.0.${i}.0/24`).join();

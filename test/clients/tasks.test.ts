@@ -37,7 +37,7 @@ describe('docs/tasks.md', () => {
     return key;
   }
 
-  /** What `work` gets once it was refused and has waited for the next window. */
+  /** The result of `work` once it was refused and has waited for the next window. */
   async function afterRefusal<T>(work: () => Promise<T>): Promise<T> {
     const began = performance.now();
     const line = kit.gateway.logs.length;

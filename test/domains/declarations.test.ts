@@ -69,7 +69,7 @@ const filterOf = (record: AnyRecord) =>
     ? { variable: `$filter: ${record.type}Filter`, argument: 'filter: $filter' }
     : { variable: '', argument: '' };
 
-/** What the declarations say, in maps. */
+/** The records of the declarations, in maps. */
 class Model {
   readonly records: Map<string, Values>[] = TYPES.map(() => new Map());
   declared: readonly AnyRecord[] = [];
@@ -91,7 +91,7 @@ class Model {
           if (presence === 'defaulted') values[name] ??= value;
   }
 
-  /** Whether records that there are may have the values in common that must be unique from now on. */
+  /** True if existing records may share values that must be unique from now on. */
   mayBeUnique(n: number): boolean {
     const names = uniqueAt(this.specs[n]!, 'restart') ?? [];
     const all = [...this.records[n]!.values()].map((values) => names.map((name) => values[name]));
@@ -458,7 +458,7 @@ async function check(specs: readonly RecordSpec[], draw: fc.GeneratorValue): Pro
     await createdBeside(n, id, values);
   };
 
-  /** What the hooks of a new record write: a child of it, whose own hooks run too, and a number of its parent. */
+  /** The writes of the hooks of a new record: a child of it, whose own hooks run too, and a number of its parent. */
   const createdBeside = async (n: number, id: string, values: Values): Promise<void> => {
     const { child, parent } = writtenBeside(specs, n, { id, ...values });
     if (child) {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
-import { EventFeed, type FeedEvent, type Selection } from '../../src/events/feed.ts';
+import { EventFeed, type FeedEvent, type WantedEvents } from '../../src/events/feed.ts';
 import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { deferred } from '../../src/foundation/maybe-promise.ts';
 import { type EventStore, FOLLOW_WAIT, NOW } from '../../src/store/events.ts';
@@ -18,7 +18,7 @@ let endFollowing: ((error: unknown) => void)[];
 let stops: number;
 /** Runs after the store has read a page and before a reader receives it. */
 let whileReading: () => unknown;
-/** What the feed waits for before it receives what was committed. */
+/** The promise that the feed awaits before it receives committed events. */
 let held: Promise<void> | undefined;
 let log: EventStore;
 let feed: EventFeed;
@@ -66,9 +66,9 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `N${
 const nameOf = ({ event }: FeedEvent): string => (event.record as unknown as { name: string }).name;
 
 /** Opens a reader, which begins at once. */
-async function open(selection: Selection) {
+async function open(wanted: WantedEvents) {
   const ending = new AbortController();
-  const { pages } = await feed.open(selection, ending.signal);
+  const { pages } = await feed.open(wanted, ending.signal);
   let begun: ReturnType<typeof pages.next> | undefined = pages.next();
   return {
     ending,

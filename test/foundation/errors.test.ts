@@ -6,7 +6,7 @@ import { TestGateway } from '../kit/gateway.ts';
 import { query, type Sent, send, sqlite, useGateway } from '../kit/petstore.ts';
 
 type Call = Parameters<typeof send>[2];
-/** What is sent over both interfaces, and how it differs from a plain request with a key. */
+/** A request over both interfaces, as its differences from a plain one with a key. */
 interface Options {
   call?: Call;
   prepare?: (gateway: TestGateway) => Promise<Call>;

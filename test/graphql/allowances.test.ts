@@ -6,7 +6,7 @@ import { EventStreamClient } from '../kit/event-stream.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { makeWorld, onEachEngine, query } from '../kit/petstore.ts';
 
-/** What draws on each allowance. Without one it would go on, whatever it had paid. */
+/** Operations that draw on each allowance. Without it they would go on, whatever they had paid. */
 const REFUSED: readonly (readonly [what: Metered, operation: string])[] = [
   ['entries', '{ pets { nodes { id } } }'],
   ['entries', '{ category(id: $C) { pets { nodes { id } } } }'],
@@ -17,7 +17,7 @@ const REFUSED: readonly (readonly [what: Metered, operation: string])[] = [
   ['counted', '{ pets(filter: {name: "r"}) { totalCount } }'],
   ['counted', '{ category(id: $C) { pets(filter: {name: "r"}) { totalCount } } }'],
 ];
-/** What ends a page early: of events on MongoDB, since the embedded engine reads no more than a page has, and of requests. */
+/** The allowances that end a page early: of events on MongoDB, since the embedded engine reads no more than a page has, and of requests. */
 const ENDED_EARLY: readonly Metered[] = ['events', 'requests'];
 
 onEachEngine('allowances', (kit) => {

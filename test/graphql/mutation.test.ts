@@ -217,7 +217,7 @@ onEachEngine('mutations with several fields', (kit, engine) => {
       } fragment F on Category { pets(first: 40) { nodes { ${Array.from({ length: 25 }, (_, n) => lists(n))} } } }`;
     };
 
-    /** What others see of the category, again and again, and at least once after the mutation has begun. */
+    /** The category as others see it, again and again, and at least once after the mutation has begun. */
     async function watch(mutation: Promise<Sent>): Promise<{ sent: Sent; seen: string[] }> {
       let isDone = false;
       const done = mutation.finally(() => {
@@ -343,7 +343,7 @@ onAnyEngine('payloads that cannot be read', (kit, engine) => {
         return outcome;
       },
     });
-    /** What another client does meanwhile. */
+    /** The work of another client meanwhile. */
     const deleteAll = async () => {
       const { items } = await store.table(Pet).page({ categoryId: C }, { limit: 10 });
       const { items: orders } = await store.table(Order).page({ petId: P }, { limit: 10 });

@@ -69,7 +69,7 @@ const nullable = (() => {
   });
 })();
 
-/** What graphql-js answers. Below a mutation's fields it reads what they left, in a transaction that is undone. */
+/** The answer of graphql-js. Below a mutation's fields it reads what they left, in a transaction that is undone. */
 async function expectedOf(
   store: Store,
   document: DocumentNode,

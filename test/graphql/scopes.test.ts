@@ -28,7 +28,7 @@ const { schema } = api;
 const DOMAINS = [...new Set(api.resources.flatMap(({ scope }) => scope ?? []))];
 const SCOPES = ['*:read', ...DOMAINS.flatMap((domain) => [`${domain}:read`, `${domain}:write`])];
 
-/** Whether one scope is enough for what needs another; undefined needs none. */
+/** True if one scope is enough for what needs another; undefined needs none. */
 const isEnough = (has: string, needs: string | undefined): boolean =>
   needs === undefined ||
   has === needs ||

@@ -24,7 +24,7 @@ export interface FieldSpec {
 export interface ReferenceSpec {
   /** The position of the parent among the records. */
   parent: number;
-  /** Whether another reference leads to the same parent. */
+  /** True if another reference leads to the same parent. */
   again: boolean;
   presence: 'required' | 'optional';
   holds: 'all' | 'some' | 'none';
@@ -37,7 +37,7 @@ export interface RecordSpec {
   references: ReferenceSpec[];
   choosesId: boolean;
   unique: Since;
-  /** What its hooks do: refuse a text, write a number of the first parent, or write a child of a new record. */
+  /** The work of its hooks: refuse a text, write a number of the first parent, or write a child of a new record. */
   hooks: ('refuse' | 'parent' | 'child')[];
 }
 
@@ -114,7 +114,7 @@ export const declarations: fc.Arbitrary<readonly RecordSpec[]> = fc.tuple(
 export const referenceName = ({ parent, again }: ReferenceSpec): string =>
   again ? 'otherId' : `${TYPES[parent]![0]}Id`;
 
-/** What the list below a parent is called. */
+/** The name of the list below a parent. */
 export const childListName = ({ plural }: AnyRecord, { again }: ReferenceSpec): string =>
   again ? 'others' : plural;
 
@@ -142,7 +142,7 @@ export const POOL: Readonly<Record<FieldSpec['kind'], readonly unknown[]>> = {
   name: ['Eve', 'éva', 'Straße', 'strasse', '\u{1f436}', '\ufffd'],
 };
 
-/** What a value is after it was stored: an instant in UTC, a code in upper case. */
+/** A value after it was stored: an instant in UTC, a code in upper case. */
 export const canonical = (kind: string, value: unknown): unknown => {
   if (kind === 'instant') return new Date(value as string).toISOString().replace('.000Z', 'Z');
   return kind === 'code' ? (value as string).toUpperCase() : value;
@@ -190,14 +190,14 @@ export const uniqueAt = (spec: RecordSpec, stage: Since): string[] | undefined =
   return isBy(stage, spec.unique) && first ? names : undefined;
 };
 
-/** What holds off the deletion of a parent; undefined for all children. */
+/** The children that block the deletion of a parent; undefined for all of them. */
 export function holdsOf(spec: RecordSpec, { holds }: ReferenceSpec): fields.Reference['where'] {
   const flag = spec.fields.find(({ kind, since }) => kind === 'boolean' && since === 'start');
   if (holds === 'none') return null;
   return holds === 'some' && flag ? { [flag.name]: false } : undefined;
 }
 
-/** What is computed of a record. */
+/** The computed values of a record. */
 export const countOf = (values: object): number => Object.keys(values).filter((name) => name !== 'id').length;
 
 /** The rule over several fields. */
@@ -217,7 +217,7 @@ const isRefused = refusal({
 export const hooksRefuse = ({ hooks }: RecordSpec, values: object): boolean =>
   hooks.includes('refuse') && Object.values(values).includes(REFUSED);
 
-/** What the hooks write beside a new record, in order. */
+/** The records that hooks write beside a new one, in order. */
 export function writtenBeside(
   specs: readonly RecordSpec[],
   position: number,

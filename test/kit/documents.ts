@@ -25,10 +25,10 @@ export interface RandomDocument {
   values: readonly Record<string, unknown>[];
 }
 
-/** What documents are written about. */
+/** The subjects of documents. */
 export interface Subject {
   schema: GraphQLSchema;
-  /** Whether documents select a field. */
+  /** True if documents select a field. */
   selects(type: string, field: string): boolean;
   /** The id of a record of a type, perhaps of none. */
   idOf(type: string): string;
@@ -49,7 +49,7 @@ interface Selected {
   /** Its alias, its name and its arguments. */
   head: string;
   type: GraphQLCompositeType | undefined;
-  /** What is selected of its value. */
+  /** The selection of its value. */
   below: string;
 }
 

@@ -44,7 +44,7 @@ export interface MongoServer {
   stop(): Promise<void>;
 }
 
-/** What the tests use: one server for all workers, or one for each. */
+/** The servers of the tests: one server for all workers, or one for each. */
 type TestServer = Omit<MongoServer, 'uri'> & { uris: string[] };
 
 /**

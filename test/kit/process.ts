@@ -124,7 +124,7 @@ export async function createUnlimitedKey(settings: Record<string, string>): Prom
   return JSON.parse((await runKeys(settings, 'create', '--name', 'test', ...limits, '--json')).stdout).key;
 }
 
-/** What a command did. */
+/** The result of a command. */
 export interface Outcome {
   code: number;
   stdout: string;

@@ -27,7 +27,7 @@ export interface Engine {
   open(clock?: () => number, options?: EngineOptions): Promise<OpenedStore>;
 }
 
-/** What one of the engines can do otherwise. */
+/** Options that only one of the engines has. */
 export type EngineOptions = Pick<SqliteOptions, 'cacheBytes'> & { served?: Api };
 
 const sqlite: Engine = {

@@ -219,11 +219,11 @@ interface Attempt extends Call {
   by?: 'exhausted' | 'banned' | 'webhooksOnly' | 'petsOnly' | 'elsewhere' | 'no key';
   /** A category to create first. */
   first?: Call;
-  /** What a new record has in common with another although only one may have it. */
+  /** The values that a new record shares with another although only one may have them. */
   taken?: 'id' | 'values';
   /** The id of everything that the body refers to. */
   parents?: string;
-  /** Whether other records hold off the deletion of the record. */
+  /** True if other records block the deletion of the record. */
   held?: boolean;
 }
 
@@ -423,7 +423,7 @@ describe('live responses', () => {
     );
   }
 
-  /** What the operation can succeed with: a record without children, or whatever else is in its path. */
+  /** A subject with which the operation can succeed: a record without children, or whatever else is in its path. */
   async function idFor({ kind, record, pathParameter, pathValue }: ServedRoute): Promise<string> {
     if (pathParameter === undefined) return '';
     if (record) return create(usual.gateway.store, record);

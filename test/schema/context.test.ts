@@ -9,7 +9,7 @@ import { sqlite, useGateway } from '../kit/petstore.ts';
 
 const kit = useGateway(sqlite);
 
-/** Whether other callbacks run before an operation of this cost reads a record. */
+/** True if other callbacks run before an operation of this cost reads a record. */
 async function yields(call: { cost: number; client?: { destroyed: boolean } }): Promise<boolean> {
   const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
   const { loaders } = newContext(session, call as never);

@@ -6,7 +6,7 @@ import { Meter } from '../../src/foundation/meter.ts';
 import type { Store } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
-/** What a client has left who may count so many records. */
+/** The allowances of a client that may count this many records. */
 const meterWith = (left: number): Meter => {
   const meter = new Meter(1);
   meter.spend('counted', meter.left('counted') - left);

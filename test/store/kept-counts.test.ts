@@ -15,7 +15,7 @@ afterAll(() => rmSync(home, { recursive: true }));
 const open = (name: string) =>
   openSqliteStore({ records: api.records, file: join(home, name), role: 'server' });
 
-/** What is kept, and what there is: rows of values with how many records have them. */
+/** The kept and the actual counts: rows of values with how many records have them. */
 function compared(file: string) {
   const db = openDatabase(join(home, file));
   const rows = (sql: string) => db.prepare(sql).all([]);

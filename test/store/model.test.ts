@@ -198,7 +198,7 @@ const records = [
   },
 ] as const;
 
-/** What a record is counted by: all orders of some of its fields. */
+/** The fields that records are counted by, in all orders. */
 const groupsOf = (record: AnyRecord): readonly (readonly string[])[] => {
   const fields = groupedFields(record);
   return fields.length === 0 ? [] : [...fields.map((field) => [field]), fields, fields.toReversed()];

@@ -34,7 +34,7 @@ function instant(text: unknown): number {
   return time;
 }
 
-/** What both engines must do, in the plainest way: the records of one kind in a map. */
+/** The behaviour of both engines, in the plainest way: the records of one kind in a map. */
 class ModelTable {
   readonly #record: AnyRecord;
   readonly #model: Model;
@@ -222,7 +222,7 @@ export class Model implements Tables {
   }
 }
 
-/** What a call returns, or how it is refused. */
+/** The result of a call, or its refusal. */
 export async function outcomeOf(run: () => unknown): Promise<unknown> {
   try {
     return { value: (await run()) ?? null };

@@ -31,7 +31,7 @@ describe.each([
   let beforeFollowing: () => void | Promise<void>;
   /** Ends the log as the store does when it cannot be followed any longer. */
   let endLog: (error: unknown) => void;
-  /** What pages of the log fail with. */
+  /** The error of pages of the log. */
   let failure: unknown;
   const clients: EventStreamClient[] = [];
 
@@ -266,7 +266,7 @@ interface Door {
   call: StreamCall;
   /** Units that open it and pay for 200 rows. */
   units: number;
-  /** What a client got: how many rows, and the error at the end. */
+  /** The rows that a client got, as a number, and the error at the end. */
   received(client: EventStreamClient): { rows: number; error: Partial<AppError> | undefined };
 }
 
@@ -352,7 +352,7 @@ describe('the rules for what is open', () => {
     client.response.pause();
     return client;
   };
-  /** What it says of its end once it is read. */
+  /** Its text about its end, once it is read. */
   const endOf = async (door: Door, client: EventStreamClient) => {
     client.response.resume();
     await client.ended;

@@ -2,7 +2,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { newSecret } from '../../src/webhooks/webhook.ts';
-import { Sender } from '../../src/webhooks/request.ts';
+import { WebhookClient } from '../../src/webhooks/request.ts';
 import { Targets } from '../../src/webhooks/targets.ts';
 import { within } from '../kit/deadline.ts';
 
@@ -26,9 +26,9 @@ async function listen(handle: (socket: Socket, text: string) => void): Promise<n
 }
 
 const EVENT = { id: 'x', body: '{}' };
-const sender = new Sender(new Targets(['127.0.0.0/8']), 300);
+const client = new WebhookClient(new Targets(['127.0.0.0/8']), 300);
 const send = (port: number, protocol = 'http') =>
-  sender.send(`${protocol}://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
+  client.send(`${protocol}://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
 
 it.each<[string, (socket: Socket) => void, object]>([
   ['acknowledges', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), { status: 204 }],

@@ -4,13 +4,13 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSecret } from '../../src/webhooks/webhook.ts';
-import { Sender } from '../../src/webhooks/request.ts';
+import { WebhookClient } from '../../src/webhooks/request.ts';
 import { resolveBy, Targets } from '../../src/webhooks/targets.ts';
 
 const EVENT = { id: 'x', body: '{}' };
 const SECRETS = [newSecret()];
 const send = (targets: Targets, url: string, timeout = 1_000) =>
-  new Sender(targets, timeout).send(url, EVENT, SECRETS, Date.now());
+  new WebhookClient(targets, timeout).send(url, EVENT, SECRETS, Date.now());
 
 /** Hosts that lead inside, in every way of writing them. `P` is the port of the watched listener. */
 const INSIDE = `
@@ -147,10 +147,10 @@ describe('targets', () => {
       resolved.push(hostname);
       return answers.shift()!.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     });
-    const sender = new Sender(targets, 1_000);
+    const client = new WebhookClient(targets, 1_000);
     const url = `http://rebinding.example:${port}/`;
     const outcomes = [];
-    for (let i = 0; i < 4; i++) outcomes.push(await sender.send(url, EVENT, SECRETS, Date.now()));
+    for (let i = 0; i < 4; i++) outcomes.push(await client.send(url, EVENT, SECRETS, Date.now()));
     const refused = { error: 'refused_address' };
     expect(outcomes).toEqual([{ status: 204 }, refused, { status: 204 }, refused]);
     expect(seen).toEqual(['127.0.0.1', '127.0.0.1']);

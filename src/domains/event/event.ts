@@ -1,7 +1,7 @@
 import { choice, type Field, instant, opaqueId } from '../../foundation/fields.ts';
 import { oneOf, restDialect } from '../../foundation/validation.ts';
 import { type EventTypeName, type EventTypes, fromEventTypeName } from '../../events/event-types.ts';
-import type { EventRequest } from '../../store/events.ts';
+import type { WantedEvents } from '../../events/feed.ts';
 
 /** The type of an event. */
 export const eventType = (
@@ -37,13 +37,13 @@ export const eventDeclaration = (types: EventTypes) => ({
 });
 
 /** The events that are requested. @param types by their names in GraphQL */
-export const eventSelection = ({
+export const wantedEvents = ({
   after,
   types,
 }: {
   after?: string | null | undefined;
   types?: readonly EventTypeName[] | null | undefined;
-}): Omit<EventRequest, 'limit'> => ({
+}): WantedEvents => ({
   ...(after != null && { after }),
   ...(types && { types: types.map(fromEventTypeName) }),
 });

@@ -11,7 +11,7 @@ import type { ConnectionArguments } from '../../schema/list-arguments.ts';
 import { enumOf } from '../../schema/record-types.ts';
 import { type EventPage, NOW, type StoredEvent } from '../../store/events.ts';
 import { type EventTypeName, type EventTypes, toEventTypeName } from '../../events/event-types.ts';
-import { eventDeclaration, eventSelection } from './event.ts';
+import { eventDeclaration, wantedEvents } from './event.ts';
 
 const someTypes = inputObject({ types: list(z.string()).nullish() });
 const typesRule = ({ types }: { types?: readonly EventTypeName[] | null }): Issue[] =>
@@ -99,7 +99,7 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
   });
 
   /** The arguments that select events. @param begin where to begin if no position is given */
-  const selectionArgs = (begin: string) =>
+  const wantedEventsArgs = (begin: string) =>
     builder.args((t) => ({
       after: t.id({
         description: `Only events after this one; by default, ${begin}. \`now\` is the end of the log.`,
@@ -121,8 +121,8 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
       type: EventRef,
       description:
         'Every write as it is committed. Costs 1 unit to open, and for every 100 events the cost of the selection for 100 rows.',
-      args: selectionArgs('events from now on'),
-      subscribe: (_root, args, context) => context.followEvents!(eventSelection(args)),
+      args: wantedEventsArgs('events from now on'),
+      subscribe: (_root, args, context) => context.followEvents!(wantedEvents(args)),
       resolve: (event) => event,
     }),
   }));
@@ -133,7 +133,7 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
       description:
         'The event log: every change, once, in commit order. To miss nothing, pass the `endCursor` of the last page as `after`.',
       args: {
-        ...selectionArgs('from the oldest event kept'),
+        ...wantedEventsArgs('from the oldest event kept'),
         first: t.arg.int({
           description: 'Number of events, 1 to 100; defaults to 20.',
           extensions: withRule((args: ConnectionArguments) => [
@@ -149,12 +149,12 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
         { after, types: among, first, last, before },
         { loaders, meter, principal, store },
       ) => {
-        const selection = eventSelection({ after, types: among });
-        const readable = types.readable(principal, selection.types);
+        const wanted = wantedEvents({ after, types: among });
+        const readable = types.readable(principal, wanted.types);
         const backward = last != null || before != null;
         const request = {
           limit: last ?? first ?? DEFAULT_PAGE_SIZE,
-          ...selection,
+          ...wanted,
           ...(readable && { types: readable }),
           ...(backward && { backward, ...(before != null && before !== NOW && { before }) }),
           meter,

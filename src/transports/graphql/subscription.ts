@@ -28,8 +28,8 @@ export async function subscribe(
   let stream: EventStream | undefined;
   const { cost } = operation;
   const contextOfEvent = () => newContext(session, { cost, requestId, meter: stream?.meter });
-  const followEvents = async (selection: StreamOptions['selection']) => {
-    stream = await streams.open({ session, selection, cost, requestId });
+  const followEvents = async (wanted: StreamOptions['wanted']) => {
+    stream = await streams.open({ session, wanted, cost, requestId });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);

@@ -1,6 +1,6 @@
 import { CLIENT_DISCONNECTED, endReason, SERVER_STOPPING } from '../../access/open-streams.ts';
 import type { Session } from '../../access/session.ts';
-import { eventSelection } from '../../domains/event/event.ts';
+import { wantedEvents } from '../../domains/event/event.ts';
 import type { FeedEvent } from '../../events/feed.ts';
 import type { EventStream, EventStreams } from '../../events/streams.ts';
 import { AppError, asAppError, validationFailed } from '../../foundation/errors.ts';
@@ -42,10 +42,10 @@ export class StreamOperation extends RouteOperation implements RestOperation {
     if (context.method === 'HEAD') return { ...head, stream: null };
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
-    const selection = eventSelection({ after, types });
+    const wanted = wantedEvents({ after, types });
     const { requestId } = context;
     const stream = await this.#streams
-      .open({ session, selection, cost: ROUTE_COST, requestId })
+      .open({ session, wanted, cost: ROUTE_COST, requestId })
       .catch((error: unknown) => {
         throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
       });

@@ -8,7 +8,7 @@ import { exchangeRaw } from '../../kit/raw.ts';
 
 const { schema } = api;
 
-/** What browsers send on navigation, and another site's script would. */
+/** The headers that browsers send on navigation, and another site's script would. */
 const BROWSER = {
   accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
   origin: 'https://elsewhere.example',

@@ -157,7 +157,7 @@ PATCH /store/inventory/$P {"id":$P}
 `);
 
 onAnyEngine('REST operations', (kit, { name: engine }) => {
-  /** What reads and refused calls leave as it is. */
+  /** The state that reads and refused calls leave as it is. */
   let reading: World | undefined;
   let refusing: World | undefined;
 

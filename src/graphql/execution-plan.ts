@@ -32,7 +32,7 @@ const MIN_USES_TO_COMPILE = 2;
 const MAX_COMPILED_FIELDS = 300;
 
 /** An operation with its @skip and @include directives resolved, and the values derived from it on use. */
-export interface Plan {
+export interface ExecutionPlan {
   readonly operation: Operation;
   /** The schema that its documents are executed against. */
   readonly schema: GraphQLSchema;
@@ -67,12 +67,12 @@ interface Code {
 }
 
 /** Keeps the plans of operations, and compiles those that are used repeatedly. */
-export class Plans {
+export class ExecutionPlans {
   readonly #schema: GraphQLSchema;
   readonly #report: ErrorReporter;
   // A plan keeps its document, though that may have left the document cache.
-  readonly #plans = byteCache<Plan>(
-    'plans',
+  readonly #plans = byteCache<ExecutionPlan>(
+    'executionPlans',
     ({ operation, fields, nodes }) => operation.document.bytes + fields * FIELD_BYTES + nodes * NODE_BYTES,
   );
 
@@ -85,7 +85,7 @@ export class Plans {
    * @param variables coerced
    * @throws as `select`
    */
-  planOf(operation: Operation, variables: Variables): Plan {
+  planOf(operation: Operation, variables: Variables): ExecutionPlan {
     const { node, number, booleans } = operation;
     let key = String(number);
     for (const name of booleans) key += variables[name] == null ? '?' : variables[name] === true ? '+' : '-';
@@ -96,7 +96,7 @@ export class Plans {
     const isMutation = node.operation === 'mutation';
     const parts = isMutation ? partsOf(selection) : [selection];
     const names = selection.map(({ definition }) => definition.name).filter((name) => !name.startsWith('__'));
-    const plan: Plan = {
+    const plan: ExecutionPlan = {
       operation,
       schema: isMutation ? ofMutations(this.#schema) : this.#schema,
       ...selected,
@@ -110,7 +110,7 @@ export class Plans {
   }
 
   /** @returns code for each part, equivalent to graphql-js; null to interpret instead */
-  codeFor(plan: Plan, variables: Variables): readonly CompiledQuery[] | null {
+  codeFor(plan: ExecutionPlan, variables: Variables): readonly CompiledQuery[] | null {
     plan.uses++;
     if (plan.uses < MIN_USES_TO_COMPILE || plan.fields > MAX_COMPILED_FIELDS) return null;
     const { parts, nested } = this.codeOf(plan);
@@ -118,7 +118,7 @@ export class Plans {
   }
 
   /** The code of a plan, which is compiled the first time. */
-  codeOf(plan: Plan): Code {
+  codeOf(plan: ExecutionPlan): Code {
     const { operation, schema, documents } = plan;
     if (plan.code) return plan.code;
     const parts = UNCOMPILED_NAMES.test(operation.document.text)
