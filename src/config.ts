@@ -16,10 +16,10 @@ const onOff = (fallback: boolean) =>
     .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
     .default(fallback);
 
-/** A path prefix. */
+/** A path prefix. Clients take `.` and `..` out of paths before they send them. */
 const prefix = z
   .string()
-  .regex(/^(\/[A-Za-z0-9._~-]+)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
+  .regex(/^(\/\.*[\w~-][\w.~-]*)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
   .default('');
 
 const integer = (min: number, max: number) =>

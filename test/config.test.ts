@@ -32,8 +32,8 @@ type Valid = Record<string, unknown>;
 const ON_OFF: Valid = { on: true, off: false };
 const unchanged = (...texts: string[]): Valid => Object.fromEntries(texts.map((text) => [text, text]));
 const PREFIXES: [Valid, ...string[]] = [
-  unchanged('/api', '/api/v1.0_x~-'),
-  ...['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example'],
+  unchanged('/api', '/api/v1.0_x~-', '/.well/..x'),
+  ...['api', '/', '/api/', '/a//b', '/a b', '/{x}', '/:x', 'https://x.example', '/..', '/../a', '/a/.'],
 ];
 
 /**
