@@ -153,7 +153,8 @@ function readManifest(file: string, before: readonly ManifestDocument[] = []): M
   let entries: [id: unknown, text: string][];
   let manifest: string;
   try {
-    manifest = readFileSync(file, 'utf8');
+    // Editors and shells of Windows begin texts with a byte order mark.
+    manifest = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     throw new Error(`Nothing was stored. ${file} cannot be read: ${fileFault(error)}`);
   }

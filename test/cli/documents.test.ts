@@ -27,7 +27,8 @@ describe('the documents command', () => {
   const server = useServer(settings);
 
   it('pushes manifests, lists them, and binds keys to them beside a server', async () => {
-    const map = file('map.json', { pet: PET });
+    // With the byte order mark that PowerShell writes.
+    const map = file('map.json', `\ufeff${JSON.stringify({ pet: PET })}`);
     const manifest = file(
       'apollo.json',
       apollo([{ id: 'pages', name: 'Pages', type: 'query', body: PAGES }]),
