@@ -4,7 +4,13 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import { isLosslessNumber, isSafeNumber, parse, stringify } from 'lossless-json';
 import { permits } from '../../access/scopes.ts';
 import type { Session } from '../../access/session.ts';
-import { AppError, type ErrorCode, type Issue, validationFailed } from '../../foundation/errors.ts';
+import {
+  AppError,
+  type ErrorCode,
+  type Issue,
+  unknownNames,
+  validationFailed,
+} from '../../foundation/errors.ts';
 import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../schema/context.ts';
@@ -172,8 +178,6 @@ function textsOf(args: Arguments, query: NonNullable<Route['query']>): Parameter
 const textOf = (value: unknown): string =>
   typeof value !== 'object' || isLosslessNumber(value) ? String(value) : '';
 
-const everybody = () => true;
-
 function graphqlTool(services: TransportServices): Tool {
   return {
     definition: {
@@ -193,11 +197,15 @@ function graphqlTool(services: TransportServices): Tool {
       ),
       annotations: READ_ONLY,
     },
-    isOffered: everybody,
-    async call(context, session, { query, variables }) {
+    isOffered: () => true,
+    async call(context, session, { query, variables, ...others }) {
+      refuseAll(others, ['query', 'variables']);
       const prepared = await prepareRequest(session, services, { query, variables }, true);
       const [operation] = prepared.operations as [PreparedOperation | OperationRefused];
-      if (operation instanceof OperationRefused) throw refusalOf(operation);
+      if (operation instanceof OperationRefused) {
+        const [first] = operation.errors;
+        throw new AppError(first!.extensions!.code as ErrorCode, first!.message);
+      }
       if (operation.operation.operation !== 'query')
         throw new AppError('BAD_REQUEST', 'This tool runs queries only. Write with the other tools.');
       session.subject = { transport: 'mcp', operations: prepared.charges };
@@ -228,10 +236,10 @@ const withTextIds = (json: string): string =>
     ? stringify(parse(json, undefined, (digits) => (isSafeNumber(digits) ? Number(digits) : digits)))!
     : json;
 
-/** The first error of an operation that cannot run. */
-function refusalOf({ errors: [first] }: OperationRefused): AppError {
-  const { code } = first!.extensions as { code: ErrorCode };
-  return new AppError(code, first!.message);
+/** @throws VALIDATION_FAILED if there is an argument beside the allowed ones */
+function refuseAll(others: Arguments, allowed: readonly string[]): void {
+  const issues = unknownNames(Object.keys(others), 'argument', allowed);
+  if (issues.length > 0) throw validationFailed(issues);
 }
 
 function schemaTool({ api }: TransportServices): Tool {
@@ -244,9 +252,10 @@ function schemaTool({ api }: TransportServices): Tool {
       outputSchema: object({ schema: { type: 'string' } }, ['schema']),
       annotations: READ_ONLY,
     },
-    isOffered: everybody,
-    async call(_context, session) {
+    isOffered: () => true,
+    async call(_context, session, args) {
       session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
+      refuseAll(args, []);
       await session.charge(ROUTE_COST);
       result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(api.schema))) });
       return result;

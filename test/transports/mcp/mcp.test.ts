@@ -344,6 +344,11 @@ describe('MCP over HTTP', () => {
     expect(await call('getPet', { petId: '1', foo: 1 })).toMatch(
       /^VALIDATION_FAILED: foo: is not a known argument \(known: petId\)/,
     );
+    const query = 'query A { __typename } query B { __typename }';
+    expect(await call('graphql', { query, operationName: 'A' })).toMatch(
+      /^VALIDATION_FAILED: operationName: is not a known argument \(known: query, variables\)/,
+    );
+    expect(await call('schema', { foo: 1 })).toMatch(/^VALIDATION_FAILED: foo: is not a known argument/);
   });
 
   it('names the tool that an unknown one is nearest to', async () => {
