@@ -46,6 +46,39 @@ withBrowser('the landing page', (kit) => {
     expect(await answer()).toEqual(promised);
     await tab.picture('landing-tried');
 
+    // Each way is one key away, and does what it says.
+    const open = async (name: string) => {
+      await page.locator('summary', { hasText: name }).press('Enter');
+      await page.getByRole('button', { name: `Copy the request: ${name}` }).click();
+      expect(await page.locator('.demo details[open]').count()).toBe(1);
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    const byCurl = await promisify(execFile)('bash', ['-c', await open('curl')]);
+    expect(JSON.parse(byCurl.stdout)).toEqual(promised);
+    const [mcpLine, body] = (await open('An agent, over MCP')).split('\n\n');
+    const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+    const byAgent = await gateway.call('/mcp', { method: 'POST', key, headers, body: body! });
+    expect(mcpLine).toBe(`POST ${gateway.url}/mcp`);
+    expect(byAgent.json.result.structuredContent).toEqual(promised);
+    const [list, ...others] = (await open('REST, in 7 requests')).split('\n').map((line) => line.slice(4));
+    const categories = (await gateway.call(list!, { key })).json as { id: number; name: string }[];
+    const rest = await Promise.all(others.map(async (path) => (await gateway.call(path, { key })).json));
+    const petsOf = rest.slice(0, 2) as { id: number; name: string; status: string }[][];
+    const items = rest.slice(2) as { petId: number; quantity: number }[];
+    const stockOf = (id: number) => items.find(({ petId }) => petId === id)!.quantity;
+    expect(
+      categories.map((category, n) => ({
+        name: category.name,
+        pets: {
+          nodes: petsOf[n]!.map(({ id, ...pet }) => ({
+            ...{ name: pet.name, status: pet.status },
+            inventory: { quantity: stockOf(id) },
+          })),
+        },
+      })),
+    ).toEqual(promised.data.categories.nodes);
+    await expectAccessible(tab, 'landing-rest');
+
     await page.getByRole('link', { name: 'Open GraphiQL' }).click();
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.leave('landing-tried');
