@@ -9,7 +9,7 @@ import {
   type RequestPage,
   type RequestQuery,
 } from '../store/request-log.ts';
-import { positionAt, type RequestChunk, type StoredRequest } from '../store/request-journal.ts';
+import { CHUNK_SIZE, positionAt, type RequestChunk, type StoredRequest } from '../store/request-journal.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import type { Principal } from './api-keys.ts';
 
@@ -17,8 +17,6 @@ import type { Principal } from './api-keys.ts';
 const INTERVAL = 1_000;
 /** Requests that wait at most, for the next interval or for a store that is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
-/** Requests that are stored together. */
-const CHUNK_SIZE = 100;
 /** Keys whose requests are counted at once. */
 const MAX_KEYS = 50_000;
 /** Characters of a path and of a message. */

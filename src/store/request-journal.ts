@@ -70,8 +70,8 @@ const JOURNAL: ObjectKind<Entry> = {
 const MAX_TIME = 20_000;
 /** The number of requests that wait at most, of 500 bytes each. */
 const MAX_REQUESTS = 20_000;
-/** The requests of a chunk: one with fewer takes more of the same key. */
-const CHUNK_SIZE = 100;
+/** The requests of a chunk at most: one with fewer takes more of the same key. */
+export const CHUNK_SIZE = 100;
 /** The keys whose requests are filed at once: they delay others by a few milliseconds. */
 const KEYS_AT_ONCE = 250;
 
@@ -87,9 +87,7 @@ export class RequestJournal {
   readonly #engine: Pick<Engine, 'objects' | 'transaction'>;
   #waiting = new Map<string, RequestChunk[]>();
   #size = 0;
-  /** The time of the first request that waits. */
-  #since = Number.POSITIVE_INFINITY;
-  /** The keys of the entries that requests wait in. */
+  /** The positions of the entries that requests wait in, oldest first. */
   #entries: string[] = [];
   /** Settles when what was begun has ended. Begins with what a kill has left. */
   #turn: Promise<void> | undefined;
@@ -101,9 +99,11 @@ export class RequestJournal {
   /** Adds requests. @throws UNAVAILABLE */
   add(chunks: readonly RequestChunk[]): Promise<void> {
     return this.#inTurn(async () => {
-      const isDue = timeOf(chunks.at(-1)!) - this.#since >= MAX_TIME || this.#size >= MAX_REQUESTS;
-      if (isDue) await this.#fileAll();
-      const entry = { position: chunks.at(-1)!.position, chunks };
+      const { position } = chunks.at(-1)!;
+      const [oldest = position] = this.#entries;
+      const waited = timeOfPosition(position) - timeOfPosition(oldest);
+      if (waited >= MAX_TIME || this.#size >= MAX_REQUESTS) await this.#fileAll();
+      const entry = { position, chunks };
       await this.#engine.transaction((own) => own.objects(JOURNAL).put([entry]), 'single');
       this.#take(entry);
     });
@@ -122,7 +122,6 @@ export class RequestJournal {
     const entries = this.#entries;
     await this.#engine.transaction((own) => own.objects(JOURNAL).delete(entries), 'single');
     this.#entries = [];
-    this.#since = Number.POSITIVE_INFINITY;
   }
 
   async #file(waiting: readonly [keyId: string, chunks: RequestChunk[]][]): Promise<void> {
@@ -137,7 +136,6 @@ export class RequestJournal {
     this.#entries.push(position);
     for (const chunk of chunks) {
       this.#size += chunk.requests.length;
-      this.#since = Math.min(this.#since, chunk.requests[0]![1]);
       const all = this.#waiting.get(chunk.keyId);
       const last = all?.at(-1);
       if (!all) this.#waiting.set(chunk.keyId, [chunk]);
