@@ -896,7 +896,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
           appendFileSync(file, `${about} | ${nth} | ${seen} | ${stored} | ${took}\n`);
         } catch (error) {
           lane.wire.disarm();
-          wrong.push(`${about}: ${(error as Error).message}`);
+          const { message, cause = '' } = error as Error;
+          wrong.push(`${about}: ${message} ${cause}`.trim());
         }
       }
     };
