@@ -1,6 +1,6 @@
 import { notFound, tooManyKeys } from '../foundation/errors.ts';
 import type { Engine, EngineTransaction } from './engine.ts';
-import type { ObjectKind } from './objects.ts';
+import { countCreation, creationCounts, type ObjectKind } from './objects.ts';
 import type { Limits } from './limiter-algorithm.ts';
 
 export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const;
@@ -61,11 +61,8 @@ export const API_KEYS: ObjectKind<ApiKey> = {
 
 const ofOwner = (id: string): string => `owner ${id}`;
 
-/** The number of children a key has had, so that concurrent creations write the same object. */
-export const CHILD_COUNTS: ObjectKind<{ owner: string; created: number }> = {
-  name: 'childCounts',
-  keyOf: ({ owner }) => owner,
-};
+/** By the owner of the children. */
+export const CHILD_COUNTS = creationCounts('childCounts');
 
 const oldestFirst = (keys: readonly ApiKey[]): ApiKey[] =>
   keys.toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
@@ -157,11 +154,8 @@ export function apiKeyWritesOf({ objects }: Pick<EngineTransaction, 'objects'>) 
   return {
     /** @param max how many children the owner may have @throws CONFLICT if it has as many */
     async createChild(key: ApiKey & { owner: string }, max: number): Promise<ApiKey> {
-      const counts = objects(CHILD_COUNTS);
-      const { owner } = key;
-      const [{ created } = { created: 0 }] = await counts.get([owner]);
-      if ((await keys.find(ofOwner(owner))).length >= max) throw tooManyKeys(max);
-      await counts.put([{ owner, created: created + 1 }]);
+      await countCreation(objects(CHILD_COUNTS), key.owner);
+      if ((await keys.find(ofOwner(key.owner))).length >= max) throw tooManyKeys(max);
       await keys.put([key]);
       return key;
     },

@@ -35,6 +35,24 @@ export interface Objects<T> extends ObjectReads<T> {
   deleteBefore(keys: ReadonlyMap<string, string>): Promise<void>;
 }
 
+/** The number of objects of some kind that an owner has had, so that concurrent creations write the same object. */
+interface CreationCount {
+  owner: string;
+  created: number;
+}
+
+/** @param name the plural, as in {@link ObjectKind} */
+export const creationCounts = (name: string): ObjectKind<CreationCount> => ({
+  name,
+  keyOf: ({ owner }) => owner,
+});
+
+/** Counts a creation in its transaction. */
+export async function countCreation(counts: Objects<CreationCount>, owner: string): Promise<void> {
+  const [{ created } = { created: 0 }] = await counts.get([owner]);
+  await counts.put([{ owner, created: created + 1 }]);
+}
+
 /** Moves `lastUsedAt` of objects forwards. @param times in milliseconds since 1970, by key */
 export async function touch<T extends { lastUsedAt?: number }>(
   objects: Objects<T>,

@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../foundation/errors.ts';
 import { counted } from '../foundation/words.ts';
 import type { EventType } from '../store/events.ts';
-import type { ObjectKind } from '../store/objects.ts';
+import { countCreation, creationCounts, type ObjectKind } from '../store/objects.ts';
 import type { Store, Transaction } from '../store/store.ts';
 
 export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
@@ -118,11 +118,8 @@ export const WEBHOOKS: ObjectKind<ClaimedWebhook> = {
   ],
 };
 
-/** The number of webhooks an owner and its keys have had, so that concurrent creations write the same object. */
-export const WEBHOOK_COUNTS: ObjectKind<{ apiKeyId: string; created: number }> = {
-  name: 'counts',
-  keyOf: ({ apiKeyId }) => apiKeyId,
-};
+/** By the account, whose keys share them. */
+export const WEBHOOK_COUNTS = creationCounts('counts');
 
 const withoutClaim = ({ claim: _, ...webhook }: ClaimedWebhook): Webhook => webhook;
 
@@ -234,10 +231,8 @@ export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
     /** @param max the most webhooks of the key and those that share its plan @throws CONFLICT if they have as many */
     async create(webhook: Webhook, max: number): Promise<Webhook> {
       const { account = webhook.apiKeyId } = webhook;
-      const counts = objects(WEBHOOK_COUNTS);
-      const [{ created } = { created: 0 }] = await counts.get([account]);
+      await countCreation(objects(WEBHOOK_COUNTS), account);
       if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
-      await counts.put([{ apiKeyId: account, created: created + 1 }]);
       await webhooks.put([webhook]);
       return webhook;
     },

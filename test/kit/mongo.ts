@@ -162,7 +162,7 @@ async function untilReady(child: ChildProcess, uri: string): Promise<void> {
   });
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 500 });
   try {
-    for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
+    for (const deadline = Date.now() + 90_000; ; await sleep(100)) {
       if (child.exitCode !== null) failure = new Error(`${child.spawnfile} ended with ${child.exitCode}`);
       if (failure) throw failure;
       try {

@@ -41,14 +41,14 @@ const LASTING_ERRORS = [
 ];
 
 /** True if the database could not be reached or did not respond in time, so that the call may succeed later. */
-function isUnavailable(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   if (error instanceof MongoServerError) return !LASTING_CODES.has(error.code);
   return error instanceof MongoError && !LASTING_ERRORS.some((lasting) => error instanceof lasting);
 }
 
 /** Translates an error for the port: UNAVAILABLE if the database is unreachable, otherwise unchanged. */
 export const portError = (error: unknown): unknown =>
-  isUnavailable(error) ? unavailable(explained(error)) : error;
+  isTemporary(error) ? unavailable(explained(error)) : error;
 
 /** Says why no server was selected, where the driver's message doesn't. */
 const explained = (error: unknown): unknown =>

@@ -53,7 +53,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
   const nextIds = idsOf(database);
   const parents = new Set(records.filter((record) => blockersOf(records, record).length > 0));
 
-  const within = (commands: Commands): EngineTransaction => {
+  const inTransaction = (commands: Commands): EngineTransaction => {
     const opened: Rows[] = [];
     return {
       rows: (record) =>
@@ -73,7 +73,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
       execute(() =>
         run(async (commands) => {
           if (how !== 'single') await commands.begin();
-          return await work(within(commands));
+          return await work(inTransaction(commands));
         }),
       ),
     filling: (_record, _rows, work) => work(() => false),

@@ -55,7 +55,7 @@ export function searchesOf(
   const direction = descending ? -1 : 1;
   return {
     matches: searches.map((ranges) => {
-      const conditions = ranges.map((range) => bothOf(where, within(range, property, field)));
+      const conditions = ranges.map((range) => bothOf(where, conditionsOf(range, property, field)));
       return conditions.length > 1 ? { $or: conditions } : conditions[0]!;
     }),
     $sort: { ...(property !== undefined && { [property]: direction }), _id: direction },
@@ -68,7 +68,7 @@ export function searchesOf(
  *
  * @param property the property of this field, by which lists are ordered; by default the id's
  */
-function within({ value, lower, upper }: Range, property = '_id', field?: Field): Document {
+function conditionsOf({ value, lower, upper }: Range, property = '_id', field?: Field): Document {
   const stored = (key: SortKey | null) =>
     field?.kind === 'instant' && typeof key === 'number' ? new Date(key) : key;
   const keys = {

@@ -5,7 +5,7 @@ import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import { within } from '../../kit/deadline.ts';
-import { dropDatabase } from '../../kit/mongo.ts';
+import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
 import { codeOf } from './database.ts';
 import { openProxy } from './proxy.ts';
 
@@ -31,7 +31,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
       cleanups.push(async () => store.close());
       return store;
     };
-    return { proxy, open };
+    return { name, proxy, open };
   }
 
   const inTime = (call: () => unknown): Promise<unknown> => within(SOON, codeOf(Promise.resolve(call())));
@@ -56,9 +56,12 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
   it.each(['refuses connections', 'accepts connections but never responds'])(
     'makes every call fail with UNAVAILABLE in time while it %s',
     async (how) => {
-      const { proxy, open } = await proxied();
+      const { name, proxy, open } = await proxied();
       const store = await open();
-      const category = await store.table(Category).insert({ name: 'Before' });
+      const beside = await openMongoStore({ records: api.records, uri: mongoUri(name) });
+      cleanups.push(async () => beside.close());
+      const category = await beside.table(Category).insert({ name: 'Before' });
+      await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
       if (how === 'refuses connections') await proxy.close();
       else proxy.freeze();
       expect(await everyKindOfCall(store)).toEqual(Array(6).fill('UNAVAILABLE'));

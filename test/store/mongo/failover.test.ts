@@ -182,7 +182,11 @@ class Lane {
     this.#parent = (await this.direct.table(Category).insert({ name: 'Parent' })).id;
     await this.direct.table(Pet).insert({ name: 'Rex', categoryId: this.#parent, status: 'sold' });
     const webhook = { url: this.receiver.url, types: ['order.created'] };
-    expect((await this.gateway.call('/webhooks', { method: 'POST', body: webhook })).status).toBe(201);
+    const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    const create = async () =>
+      (await this.gateway.call('/webhooks', { method: 'POST', body: webhook, headers })).status;
+    // On a slow machine its limit of time may be too short for the first calls.
+    await expect.poll(create, { timeout: PATIENCE }).toBe(201);
     this.#position = await endOfLog(this.direct);
     return this;
   }
