@@ -93,19 +93,25 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
     // A command may never end (see `gather`), and indexes may take long. So the next call begins anew beside a late
     // preparation, as another instance might, and waits longer for it.
     const late = setTimeout(() => {
-      preparation = undefined;
+      if (preparation === attempt) preparation = undefined;
       patience = Math.min(2 * patience, MAX_PATIENCE);
     }, patience).unref();
-    return (preparation = client
+    const attempt = client
       .connect()
       .then(() => db.admin().command({ hello: 1 }))
       .then(prepare)
-      .catch((error) => {
-        // The next call tries again.
-        preparation = undefined;
-        throw error;
-      })
-      .finally(() => clearTimeout(late)));
+      .then(
+        () => {
+          preparation = attempt;
+        },
+        (error) => {
+          // The next call tries again.
+          if (preparation === attempt) preparation = undefined;
+          throw error;
+        },
+      )
+      .finally(() => clearTimeout(late));
+    return (preparation = attempt);
   };
 
   const execute = <T>(work: () => Promise<T>): Promise<T> =>

@@ -127,18 +127,25 @@ describe.runIf(binary)('a server', () => {
   });
 
   // `mongod` has failpoints only if it was started for tests.
-  it.runIf(process.env.TEST_MONGODB_URI)('may take longer to build an index than any call', async () => {
-    const database = `slow_${process.pid}`;
-    const admin = await MongoClient.connect(mongoUri('admin'));
-    const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 900 };
-    await admin.db().command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
-    const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 300 });
-    expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
-    await expect.poll(() => codeOf(store.ping())).toBeUndefined();
-    await store.close();
-    await admin.db(database).dropDatabase();
-    await admin.close();
-  });
+  it.runIf(process.env.TEST_MONGODB_URI)(
+    'may take longer to build an index than any call',
+    async () => {
+      const database = `slow_${process.pid}`;
+      const admin = await MongoClient.connect(mongoUri('admin'));
+      const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 700 };
+      const fail = (mode: string) =>
+        admin.db().command({ configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) });
+      await fail('alwaysOn');
+      const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 500 });
+      expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
+      await expect.poll(() => codeOf(store.ping()), { timeout: 60_000 }).toBeUndefined();
+      await store.close();
+      await fail('off');
+      await admin.db(database).dropDatabase();
+      await admin.close();
+    },
+    90_000,
+  );
 });
 
 describe('the version of MongoDB', () => {
