@@ -466,8 +466,8 @@ const interruption = (error: unknown, record: AnyRecord, written: Written): Erro
 /** The time that a commit may take, and the pause after it, in milliseconds. */
 const PACES = {
   alone: { time: 500, pause: 0 },
-  /** A server on the same file waits for each commit. */
-  sqlite: { time: 25, pause: 2 },
+  /** Writes of a server on the same file wait for each commit. */
+  sqlite: { time: 50, pause: 5 },
   /** Far from the time after which a call fails. */
   mongodb: { time: 2_000, pause: 0 },
 };
