@@ -136,11 +136,14 @@ describe.runIf(binary)('a server', () => {
       const fail = (mode: string) =>
         admin.db().command({ configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) });
       await fail('alwaysOn');
-      const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 500 });
-      expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
-      await expect.poll(() => codeOf(store.ping()), { timeout: 60_000 }).toBeUndefined();
-      await store.close();
-      await fail('off');
+      try {
+        const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 500 });
+        expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
+        await expect.poll(() => codeOf(store.ping()), { timeout: 60_000 }).toBeUndefined();
+        await store.close();
+      } finally {
+        await fail('off');
+      }
       await admin.db(database).dropDatabase();
       await admin.close();
     },
