@@ -38,10 +38,7 @@ export class RequestLog extends WriteBehind {
   readonly #isKept: boolean;
   readonly #waiting = new Map<string, Waiting>();
   #size = 0;
-  /**
-   * The number of a key's requests stored from a position on: once it reaches the number shown, older ones are
-   * useless.
-   */
+  /** The requests of each key stored from a position on: once as many as are shown, older ones are useless. */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
   #chunks = 0;

@@ -71,6 +71,7 @@ describe('the OpenAPI description', () => {
           .map(({ operationId, operation }) => [operationId, operation[extension]]),
       );
     expect(valuesOf('deprecated')).toEqual({ getPet: true });
+    expect(valuesOf('x-deprecated-reason')).toEqual({ getPet: 'Use `pet(id:)` of the GraphQL API instead.' });
     expect(valuesOf('x-sunset')).toEqual({ getPet: '2027-06-30' });
     expect(valuesOf('x-explorer-enabled')).toEqual({ listOrders: false });
     expect(valuesOf('x-stability')).toEqual(
