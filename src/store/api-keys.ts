@@ -154,8 +154,8 @@ export function apiKeyWritesOf({ objects }: Pick<EngineTransaction, 'objects'>) 
   return {
     /** @param max how many children the owner may have @throws CONFLICT if it has as many */
     async createChild(key: ApiKey & { owner: string }, max: number): Promise<ApiKey> {
-      await countCreation(objects(CHILD_COUNTS), key.owner);
       if ((await keys.find(ofOwner(key.owner))).length >= max) throw tooManyKeys(max);
+      await countCreation(objects(CHILD_COUNTS), key.owner);
       await keys.put([key]);
       return key;
     },

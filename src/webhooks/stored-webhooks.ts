@@ -231,8 +231,8 @@ export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
     /** @param max the most webhooks of the key and those that share its plan @throws CONFLICT if they have as many */
     async create(webhook: Webhook, max: number): Promise<Webhook> {
       const { account = webhook.apiKeyId } = webhook;
-      await countCreation(objects(WEBHOOK_COUNTS), account);
       if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
+      await countCreation(objects(WEBHOOK_COUNTS), account);
       await webhooks.put([webhook]);
       return webhook;
     },
