@@ -221,9 +221,9 @@ beforeAll(async () => {
 describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
   it('that was killed is not served, and is begun again', { timeout: 120_000 }, async () => {
     const target = newStore();
-    // The pets are more than one batch.
+    // The pets are more than one batch, on MongoDB at length.
     const source = embedded();
-    const pets = name === 'sqlite' ? 1_010 : 30;
+    const pets = name === 'sqlite' || atLength ? 1_010 : 30;
     const key = await fill(source, pets);
     const directory = await exportTo(source);
     const manifest = await readManifest(directory, api);

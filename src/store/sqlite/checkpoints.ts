@@ -35,8 +35,9 @@ export function shortenLog(db: SqliteConnection, writer: Writer): () => void {
   writer.follow({ refresh() {}, onCommitted: look });
 
   const shorten = async (): Promise<void> => {
-    if (sizeOfLog() <= LARGE || performance.now() < restsUntil) return;
-    if (sizeOfLog() > harmless && !(await db.checkpointInThread())) {
+    const sizeBefore = sizeOfLog();
+    if (sizeBefore <= LARGE || performance.now() < restsUntil) return;
+    if (sizeBefore > harmless && !(await db.checkpointInThread())) {
       restsUntil = performance.now() + REST;
       return;
     }

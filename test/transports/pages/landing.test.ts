@@ -71,7 +71,8 @@ withBrowser('the landing page', (kit) => {
         name: category.name,
         pets: {
           nodes: petsOf[n]!.map(({ id, ...pet }) => ({
-            ...{ name: pet.name, status: pet.status },
+            name: pet.name,
+            status: pet.status,
             inventory: { quantity: stockOf(id) },
           })),
         },
