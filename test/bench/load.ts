@@ -1,10 +1,11 @@
 /**
  * `npm run bench -- load [--pets 100000]`: processor time, bytes written and memory of `data load` into an empty embedded
- * store, and as ratios to sqlite3's `.import` into a table with the same indexes, without any checks and events.
+ * store and of `data import`, and as ratios to what sqlite3 takes for the same tables and indexes, without any checks and
+ * events: `.import`, and `.dump` read by another sqlite3.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { machine, numbersOf, temporaryFolder } from './harness.ts';
 
@@ -32,7 +33,8 @@ async function taken(command: string, ...args: string[]): Promise<Taken> {
   return { seconds: user! + system!, bytes: blocks! * 512, megabytes: kilobytes! / 1_024 };
 }
 
-const load = (kind: string, file: string) => ['dist/petstore.js', 'data', 'load', kind, file];
+const PETSTORE = 'dist/petstore.js';
+const load = (kind: string, file: string) => [PETSTORE, 'data', 'load', kind, file];
 const csv = (name: string, lines: readonly string[]): string => {
   const file = join(home, name);
   writeFileSync(file, `${lines.join('\n')}\n`);
@@ -69,11 +71,21 @@ execFileSync('sqlite3', [plain, `pragma journal_mode = wal; ${schema}`], { stdio
 const theirs = await taken('sqlite3', plain, '-cmd', '.mode csv', `.import ${rows} pets`);
 const ours = await taken(process.execPath, ...load('pets', file));
 
-const size = readFileSync(file).length;
-const line = (name: string, { seconds, bytes, megabytes }: Taken) =>
+const dump = join(home, 'export');
+execFileSync(process.execPath, [PETSTORE, 'data', 'export', dump], { env, stdio: 'ignore' });
+env.DATA_FILE = join(home, 'imported.db');
+const imported = await taken(process.execPath, PETSTORE, 'data', 'import', dump);
+const copied = await taken('sh', '-c', `sqlite3 ${env.DATA_FILE} .dump | sqlite3 ${join(home, 'copied.db')}`);
+
+const sizeOf = (path: string) => statSync(path).size;
+const line = (name: string, { seconds, bytes, megabytes }: Taken, size: number) =>
   `| ${name} | ${((seconds / pets) * 1e6).toFixed(1)} | ${(bytes / size).toFixed(1)} | ${megabytes.toFixed(0)} |`;
-console.log(`\n${pets} pets, a file of ${(size / 1e6).toFixed(1)} MB, ${machine()}\n`);
+const ratio = (one: Taken, other: Taken) => (one.seconds / other.seconds).toFixed(2);
+console.log(`\n${pets} pets, a file of ${(sizeOf(file) / 1e6).toFixed(1)} MB, ${machine()}\n`);
 console.log('| | µs a row | bytes written, times the file | MB |\n|---|--:|--:|--:|');
-console.log(line('data load', ours));
-console.log(line('sqlite3 .import', theirs));
-console.log(`\nratio of processor time: ${(ours.seconds / theirs.seconds).toFixed(2)}`);
+console.log(line('data load', ours, sizeOf(file)));
+console.log(line('sqlite3 .import', theirs, sizeOf(file)));
+const exported = sizeOf(join(dump, 'pets.jsonl'));
+console.log(line('data import', imported, exported));
+console.log(line('sqlite3 .dump \\| sqlite3', copied, exported));
+console.log(`\nratios of processor time: load ${ratio(ours, theirs)}, import ${ratio(imported, copied)}`);

@@ -14,8 +14,8 @@ const MARK = 'filling';
 export const isBeingFilled = (db: SqliteConnection): boolean =>
   db.value(`select 1 from stored_objects where kind = '' and key = ?`, [MARK]) !== undefined;
 
-/** Pages of the write-ahead log from which a commit moves them to the file, if no server reads the file: 64 MB. */
-const PAGES_IF_ALONE = 16_000;
+/** Pages of the write-ahead log from which a commit moves them to the file, if no server reads the file: 256 MB. */
+const PAGES_IF_ALONE = 64_000;
 
 /**
  * Runs work that adds records. If there are many, the table is empty and no server has the file, this process becomes its
