@@ -73,7 +73,8 @@ export class Deliveries {
     this.#stopping.abort();
     const cutOff = setTimeout(() => this.#client.close(), patience);
     await this.#claiming;
-    await this.#leave().catch(() => {});
+    await Promise.all(this.#endAll());
+    await this.#release().catch(() => {});
     clearTimeout(cutOff);
     this.#client.close();
   }
@@ -130,10 +131,11 @@ export class Deliveries {
     const began = clock.monotonic();
     const claimed = await webhooksOf(store).claim(this.#instance);
     // The claims may have ended, and others may have delivered and left. It comes back as a new instance, because its own
-    // unsaved progress is older than theirs.
+    // unsaved progress is older than theirs. An attempt under way holds its own webhook alone.
     if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
-      await webhooksOf(store).release(this.#instance);
-      return this.#leave();
+      await this.#release();
+      this.#endAll();
+      return;
     }
     this.#renewedAt = began;
     const held = new Set(claimed.map(({ id }) => id));
@@ -159,12 +161,14 @@ export class Deliveries {
     }
   }
 
-  /** Ends all deliveries and their claims. */
-  async #leave(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((delivery) => delivery.end()));
-    const left = this.#instance;
+  #endAll(): Promise<void>[] {
+    return [...this.#running.values()].map((delivery) => delivery.end());
+  }
+
+  /** Ends the claims. */
+  async #release(): Promise<void> {
+    if (!Number.isNaN(this.#renewedAt)) await webhooksOf(this.services.store).release(this.#instance);
     this.#instance = randomUUID();
-    if (!Number.isNaN(this.#renewedAt)) await webhooksOf(this.services.store).release(left);
     this.#renewedAt = Number.NaN;
   }
 }

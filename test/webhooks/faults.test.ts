@@ -129,6 +129,24 @@ describe.each(enginesAtLength)('webhooks with failing receivers ($name)', (engin
     await receiver.until(2);
     expect(namesAt(receiver)).toEqual(['A', 'B']);
   });
+
+  it('holds no other webhook while an attempt takes long, even once its claims have ended', async () => {
+    const { receiver, finish } = await withAttemptUnderWay();
+    const other = await webhooks.receiver();
+    const { id } = (await webhooks.create(other.url)).json;
+    const claims = () =>
+      kit.gateway.logs.filter((line) => line.includes('webhook claimed') && line.includes(id)).length;
+    await expect.poll(claims).toBe(1);
+    // As after an outage of the database.
+    kit.clock.advance(CLAIM_TIME + 1);
+    await expect.poll(claims).toBe(2);
+    await webhooks.write('C');
+    await other.until(1);
+    expect([namesAt(receiver), namesAt(other)]).toEqual([['A'], ['C']]);
+    receiver.answer = (_request, response) => response.writeHead(204).end();
+    finish();
+    await expect.poll(() => [...new Set(namesAt(receiver))]).toEqual(['A', 'B', 'C']);
+  });
 });
 
 it.each(engines)(
