@@ -7,15 +7,15 @@ export const DAY = 24 * HOUR;
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:(\.\d{1,3})\d*)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 
-/** The first and last instant whose year in UTC has four digits. */
-const FIRST = Date.parse('0000-01-01T00:00:00.000Z');
+/** The first and last instant that clients can read: Python, .NET and SQL begin with year 1, and RFC 3339 has four digits. */
+const FIRST = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Parses an RFC 3339 date-time strictly: a real calendar day, an offset, no leap second. Digits beyond milliseconds are
  * dropped.
  *
- * @returns milliseconds since 1970; null if the text is malformed or its year in UTC is not 0000..9999
+ * @returns milliseconds since 1970; null if the text is malformed or its year in UTC is not 0001..9999
  */
 export function parseInstant(text: string): number | null {
   const [, date = '', time, fraction = '', offset = ''] = DATE_TIME.exec(text) ?? [];

@@ -71,6 +71,25 @@ onEachEngine('ranges of lists', (kit) => {
     });
   });
 
+  it('begin with the first instant of year 1, as records do', async () => {
+    const first = '0001-01-01T00:00:00Z';
+    const body = { shipDate: first };
+    const { id } = (await send(kit.gateway, 'POST /store/orders', { body })).json;
+    const range = `shipDateMin=${first}&shipDateMax=${first}`;
+    expect((await send(kit.gateway, `/store/orders?${range}`)).json).toMatchObject([{ id, shipDate: first }]);
+    const earlier = '0000-12-31T23:59:59.999Z';
+    expectRefusal(
+      await send(kit.gateway, 'POST /store/orders', { body: { shipDate: earlier } }),
+      'VALIDATION_FAILED',
+    );
+    expectRefusal(await send(kit.gateway, `/store/orders?shipDateMin=${earlier}`), 'VALIDATION_FAILED');
+    const { json } = await query(
+      kit.gateway,
+      `mutation { createOrder(input: { shipDate: "${earlier}" }) { id } }`,
+    );
+    expect(json.errors[0]).toMatchObject({ extensions: { code: 'VALIDATION_FAILED' } });
+  });
+
   it.each([
     [
       '/store/inventory?quantityMax=5&sort=id',
