@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { printSchema } from 'graphql';
 import { Access } from './access/access.ts';
 import { OpenStreams } from './access/open-streams.ts';
-import { MAX_TEXT, RequestLog } from './access/request-log.ts';
+import { RequestLog } from './access/request-log.ts';
 import { OTHER, UsageHistory } from './access/usage-history.ts';
 import { type Config, publicBase } from './config.ts';
 import type { Api } from './domains/create-api.ts';
@@ -24,6 +24,7 @@ import { NamedDocuments } from './graphql/named-documents.ts';
 import { Operations } from './graphql/operations.ts';
 import type { ServedRoute } from './rest-routes/route.ts';
 import type { RequestHandler } from './server.ts';
+import { MAX_TEXT } from './store/request-chunks.ts';
 import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
 

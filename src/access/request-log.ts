@@ -1,47 +1,67 @@
 import { randomBytes } from 'node:crypto';
 import { lruCache } from '../foundation/cache.ts';
-import { cut } from '../foundation/errors.ts';
-import { masked } from '../foundation/masking.ts';
-import {
-  type LoggedRequest,
-  MAX_REQUESTS,
-  type RequestLogStore,
-  type RequestPage,
-  type RequestQuery,
-} from '../store/request-log.ts';
-import { CHUNK_SIZE, positionAt, type RequestChunk, type StoredRequest } from '../store/request-journal.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
+import {
+  type AnsweredRequest,
+  type JournalEntry,
+  lineOf,
+  MAX_REQUESTS,
+  positionAt,
+  type RequestChunk,
+  timeOf,
+} from '../store/request-chunks.ts';
+import type { RequestLogStore, RequestPage, RequestQuery } from '../store/request-log.ts';
 import type { Principal } from './api-keys.ts';
 
-/** The interval at which requests are added to the store, in milliseconds. */
+/** The interval at which requests are written, in milliseconds. */
 const INTERVAL = 1_000;
-/** Requests that wait at most, for the next interval or for a store that is unreachable; later ones are dropped. */
+/** Requests that wait to be written at most, for the next interval or a store that is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
 /** Keys whose requests are counted at once. */
 const MAX_KEYS = 50_000;
-/** Characters of a path and of a message. */
-export const MAX_TEXT = { path: 200, message: 500 };
+/** The requests of a chunk at most. */
+const CHUNK_SIZE = 100;
+/** The keys whose requests are stored at once beside a journal: they delay others by a few milliseconds. */
+const KEYS_AT_ONCE = 100;
+/** The intervals for which requests are in the journal alone, at least. */
+const JOURNALED = 60;
+/** The intervals in which all that have been there for so long are stored by key. */
+const FILED = 15;
+/** The characters that the journal has before requests leave it early. */
+const MAX_JOURNAL = 8_000_000;
+/** The intervals in which a full journal is emptied. */
+const EMPTIED = 4;
 
-/** A request as it is answered. */
-export type AnsweredRequest = Omit<LoggedRequest, 'keyId' | 'time'>;
-
-/** Requests of a key that are not stored yet. */
+/** Requests of a key that are not stored by key yet, oldest first. */
 interface Waiting {
   account: string;
-  requests: StoredRequest[];
+  requests: string[];
+  /** The number of them in the journal, which are the first. */
+  journaled: number;
+  /** The interval in which the first of them was added. */
+  since: number;
 }
 
-/** The latest requests of each key, for its holder. They wait in memory and are added to the store every second. */
+/**
+ * The latest requests of each key, for its holder. Those of a second are written together: each key's as a chunk of its own, or,
+ * where that costs more than all else of a request, all as one entry of a journal. They are then stored by key some at a time, each
+ * key's about once a minute, and before they are read.
+ */
 export class RequestLog extends WriteBehind {
   readonly #store: RequestLogStore;
   readonly #now: () => number;
   readonly #isKept: boolean;
   readonly #waiting = new Map<string, Waiting>();
-  #size = 0;
+  /** The number of requests that were added since the last write. */
+  #added = 0;
+  /** Counts the intervals. */
+  #interval = 0;
+  /** The entries of the journal, oldest first; undefined until what a kill has left is read. */
+  #entries: { position: string; interval: number; size: number }[] | undefined;
   /** The requests of each key stored from a position on: once as many as are shown, older ones are useless. */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
-  #chunks = 0;
+  #positions = 0;
 
   /** @param options.isKept whether requests are kept at all */
   constructor(options: {
@@ -58,24 +78,9 @@ export class RequestLog extends WriteBehind {
 
   /** Adds a request of a key. */
   add({ id, account }: Principal, request: AnsweredRequest): void {
-    if (!this.#isKept || this.#size >= MAX_WAITING) return;
-    let waiting = this.#waiting.get(id);
-    if (!waiting) this.#waiting.set(id, (waiting = { account, requests: [] }));
-    const { transport, operation, method, path, status, code, message, units, ms } = request;
-    waiting.requests.push([
-      masked(request.id),
-      this.#now(),
-      transport,
-      operation,
-      method,
-      masked(path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path),
-      status,
-      units,
-      ms,
-      code,
-      message && cut(masked(message), MAX_TEXT.message),
-    ]);
-    this.#size++;
+    if (!this.#isKept || this.#added >= MAX_WAITING) return;
+    this.#waitingOf(id, account).requests.push(lineOf(request, this.#now()));
+    this.#added++;
     this.writeLater();
   }
 
@@ -83,34 +88,80 @@ export class RequestLog extends WriteBehind {
   async page(query: RequestQuery): Promise<RequestPage> {
     if (!this.#isKept) return { requests: [] };
     const { keyId, account } = query;
-    // All others' would become as many chunks for each reader.
-    await this.inTurn(() => this.#write((id, waiting) => id === keyId || waiting.account === account));
+    await this.inTurn(async () => {
+      await this.#recover();
+      // All others' would become as many chunks for each reader.
+      await this.#file([...this.#waiting].filter(([id, each]) => id === keyId || each.account === account));
+    });
     return await this.#store.requestPage(query);
   }
 
-  protected write(): Promise<void> {
-    return this.#write(() => true);
+  protected async write(): Promise<void> {
+    const added = this.#added;
+    const interval = this.#interval++;
+    if (this.#store.requestJournal) await this.#journal(interval);
+    else await this.#file([...this.#waiting]);
+    this.#added -= added;
   }
 
-  /** Adds the waiting requests of some keys to the store, of as many keys at once as it takes. */
-  async #write(isMeant: (keyId: string, waiting: Waiting) => boolean): Promise<void> {
-    const meant = [...this.#waiting].filter(([keyId, waiting]) => isMeant(keyId, waiting));
-    const { requestKeysAtOnce } = this.#store;
-    for (let n = 0; n < meant.length; n += requestKeysAtOnce) {
-      const some = meant.slice(n, n + requestKeysAtOnce);
-      for (const [keyId, { requests }] of some) {
+  #waitingOf(keyId: string, account: string): Waiting {
+    let waiting = this.#waiting.get(keyId);
+    if (!waiting) {
+      waiting = { account, requests: [], journaled: 0, since: this.#interval };
+      this.#waiting.set(keyId, waiting);
+    }
+    return waiting;
+  }
+
+  /** Adds the requests of an interval to the journal, and stores those by key that have been in it longest. */
+  async #journal(interval: number): Promise<void> {
+    await this.#recover();
+    const journal = this.#store.requestJournal!;
+    const added: (readonly [waiting: Waiting, count: number])[] = [];
+    const requests: JournalEntry['requests'][number][] = [];
+    for (const [keyId, waiting] of this.#waiting) {
+      if (waiting.requests.length === waiting.journaled) continue;
+      const useless = Math.max(0, waiting.requests.length - MAX_REQUESTS);
+      if (useless > 0) waiting.requests.splice(0, useless);
+      waiting.journaled = Math.max(0, waiting.journaled - useless);
+      const { account, journaled } = waiting;
+      requests.push({ keyId, account, requests: waiting.requests.slice(journaled) });
+      added.push([waiting, waiting.requests.length]);
+    }
+    if (requests.length > 0) {
+      const position = this.#nextPosition();
+      await journal.add({ position, requests });
+      for (const [waiting, count] of added) waiting.journaled = count;
+      this.#entries!.push({ position, interval, size: sizeOf(requests) });
+    }
+    await this.#leaveJournal(interval);
+  }
+
+  async #leaveJournal(interval: number): Promise<void> {
+    const isFull = this.#entries!.reduce((sum, { size }) => sum + size, 0) > MAX_JOURNAL;
+    const most = Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED));
+    const due = [...this.#waiting].filter(([, { since }]) => isFull || since <= interval - JOURNALED);
+    await this.#file(due.slice(0, most));
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const { since } of this.#waiting.values()) oldest = Math.min(oldest, since);
+    const left = this.#entries!.filter((entry) => entry.interval < oldest);
+    if (left.length === 0) return;
+    await this.#store.requestJournal!.delete(left.map(({ position }) => position));
+    this.#entries!.splice(0, left.length);
+  }
+
+  /** Stores the waiting requests of some keys by key. */
+  async #file(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
+    const atOnce = this.#store.requestJournal ? KEYS_AT_ONCE : Math.max(1, waiting.length);
+    for (let n = 0; n < waiting.length; n += atOnce) {
+      const some = waiting.slice(n, n + atOnce);
+      const counts = some.map(([, { requests }]) => requests.length);
+      await this.#add(some);
+      // Not before they are stored: requests of a write that failed are added again. Others may have come meanwhile.
+      for (const [i, [keyId, each]] of some.entries()) {
         this.#waiting.delete(keyId);
-        this.#size -= requests.length;
-      }
-      try {
-        await this.#add(some);
-      } catch (error) {
-        for (const [keyId, { account, requests }] of some) {
-          const later = this.#waiting.get(keyId)?.requests ?? [];
-          this.#waiting.set(keyId, { account, requests: [...requests, ...later] });
-          this.#size += requests.length;
-        }
-        throw error;
+        const later = each.requests.slice(counts[i]);
+        if (later.length > 0) this.#waitingOf(keyId, each.account).requests = later;
       }
     }
   }
@@ -130,12 +181,35 @@ export class RequestLog extends WriteBehind {
       if (count + shown.length >= MAX_REQUESTS) outdated.set(keyId, since);
     }
     await this.#store.addRequests(chunks, outdated);
-    // Not before they are stored: requests of a write that failed are added again.
     for (const [keyId, counted] of counts) this.#stored.set(keyId, counted);
     for (const keyId of outdated.keys()) this.#stored.delete(keyId);
   }
 
+  /** Takes over what an earlier process has left in the journal, without what it had stored by key. */
+  async #recover(): Promise<void> {
+    const { requestJournal, lastRequestOf } = this.#store;
+    if (this.#entries || !requestJournal) return;
+    const entries = await requestJournal.entries();
+    const last = new Map<string, number>();
+    for (const { keyId } of entries.flatMap(({ requests }) => requests))
+      if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
+    const interval = this.#interval;
+    for (const { keyId, account, requests } of entries.flatMap((entry) => entry.requests)) {
+      const left = requests.filter((line) => timeOf(line) > last.get(keyId)!);
+      if (left.length === 0) continue;
+      const waiting = this.#waitingOf(keyId, account);
+      // Before what this process has added.
+      waiting.requests.splice(waiting.journaled, 0, ...left);
+      waiting.journaled += left.length;
+    }
+    this.#entries = entries.map(({ position, requests }) => ({ position, interval, size: sizeOf(requests) }));
+  }
+
   #nextPosition(): string {
-    return positionAt(this.#now(), this.#instance, this.#chunks++);
+    return positionAt(this.#now(), this.#instance, this.#positions++);
   }
 }
+
+/** The characters of requests. */
+const sizeOf = (keys: JournalEntry['requests']): number =>
+  keys.reduce((sum, { requests }) => requests.reduce((size, line) => size + line.length, sum), 0);

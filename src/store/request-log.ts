@@ -1,45 +1,18 @@
 import type { Meter } from '../foundation/meter.ts';
 import type { Engine } from './engine.ts';
 import {
-  RequestJournal,
+  JOURNAL,
+  type JournalEntry,
+  type LoggedRequest,
+  MAX_REQUESTS,
+  type RequestChunk,
+  requestOf,
   REQUESTS,
   REQUESTS_KEPT,
-  type StoredRequest,
   termOfChildren,
+  timeOf,
   timeOfPosition,
-  type RequestChunk,
-} from './request-journal.ts';
-import type { UsageTransport } from './usage-history.ts';
-
-/** The most requests of a key that are shown. */
-export const MAX_REQUESTS = 1_000;
-/** A request as the key's holder sees it, without its body, query and sender. */
-export interface LoggedRequest {
-  /** The X-Request-Id. */
-  id: string;
-  /** The time of the response, in milliseconds since 1970. */
-  time: number;
-  transport: UsageTransport;
-  /** As in the usage history. */
-  operation: string;
-  method: string;
-  /** Without the query. */
-  path: string;
-  /** The HTTP status. */
-  status: number;
-  /** The first error in the response. */
-  code?: string | undefined;
-  message?: string | undefined;
-  units: number;
-  /** The duration in milliseconds. */
-  ms: number;
-  keyId: string;
-}
-
-const requestOf = (stored: StoredRequest, keyId: string): LoggedRequest => {
-  const [id, time, transport, operation, method, path, status, units, ms, code, message] = stored;
-  return { id, time, transport, operation, method, path, status, units, ms, code, message, keyId };
-};
+} from './request-chunks.ts';
 
 /** A position in the list: the last request that was read, and the number read of each key. */
 export interface RequestCursor {
@@ -78,7 +51,7 @@ const MAX_CHUNKS = 50;
 type Place = Pick<RequestCursor, 'time' | 'position' | 'index'>;
 
 const placeOf = ({ position, requests, index }: RequestChunk & { index: number }): Place => ({
-  time: requests[index]![1],
+  time: timeOf(requests[index]!),
   position,
   index,
 });
@@ -98,8 +71,6 @@ function indexAfter(chunk: RequestChunk, after: RequestCursor | undefined): numb
 
 /** The latest requests of keys, to which every instance adds. */
 export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
-  const journal = isExclusive ? new RequestJournal({ objects, transaction }) : undefined;
-
   /** The requests of a list, newest first, with their positions. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
@@ -143,25 +114,39 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
   }
 
   return {
-    /** The keys whose requests are added at once: one command for all, or as many as delay others by a few milliseconds. */
-    requestKeysAtOnce: isExclusive ? 250 : Number.POSITIVE_INFINITY,
+    /**
+     * Set where each key's requests are stored apart, which takes a page of the file for each key, and one process has them all
+     * in memory: so they may be stored by key rarely, if what was not is in the journal, which survives a kill.
+     */
+    requestJournal: isExclusive
+      ? {
+          entries: () => objects(JOURNAL).all(),
+          add: (entry: JournalEntry) => transaction((own) => own.objects(JOURNAL).put([entry]), 'single'),
+          delete: (positions: readonly string[]) =>
+            transaction((own) => own.objects(JOURNAL).delete(positions), 'single'),
+        }
+      : undefined,
 
     /**
-     * Adds requests, and removes those too old to be shown.
+     * Adds requests by key, and removes those too old to be shown.
      *
      * @param outdated by key: the position before which its chunks are removed
      */
     async addRequests(chunks: readonly RequestChunk[], outdated: ReadonlyMap<string, string>): Promise<void> {
-      if (journal) await journal.add(chunks);
-      else await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
+      await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
       if (outdated.size > 0)
         await transaction((own) => own.objects(REQUESTS).deleteBefore(outdated), 'single');
     },
 
+    /** The time of a key's last request that is stored by key; 0 if none is. */
+    async lastRequestOf(keyId: string): Promise<number> {
+      const [last] = await objects(REQUESTS).latest(keyId, 1);
+      return last ? timeOf(last.requests.at(-1)!) : 0;
+    },
+
     /** A page of the last requests of a key, or of all keys of its account, newest first. */
     async requestPage(query: RequestQuery): Promise<RequestPage> {
-      const { limit, now, matches, meter, keyId, account } = query;
-      await journal?.file(keyId, account);
+      const { limit, now, matches, meter } = query;
       const page: RequestPage = { requests: [] };
       for await (const { request, cursor } of read(query)) {
         const position = () => ({ ...cursor, counts: new Map(cursor.counts) });

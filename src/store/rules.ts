@@ -27,7 +27,7 @@ import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
-import { REQUESTS } from './request-journal.ts';
+import { REQUESTS } from './request-chunks.ts';
 import { requestLogOver } from './request-log.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
 

@@ -1,6 +1,5 @@
 import { grouped } from '../../foundation/words.ts';
 import type { Principal } from '../../access/api-keys.ts';
-import { MAX_TEXT } from '../../access/request-log.ts';
 import type { Issue } from '../../foundation/errors.ts';
 import { validationFailed } from '../../foundation/errors.ts';
 import { choice, instant, integer, opaqueId, optional, text } from '../../foundation/fields.ts';
@@ -14,7 +13,8 @@ import type { Builder } from '../../schema/builder.ts';
 import { connectionRule } from '../../schema/connection.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import type { ConnectionArguments } from '../../schema/list-arguments.ts';
-import { type LoggedRequest, MAX_REQUESTS, type RequestCursor } from '../../store/request-log.ts';
+import { type LoggedRequest, MAX_REQUESTS, MAX_TEXT } from '../../store/request-chunks.ts';
+import type { RequestCursor } from '../../store/request-log.ts';
 import type { UsageTransport } from '../../store/usage-history.ts';
 import { UsageTransports } from '../usage/usage.domain.ts';
 

@@ -7,7 +7,7 @@ import { RequestLog } from '../../../src/access/request-log.ts';
 import { load } from '../../../src/cli/load.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
-import { REQUESTS } from '../../../src/store/request-journal.ts';
+import { REQUESTS } from '../../../src/store/request-chunks.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { Page } from '../../../src/foundation/table.ts';
 import { codeOf, newDatabase } from './database.ts';
