@@ -278,15 +278,18 @@ export class Gateway implements RequestHandler {
     const operation = operations[0]?.name ?? OTHER;
     // Pages that show the log and the budget read them every few seconds, and it would soon hold nothing else.
     if (errorCodes.length === 0 && (operation === 'requests' || path === COST_PATH)) return;
-    const ms = Math.round(milliseconds);
-    const outcome = {
+    this.services.requestLog.add(session.principal, {
+      id,
+      transport,
+      operation,
+      method,
+      path,
       status,
       code: errorCodes[0],
       message: this.#loggedMessage(context),
       units: session.units,
-      ms,
-    };
-    this.services.requestLog.add(session.principal, { id, transport, operation, method, path, ...outcome });
+      ms: Math.round(milliseconds),
+    });
   }
 
   /** The first error's message, without what it repeats of the body, the query or the headers. */

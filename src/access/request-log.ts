@@ -3,7 +3,6 @@ import { lruCache } from '../foundation/cache.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import {
   type AnsweredRequest,
-  type JournalEntry,
   lineOf,
   MAX_REQUESTS,
   positionAt,
@@ -36,8 +35,6 @@ const EMPTIED = 4;
 interface Waiting {
   account: string;
   requests: string[];
-  /** The number of them in the journal, which are the first. */
-  journaled: number;
   /** The interval in which the first of them was added. */
   since: number;
 }
@@ -54,6 +51,8 @@ export class RequestLog extends WriteBehind {
   readonly #waiting = new Map<string, Waiting>();
   /** The number of requests that were added since the last write. */
   #added = 0;
+  /** Those, for the next entry of the journal. */
+  #unjournaled: string[] = [];
   /** Counts the intervals. */
   #interval = 0;
   /** The entries of the journal, oldest first; undefined until what a kill has left is read. */
@@ -79,7 +78,9 @@ export class RequestLog extends WriteBehind {
   /** Adds a request of a key. */
   add({ id, account }: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#added >= MAX_WAITING) return;
-    this.#waitingOf(id, account).requests.push(lineOf(request, this.#now()));
+    const line = lineOf(request, this.#now());
+    this.#waitingOf(id, account).requests.push(line);
+    if (this.#store.requestJournal) this.#unjournaled.push(id, account === id ? '' : account, line);
     this.#added++;
     this.writeLater();
   }
@@ -107,7 +108,7 @@ export class RequestLog extends WriteBehind {
   #waitingOf(keyId: string, account: string): Waiting {
     let waiting = this.#waiting.get(keyId);
     if (!waiting) {
-      waiting = { account, requests: [], journaled: 0, since: this.#interval };
+      waiting = { account, requests: [], since: this.#interval };
       this.#waiting.set(keyId, waiting);
     }
     return waiting;
@@ -116,22 +117,11 @@ export class RequestLog extends WriteBehind {
   /** Adds the requests of an interval to the journal, and stores those by key that have been in it longest. */
   async #journal(interval: number): Promise<void> {
     await this.#recover();
-    const journal = this.#store.requestJournal!;
-    const added: (readonly [waiting: Waiting, count: number])[] = [];
-    const requests: JournalEntry['requests'][number][] = [];
-    for (const [keyId, waiting] of this.#waiting) {
-      if (waiting.requests.length === waiting.journaled) continue;
-      const useless = Math.max(0, waiting.requests.length - MAX_REQUESTS);
-      if (useless > 0) waiting.requests.splice(0, useless);
-      waiting.journaled = Math.max(0, waiting.journaled - useless);
-      const { account, journaled } = waiting;
-      requests.push({ keyId, account, requests: waiting.requests.slice(journaled) });
-      added.push([waiting, waiting.requests.length]);
-    }
+    const requests = [...this.#unjournaled];
     if (requests.length > 0) {
       const position = this.#nextPosition();
-      await journal.add({ position, requests });
-      for (const [waiting, count] of added) waiting.journaled = count;
+      await this.#store.requestJournal!.add({ position, requests });
+      this.#unjournaled.splice(0, requests.length);
       this.#entries!.push({ position, interval, size: sizeOf(requests) });
     }
     await this.#leaveJournal(interval);
@@ -139,11 +129,15 @@ export class RequestLog extends WriteBehind {
 
   async #leaveJournal(interval: number): Promise<void> {
     const isFull = this.#entries!.reduce((sum, { size }) => sum + size, 0) > MAX_JOURNAL;
-    const most = Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED));
     const due = [...this.#waiting].filter(([, { since }]) => isFull || since <= interval - JOURNALED);
-    await this.#file(due.slice(0, most));
+    // Those of an interval by key, since neighbours share pages of the index.
+    due.sort(([a, one], [b, other]) => one.since - other.since || (a < b ? -1 : 1));
+    await this.#file(due.slice(0, Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED))));
     let oldest = Number.POSITIVE_INFINITY;
-    for (const { since } of this.#waiting.values()) oldest = Math.min(oldest, since);
+    for (const { requests, since } of this.#waiting.values()) {
+      if (requests.length > MAX_REQUESTS) requests.splice(0, requests.length - MAX_REQUESTS);
+      oldest = Math.min(oldest, since);
+    }
     const left = this.#entries!.filter((entry) => entry.interval < oldest);
     if (left.length === 0) return;
     await this.#store.requestJournal!.delete(left.map(({ position }) => position));
@@ -190,17 +184,19 @@ export class RequestLog extends WriteBehind {
     const { requestJournal, lastRequestOf } = this.#store;
     if (this.#entries || !requestJournal) return;
     const entries = await requestJournal.entries();
+    const left = new Map<string, Pick<Waiting, 'account' | 'requests'>>();
+    for (const { requests } of entries)
+      for (let n = 0; n < requests.length; n += 3) {
+        const [keyId, account, line] = requests.slice(n, n + 3) as [string, string, string];
+        if (!left.has(keyId)) left.set(keyId, { account: account || keyId, requests: [] });
+        left.get(keyId)!.requests.push(line);
+      }
     const last = new Map<string, number>();
-    for (const { keyId } of entries.flatMap(({ requests }) => requests))
-      if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
+    for (const keyId of left.keys()) last.set(keyId, await lastRequestOf(keyId));
     const interval = this.#interval;
-    for (const { keyId, account, requests } of entries.flatMap((entry) => entry.requests)) {
-      const left = requests.filter((line) => timeOf(line) > last.get(keyId)!);
-      if (left.length === 0) continue;
-      const waiting = this.#waitingOf(keyId, account);
-      // Before what this process has added.
-      waiting.requests.splice(waiting.journaled, 0, ...left);
-      waiting.journaled += left.length;
+    for (const [keyId, { account, requests }] of left) {
+      const lines = requests.filter((line) => timeOf(line) > last.get(keyId)!).slice(-MAX_REQUESTS);
+      if (lines.length > 0) this.#waitingOf(keyId, account).requests.unshift(...lines);
     }
     this.#entries = entries.map(({ position, requests }) => ({ position, interval, size: sizeOf(requests) }));
   }
@@ -210,6 +206,4 @@ export class RequestLog extends WriteBehind {
   }
 }
 
-/** The characters of requests. */
-const sizeOf = (keys: JournalEntry['requests']): number =>
-  keys.reduce((sum, { requests }) => requests.reduce((size, line) => size + line.length, sum), 0);
+const sizeOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0);

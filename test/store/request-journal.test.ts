@@ -107,9 +107,9 @@ it('holds 10,000 active keys in 20 MB, because a full journal is emptied early',
   const { heapUsed } = process.memoryUsage();
   const heap: number[] = [];
   const journal: number[] = [];
-  for (let n = 0; n < 15; n++) {
+  for (let n = 0; n < 16; n++) {
     for (let key = 0; key < 10_000; key++) add(`key_${key}`, `8e0b6a5e-6f0c-4a37-9d5c-${100_000 * n + key}`);
-    if (n > 8) {
+    if (n > 10) {
       collect();
       heap.push(process.memoryUsage().heapUsed - heapUsed);
     }
