@@ -122,7 +122,7 @@ export function explained(error: unknown): string {
 
 /** The reason for which a file can't be used, for the operator of a program. */
 export const fileFault = (error: unknown): string =>
-  (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
+  (error as { code?: unknown }).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
 
 /** @param kind the name of a record: `pet` */
 export const notFound = (kind: string, id: string) =>

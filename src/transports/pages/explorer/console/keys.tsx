@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks';
 import { call } from './api.ts';
-import { Button, Facts, moment, Note, Secret, useAction, useLoaded } from './widgets.tsx';
+import { Button, Facts, type Loaded, moment, Note, Secret, useAction, useLoaded } from './widgets.tsx';
 
 /** `GET /key`, and an entry of `GET /keys`. */
 export interface KeyFacts {
@@ -71,8 +71,8 @@ function Fields({ of }: { of?: KeyFacts }) {
 }
 
 /** The key of the page, which may always rotate itself. */
-export function OwnKey() {
-  const { value: key, failure, reload } = useLoaded<KeyFacts>('/key');
+export function OwnKey({ loaded }: { loaded: Loaded<KeyFacts> }) {
+  const { value: key, failure, reload } = loaded;
   const [status, act] = useAction(reload);
   const [secret, setSecret] = useState<string>();
   const [isRotating, setRotating] = useState(false);

@@ -2,7 +2,8 @@
 import '../header.ts';
 import '../widgets.css';
 import './console.css';
-import { render } from 'preact';
+import { type ComponentChildren, render } from 'preact';
+import { impliedScopes, permits } from '../../../../access/scopes.ts';
 import { element } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import type { Budget } from '../server.ts';
@@ -10,11 +11,11 @@ import { grouped } from '../../../../foundation/words.ts';
 import { duration } from '../words.ts';
 import { secondsUntilBudget } from './api.ts';
 import { Events } from './events.tsx';
-import { Keys, OwnKey } from './keys.tsx';
+import { type KeyFacts, Keys, OwnKey } from './keys.tsx';
 import { Requests } from './requests.tsx';
 import { Usage } from './usage.tsx';
 import { Webhooks } from './webhooks.tsx';
-import { Section } from './widgets.tsx';
+import { Note, Section, useLoaded } from './widgets.tsx';
 
 function Console() {
   const { state } = apiKey;
@@ -29,33 +30,48 @@ function Console() {
         </p>
       </Section>
     );
-  if (state.kind !== 'accepted') return null;
+  return state.kind === 'accepted' ? <Account key={apiKey.value} budget={state.budget} /> : null;
+}
+
+/** All that the key may see. What it lacks the scope for is not asked for. */
+function Account({ budget }: { budget: Budget }) {
+  const loaded = useLoaded<KeyFacts>('/key');
+  const { value: key, failure } = loaded;
+  const permitted = (name: string, scope: string, content: ComponentChildren) => {
+    if (!key && failure === undefined) return null;
+    const isPermitted = !key?.scopes || permits({ scopes: impliedScopes(key.scopes) }, scope);
+    return isPermitted ? (
+      content
+    ) : (
+      <Note>{`${name} are not shown. The API key lacks the scope ${scope}.`}</Note>
+    );
+  };
   const isEmpty = secondsUntilBudget() > 0;
   return (
     <>
       <Section title="Key">
-        <OwnKey key={apiKey.value} />
+        <OwnKey loaded={loaded} />
       </Section>
       <Section title="Budget">
-        <Gauges budget={state.budget} />
+        <Gauges budget={budget} />
         <p role="status" class={isEmpty ? 'bad' : 'note'}>
           {isEmpty && 'Nothing is left. '}Retrying before <code>Retry-After</code> has passed leads to a ban.
         </p>
       </Section>
       <Section title="Requests" wide>
-        <Requests key={apiKey.value} />
+        {permitted('Requests', 'requests:read', <Requests />)}
       </Section>
       <Section title="Usage" wide>
         <Usage />
       </Section>
       <Section title="Live events" wide>
-        <Events key={apiKey.value} />
+        {permitted('Events', 'events:read', <Events />)}
       </Section>
       <Section title="Keys" wide>
-        <Keys key={apiKey.value} />
+        {permitted('Keys', 'keys:write', <Keys />)}
       </Section>
       <Section title="Webhooks" wide>
-        <Webhooks key={apiKey.value} />
+        {permitted('Webhooks', 'webhooks:read', <Webhooks />)}
       </Section>
     </>
   );

@@ -5,13 +5,20 @@ import { copyBy } from '../browser.ts';
 import { apiKey } from '../key.ts';
 import { call, secondsUntilBudget } from './api.ts';
 
+/** The answer to a GET with the page's key, as {@link useLoaded} has it. */
+export interface Loaded<T> {
+  value?: T;
+  failure?: string;
+  reload(): Promise<void>;
+}
+
 /**
  * The answer to a GET with the page's key, or the reason in words why there is none; and a function that asks again. A
  * request that the budget couldn't pay for is repeated once there is budget again.
  *
  * @param when asks again when this changes
  */
-export function useLoaded<T>(path: string, when?: unknown) {
+export function useLoaded<T>(path: string, when?: unknown): Loaded<T> {
   const [loaded, setLoaded] = useState<{ value?: T; failure?: string }>({});
   const calls = useRef(0);
   const reload = async () => {
