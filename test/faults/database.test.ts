@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSecret } from '../../src/access/api-keys.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { WEBHOOK_COUNTS } from '../../src/webhooks/stored-webhooks.ts';
+import { codeOf } from '../kit/errors.ts';
 import { within } from '../kit/deadline.ts';
 import { Clock, type Reply, TestGateway } from '../kit/gateway.ts';
-import { codeOf, newDatabase } from '../store/mongo/database.ts';
+import { newDatabase } from '../store/mongo/database.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
 
 /** The store's time limit in these tests, and the same with a margin for slow machines. */

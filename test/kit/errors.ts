@@ -1,15 +1,18 @@
+/** A call, or its promise. */
+type Call = Promise<unknown> | (() => unknown);
+
 /** The error that a call throws or rejects with; undefined if it succeeds. */
-export async function errorOf(call: () => unknown): Promise<unknown> {
+export async function errorOf(call: Call): Promise<unknown> {
   try {
-    await call();
+    await (typeof call === 'function' ? call() : call);
     return undefined;
   } catch (error) {
     return error;
   }
 }
 
-/** The code of that error; undefined if the call succeeds. */
-export const codeOf = async (call: () => unknown): Promise<unknown> => {
+/** The code of the error of a call; undefined if it succeeds. @throws errors without a code */
+export const codeOf = async (call: Call): Promise<string | undefined> => {
   const error = await errorOf(call);
   if (error !== undefined && typeof (error as { code?: unknown }).code !== 'string') throw error;
   return (error as { code: string } | undefined)?.code;

@@ -4,9 +4,9 @@ import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import { codeOf } from '../../kit/errors.ts';
 import { within } from '../../kit/deadline.ts';
 import { dropDatabase, mongoUri } from '../../kit/mongo.ts';
-import { codeOf } from './database.ts';
 import { openProxy } from './proxy.ts';
 
 /** The time limit, plus what a slow machine adds. */
@@ -34,7 +34,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
     return { name, proxy, open };
   }
 
-  const inTime = (call: () => unknown): Promise<unknown> => within(SOON, codeOf(Promise.resolve(call())));
+  const inTime = (call: () => unknown): Promise<unknown> => within(SOON, codeOf(call));
 
   const charge = { apiKeyId: 'k', limits: { perMinute: 9, perDay: 9 }, cost: 1, now: Date.now() };
 
@@ -61,13 +61,13 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
       const beside = await openMongoStore({ records: api.records, uri: mongoUri(name) });
       cleanups.push(async () => beside.close());
       const category = await beside.table(Category).insert({ name: 'Before' });
-      await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
+      await expect.poll(() => codeOf(() => store.ping()), { timeout: 15_000 }).toBeUndefined();
       if (how === 'refuses connections') await proxy.close();
       else proxy.freeze();
       expect(await everyKindOfCall(store)).toEqual(Array(6).fill('UNAVAILABLE'));
       await proxy.close();
       await proxy.open();
-      await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
+      await expect.poll(() => codeOf(() => store.ping()), { timeout: 15_000 }).toBeUndefined();
       expect(await store.table(Category).byIds([category.id])).toEqual([category]);
       expect((await store.charge(charge)).usage.minuteUsed).toBe(1);
     },
@@ -79,7 +79,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('an unreachable database', () => {
     const store = await within(SOON, open());
     expect(await inTime(() => store.table(Category).insert({ name: 'Too early' }))).toBe('UNAVAILABLE');
     await proxy.open();
-    await expect.poll(() => codeOf(Promise.resolve(store.ping())), { timeout: 15_000 }).toBeUndefined();
+    await expect.poll(() => codeOf(() => store.ping()), { timeout: 15_000 }).toBeUndefined();
     expect(await store.table(Category).insert({ name: 'First' })).toEqual({ id: '1', name: 'First' });
   });
 });

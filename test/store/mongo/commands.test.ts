@@ -10,7 +10,8 @@ import { Pet } from '../../../src/domains/pet/pet.ts';
 import { REQUESTS } from '../../../src/store/request-chunks.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { Page } from '../../../src/foundation/table.ts';
-import { codeOf, newDatabase } from './database.ts';
+import { codeOf } from '../../kit/errors.ts';
+import { newDatabase } from './database.ts';
 
 describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   const database = newDatabase();

@@ -23,10 +23,3 @@ export function newDatabase() {
     open,
   };
 }
-
-/** The code of the error that a promise rejects with, or the value it resolves to. */
-export const codeOf = <T>(promise: T | Promise<T>): Promise<T | string> =>
-  Promise.resolve(promise).catch((error: { code?: unknown }) => {
-    if (typeof error.code !== 'string') throw error;
-    return error.code;
-  });

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { codeOf, newDatabase } from './database.ts';
+import { codeOf } from '../../kit/errors.ts';
+import { newDatabase } from './database.ts';
 
 describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
   const database = newDatabase();

@@ -6,9 +6,10 @@ import { Pet } from '../../../src/domains/pet/pet.ts';
 import { connectTo, type Database, type Role } from '../../../src/store/mongo/database.ts';
 import { type Migration, prepareLayout } from '../../../src/store/mongo/layout.ts';
 import { openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
+import { codeOf } from '../../kit/errors.ts';
 import { mongoUri, secantusBinary, startSecantus } from '../../kit/mongo.ts';
 import { endOfLog } from '../../kit/stores.ts';
-import { codeOf, newDatabase } from './database.ts';
+import { newDatabase } from './database.ts';
 
 /** A document as it is stored. */
 interface Stored {
