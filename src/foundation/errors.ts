@@ -153,8 +153,14 @@ export interface Issue {
 /** The most issues listed in an error, and errors in a response. */
 export const MAX_LISTED_ISSUES = 20;
 
-/** Shortens a name or value of a request that a message repeats, since it may be as long as a body. */
-export function cut(text: string, max = 100): string {
+const CONTROL = /\p{Cc}/gu;
+
+/**
+ * Shortens a name or value of a request that a message repeats, since it may be as long as a body, and replaces control
+ * characters, which would change what a terminal shows.
+ */
+export function cut(value: string, max = 100): string {
+  const text = value.replace(CONTROL, '\ufffd');
   if (text.length <= max) return text;
   // A character has at most two code units of UTF-16.
   const characters = Array.from(text.slice(0, 2 * max + 2));

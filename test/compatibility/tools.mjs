@@ -57,6 +57,13 @@ const TOOLS = {
 echo "all green, $(sed -n 's/.*assertions │ *\\([0-9]*\\).*/\\1/p' report) requests"`,
     /^all green, [1-9]\d* requests$/,
   ],
+  // It installs itself, and takes a gateway of its own, whose log it reads.
+  schemathesis: [
+    ':',
+    `PORT=18299 "$ROOT/.ci/schemathesis" > report || { tail -n 40 report; exit 1; }
+tail -n 1 report`,
+    /^[1-9]\d operations in 4 phases, [1-9]\d{3,} requests, \d+ scenarios, seed \d+$/,
+  ],
   'Bruno, import': [
     installNpm('@usebruno/converters@0.23.0'),
     `cp "$PROGRAMS"/*.cjs .

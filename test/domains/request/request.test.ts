@@ -265,6 +265,23 @@ onEachEngine('requests', (kit) => {
     for (const line of gateway.logs) expect(leaks(line), line).toEqual([]);
   });
 
+  it('repeat no control characters, and neither do the errors of the caller', async () => {
+    const { gateway } = kit;
+    const { key } = await gateway.keyRecord({});
+    const id = '\u001b[2J\u009b1m\r\n';
+    const replies = [
+      await send(gateway, `/webhooks/${encodeURIComponent(id)}`, { key }),
+      await query(gateway, 'mutation ($id: ID!) { deleteWebhook(id: $id) }', { id }, { key }),
+      await rpc(gateway, 'tools/call', { name: 'getWebhook', arguments: { webhookId: id } }, { key }),
+    ];
+    const requests = await listed(gateway, key);
+    expect(requests).toHaveLength(replies.length);
+    for (const text of [...replies.map((reply) => reply.text), JSON.stringify(requests)]) {
+      expect(text).toContain('There is no webhook \ufffd[2J\ufffd1m\ufffd\ufffd.');
+      expect(text).not.toMatch(/\p{Cc}|\\u00[019]/u);
+    }
+  });
+
   it('are those of the key alone, need a scope, and refuse what is no argument', async () => {
     const { gateway } = kit;
     const [mine, narrow, reader, other] = await Promise.all([
