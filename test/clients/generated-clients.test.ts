@@ -172,11 +172,12 @@ if (!pythonGenerator) {
       const add = (name: string) => kit.gateway.store.table(Category).insert({ name });
       const asked: (string | undefined)[] = [];
       const connections = new Set<Socket>();
-      // A proxy that is away for the second attempt, and passes the others on.
+      // A proxy that is away for the second attempt, refuses the third, and passes the others on.
       const proxy = createServer((request, response) => {
         asked.push(request.headers['last-event-id'] as string | undefined);
-        if (asked.length === 2) {
-          response.writeHead(502, { 'Retry-After': '1' }).end();
+        const refusal = { 2: 502, 3: 429 }[asked.length];
+        if (refusal !== undefined) {
+          response.writeHead(refusal, { 'Retry-After': '1' }).end();
           return;
         }
         const { host: _, ...headers } = request.headers;
@@ -197,7 +198,7 @@ if (!pythonGenerator) {
         for (const socket of connections) socket.destroy();
         await add('Third');
         await until(['connected', 'category.created Second', 'connected', 'category.created Third']);
-        expect(asked).toEqual([undefined, expect.any(String), asked[1]]);
+        expect(asked).toEqual([undefined, expect.any(String), asked[1], asked[1]]);
       } finally {
         child.kill();
         proxy.close();

@@ -55,6 +55,7 @@ withBrowser('GraphiQL', (kit) => {
     await tabTo(tab, '.examples li:nth-child(5) button');
     await keyboard.press('Enter');
     await expect.poll(() => tab.editorText()).toContain('query Pet');
+    await tab.see('the answer appears above', '.cost-strip');
     // Opening an example moves the focus to the editor.
     await keyboard.press('Control+Enter');
     await tab.see('"Rex"', '.result-window');
@@ -156,11 +157,12 @@ withBrowser('GraphiQL', (kit) => {
       )
       .toBe(true);
     await page.keyboard.press('Escape');
-    await tab.write('query { pets(filter: {status: [available, sold]}) { nodes { id } } }');
+    await tab.write('query { pets(sort: name_desc, filter: {status: [available, sold]}) { nodes { id } } }');
     await openPanel('Build');
     await page.getByLabel('Operation name').first().waitFor();
     expect(await page.locator('.graphiql-plugin').evaluate((panel) => panel.scrollTop)).toBe(0);
     await tab.see('[available, sold]', '.graphiql-plugin');
+    await expect.poll(() => page.locator('.graphiql-plugin select').first().inputValue()).toBe('name_desc');
     await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
     await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
     await tab.done('graphiql-build');

@@ -155,6 +155,7 @@ withBrowser('the guides', (kit) => {
     await field.fill('');
     await expect.poll(shown).toBe(own);
     await page.goto(`${kit.gateway.url}/guides/tasks`);
+    await tab.see(/^await$/, '.code .hljs-keyword');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Copy the sample' }).first().click();
     await tab.see('Copied', '.code button');
