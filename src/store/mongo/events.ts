@@ -167,7 +167,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
    * The latest events from a start to a position, or to the end of the log. It is at the end if there are too few, in which
    * case more may be read from an earlier start.
    *
-   * @returns undefined if the position is not found
+   * @returns undefined if the position, or the end of the log, is not reached in time
    */
   async function pageBefore(
     { types: wanted, limit, before, meter }: EventRequest,
@@ -201,7 +201,13 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     // A change stream is only read forwards, so a backward page begins further and further back until it has enough.
     for (const start of backward ? from.reverse() : from)
       try {
-        page = await (backward ? pageBefore : pageAfter)(request, start);
+        const next = await (backward ? pageBefore : pageAfter)(request, start);
+        if (!next && page) {
+          // Nor will one from further back get there in time. The next page goes on, unless nothing is in reach.
+          page.atEnd = page.events.length === 0;
+          break;
+        }
+        page = next;
         if (page && !(backward && page.atEnd)) break;
       } catch (error) {
         if (!isHistoryLost(error))

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { MongoClient } from 'mongodb';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { EventFeed } from '../../../src/events/feed.ts';
@@ -12,6 +12,7 @@ import { type MongoServer, mongoUri, secantusBinary, startSecantus } from '../..
 import { dataOf, expectQueryRefusal, expectRefusal, query, send } from '../../kit/petstore.ts';
 import { newDatabase } from './database.ts';
 import { openProxy } from './proxy.ts';
+import { openWire } from './wire.ts';
 
 const binary = await secantusBinary();
 /** More writes than one response of a change stream covers, and than the oplog keeps once its limit is enforced. */
@@ -157,6 +158,33 @@ describe.runIf(process.env.TEST_MONGODB_URI)('the event log of a busy database',
   });
 });
 
+describe.runIf(process.env.TEST_MONGODB_URI)(
+  'the latest events of a log too long to be searched in time',
+  () => {
+    const database = newDatabase();
+
+    it('are those in reach, page by page', async () => {
+      const wire = await openWire();
+      const store = await database.open({ uri: wire.uriOf(database.name) });
+      try {
+        const names = ['First', 'Second', 'Third'];
+        for (const name of names) await store.table(Category).insert({ name });
+        const latest = (limit: number, before?: string) => {
+          // The search from the beginning of the log takes longer than a page may.
+          wire.arm('aggregate', { is: 'held', time: 2_500 }, 7);
+          return store.eventPage({ limit, backward: true, ...(before && { before }) });
+        };
+        const page = await latest(10);
+        expect(page).toMatchObject({ events: names.map((name) => ({ record: { name } })), atEnd: false });
+        expect(await latest(10, page.next)).toMatchObject({ events: [], atEnd: true });
+      } finally {
+        await store.close();
+        await wire.close();
+      }
+    });
+  },
+);
+
 describe.runIf(process.env.TEST_MONGODB_URI)('a disconnected change stream', () => {
   const database = newDatabase();
 
@@ -196,7 +224,8 @@ describe.runIf(process.env.TEST_MONGODB_URI)('a disconnected change stream', () 
     const writer = await database.open();
     const store = await database.open({ uri: proxy.uri, timeoutMs: 1_000 });
     const { port } = new URL(proxy.uri);
-    const { names, stop } = await readNames(store);
+    // On a slow machine, its limit of time may be too short for the first calls.
+    const { names, stop } = await vi.waitFor(() => readNames(store), { timeout: 20_000 });
     const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): unknown[] };
     try {
       for (let cut = 0; cut < 2; cut++) {
