@@ -65,6 +65,9 @@ def make_valid(case):
     if "Idempotency-Key" in case.headers:
         # One key with two payloads is refused, and the example is the same for all.
         case.headers["Idempotency-Key"] = str(uuid.uuid4())
+    if "from" in query:
+        # Today by default, which may be before.
+        query.setdefault("to", query["from"])
     for low, high in [("quantityMin", "quantityMax"), ("shipDateMin", "shipDateMax"), ("from", "to")]:
         if low in query and high in query:
             query[low], query[high] = sorted((query[low], query[high]))
