@@ -169,9 +169,10 @@ class Lane {
     this.#server = server;
   }
 
-  async open(exported: string): Promise<this> {
+  async open(exported: string, isRouted = false): Promise<this> {
     this.#exported = exported;
     this.wire = await openWire(this.#server);
+    if (isRouted) this.wire.route();
     this.direct = await openMongoStore({ ...HELD, uri: mongoUri(this.database, this.#server) });
     this.store = await this.openStore(this.database);
     this.gateway = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
@@ -848,6 +849,34 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     await opened.close();
   });
 
+  it('the collections that docs/growing.md shards are those of a store, and have no unique index but by id', async () => {
+    const guide = readFileSync(new URL('../../../docs/growing.md', import.meta.url), 'utf8');
+    const listed = /for \(const name of \[(.*)\]\) \{\n[^}]*sh\.shardCollection/.exec(guide)![1]!;
+    const names = [...listed.matchAll(/'(\w+)'/g)].map(([, name]) => name!);
+    expect(names).toContain('pets');
+    const db = direct.client.db(lane.database);
+    const there = (await db.listCollections().toArray()).map(({ name }) => name);
+    expect(there).toEqual(expect.arrayContaining(names));
+    for (const name of names) {
+      const indexes = await db.collection(name).indexes();
+      expect(indexes.filter(({ unique }) => unique)).toEqual([]);
+    }
+  });
+
+  it('a unique combination in a sharded collection, which no router can index, ends a start', async () => {
+    const router = await openWire();
+    router.route();
+    const own = `test_${randomUUID()}`;
+    router.arm('createIndexes pets', { is: 'error', code: 67, name: 'CannotCreateIndex', when: 'before' });
+    try {
+      const open = openMongoStore({ ...HELD, uri: router.uriOf(own), timeoutMs: PATIENCE });
+      await expect(open).rejects.toThrow('CannotCreateIndex');
+    } finally {
+      await router.close();
+      await direct.client.db(own).dropDatabase();
+    }
+  });
+
   it('a router whose collections are sharded by anything but their ids is refused in a line', async () => {
     const router = await openWire();
     router.route();
@@ -871,6 +900,25 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       await client.db(own).dropDatabase();
     }
   }, 20_000);
+
+  it('through a router too, a call succeeds or is 503 in time, and is stored once', async () => {
+    const routed = await new Lane(serverUri()).open(exported, true);
+    // Of those with old versions of shards, and of any server.
+    const of = CELLS.filter(({ fault }) => /^(?:63|13388|150|133|251|91|11600) before$|^cut/.test(fault));
+    const drawn = fc.sample(fc.shuffledSubarray(of, { minLength: of.length }), 1)[0]!;
+    const deadline = performance.now() + (AT_LENGTH ? 300_000 : 5_000);
+    try {
+      for (const { activity, command, fault } of drawn) {
+        if (performance.now() > deadline) break;
+        await routed.disturb(activity, command, fault).catch((error: Error) => {
+          error.message = `${activity} | ${command} | ${fault}: ${error.message}`;
+          throw error;
+        });
+      }
+    } finally {
+      await routed.close();
+    }
+  }, 400_000);
 
   it('a call succeeds or is 503 in time, what was acknowledged is stored once, and charges are those of the calls', async () => {
     const of = CELLS.filter(({ activity, command, fault }) =>
