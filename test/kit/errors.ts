@@ -2,14 +2,11 @@
 type Call = Promise<unknown> | (() => unknown);
 
 /** The error that a call throws or rejects with; undefined if it succeeds. */
-export async function errorOf(call: Call): Promise<unknown> {
-  try {
-    await (typeof call === 'function' ? call() : call);
-    return undefined;
-  } catch (error) {
-    return error;
-  }
-}
+export const errorOf = (call: Call): Promise<unknown> =>
+  (async () => (typeof call === 'function' ? call() : call))().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 /** The code of the error of a call; undefined if it succeeds. @throws errors without a code */
 export const codeOf = async (call: Call): Promise<string | undefined> => {

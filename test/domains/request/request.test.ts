@@ -415,8 +415,9 @@ onEachEngine('requests', (kit) => {
     };
     for (let n = 1; n <= 7_500; n++) {
       log.add(key, { ...request, id: `${n}` });
-      if (n % 250 === 0) await log.flush();
-      if (n % 250 === 0) expect(await stored()).toBeLessThanOrEqual(2_000);
+      if (n % 250 > 0) continue;
+      await log.flush();
+      expect(await stored()).toBeLessThanOrEqual(2_000);
     }
     const { all } = await read(log, { keyId: key.id });
     expect([all.length, all[0]!.id, all.at(-1)!.id]).toEqual([1_000, '7500', '6501']);
