@@ -61,7 +61,8 @@ async function data(
       env: { PATH: process.env.PATH, TMPDIR: home, NODE_OPTIONS: `--import="${USAGE}"`, ...settings },
       stdio: [endless ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       // Nothing goes on without the test.
-      ...{ timeout: 120_000, killSignal: 'SIGKILL' },
+      timeout: 120_000,
+      killSignal: 'SIGKILL',
     },
   );
   let [stdout, stderr] = ['', ''];
@@ -75,7 +76,9 @@ async function data(
   const [code] = (await once(child, 'close')) as [number | null];
   const [usage, memory, blocks] = /usage (\d+) (\d+)\n/.exec(stderr) ?? [];
   return {
-    ...{ code, stdout, stderr: stderr.replace(usage ?? '', '') },
+    code,
+    stdout,
+    stderr: stderr.replace(usage ?? '', ''),
     megabytes: Number(memory) / 1_024,
     written: Number(blocks) * 512,
     seconds: (performance.now() - began) / 1_000,

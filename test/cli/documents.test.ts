@@ -45,7 +45,14 @@ describe('the documents command', () => {
     expect((await documents('push', 'web', map)).stdout).toContain('web: 0 added, 1 already there.');
     const { stdout } = await runKeys(
       settings,
-      ...['create', '--name', 'bound', '--plan', 'pro', '--documents', 'web', '--json'],
+      'create',
+      '--name',
+      'bound',
+      '--plan',
+      'pro',
+      '--documents',
+      'web',
+      '--json',
     );
     const { key } = JSON.parse(stdout);
     const ask = async (body: object) =>
@@ -89,12 +96,10 @@ describe('the documents command', () => {
       const isMap =
         typeof content === 'object' && !Array.isArray(content) && Object.keys(content!).length > 0;
       const { code, stderr, stdout } = await documents(
-        ...[
-          'push',
-          'web',
-          file('good.json', good),
-          file('faulty.json', isMap ? { ...good, ...(content as object) } : content),
-        ],
+        'push',
+        'web',
+        file('good.json', good),
+        file('faulty.json', isMap ? { ...good, ...(content as object) } : content),
       );
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr.trimEnd()).toMatch(message);
@@ -136,7 +141,13 @@ describe('the documents command', () => {
   it('keys cannot be bound to a list that does not exist', async () => {
     const { code, stderr } = await runKeys(
       settings,
-      ...['create', '--name', 'x', '--plan', 'pro', '--documents', 'report:none'],
+      'create',
+      '--name',
+      'x',
+      '--plan',
+      'pro',
+      '--documents',
+      'report:none',
     );
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'There is no list none.\n' });
   }, 30_000);

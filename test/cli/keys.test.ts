@@ -118,8 +118,14 @@ describe.concurrent.each(stores)('the keys command beside a server on %s', (name
     'changes what a key may do, within 5 seconds, and clears it again',
     async () => {
       const { id, key } = await create(
-        ...['--plan', 'pro', '--scope', 'orders:write,categories:read', '--expires', '90d'],
-        ...['--allow', '127.0.0.0/8,::1'],
+        '--plan',
+        'pro',
+        '--scope',
+        'orders:write,categories:read',
+        '--expires',
+        '90d',
+        '--allow',
+        '127.0.0.0/8,::1',
       );
       const row = async () =>
         JSON.parse((await keys('list', '--json')).stdout).find((each: { id: string }) => each.id === id);

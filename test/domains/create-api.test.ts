@@ -62,7 +62,10 @@ describe.each(engines)('two APIs in one process ($name)', (engine) => {
 
 it('refuses two lists of the same name below a record', () => {
   const visits = declareRecord({
-    ...{ kind: 'visit', plural: 'visits', type: 'Visit', description: 'A visit.' },
+    kind: 'visit',
+    plural: 'visits',
+    type: 'Visit',
+    description: 'A visit.',
     fields: { name: name('A name', 'Rex'), petId: reference(Pet, 'A pet', { list: 'orders' }) },
   });
   expect(() => apiWith([visits])).toThrow(
@@ -73,7 +76,10 @@ it('refuses two lists of the same name below a record', () => {
 
 it('weighs the data of events by the longest text of a record', () => {
   const note = declareRecord({
-    ...{ kind: 'note', plural: 'notes', type: 'Note', description: 'A note.' },
+    kind: 'note',
+    plural: 'notes',
+    type: 'Note',
+    description: 'A note.',
     fields: { text: text(5_000, 'A text', 'Long') },
   });
   const lengthIn = ({ schema }: typeof api): unknown =>

@@ -14,7 +14,10 @@ const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 const ODD = 2n ** 53n + 1n;
 
 const Payment = declareRecord({
-  ...{ kind: 'payment', plural: 'payments', type: 'Payment', description: 'A payment.' },
+  kind: 'payment',
+  plural: 'payments',
+  type: 'Payment',
+  description: 'A payment.',
   fields: {
     amount: bigInteger(LEAST, 10n ** 18n, 'What is paid, in cents', 1_999),
     account: code(6, 'Who pays', 'A-1'),

@@ -252,8 +252,13 @@ onAnyEngine('a key with scopes', (kit) => {
     ] as const)
       codes.push((await send(gateway, line, { key, ...call })).json.code);
     expect(codes).toEqual([
-      ...['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'NOT_ACCEPTABLE', 'UNSUPPORTED_MEDIA_TYPE'],
-      ...['VALIDATION_FAILED', 'FORBIDDEN', 'FORBIDDEN'],
+      'NOT_FOUND',
+      'METHOD_NOT_ALLOWED',
+      'NOT_ACCEPTABLE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'VALIDATION_FAILED',
+      'FORBIDDEN',
+      'FORBIDDEN',
     ]);
   });
 });

@@ -119,7 +119,12 @@ export async function startSecantus(
   const child = spawn(
     binary,
     [
-      ...['--port', String(port), '--storage-path', ':memory:', '--log-level', 'ERROR'],
+      '--port',
+      String(port),
+      '--storage-path',
+      ':memory:',
+      '--log-level',
+      'ERROR',
       '--enable-test-commands',
       ...(settings.standalone ? ['--standalone'] : []),
       ...(settings.oplogEntries ? ['--oplog-max-entries', String(settings.oplogEntries)] : []),

@@ -86,7 +86,8 @@ describe('the OpenAPI description', () => {
       const refs = Object.entries<string>(mapping).map(([type, $ref]) => {
         const { properties, required } = schemas[$ref.split('/').at(-1)!];
         expect([propertyName, properties.type.enum, required]).toEqual([
-          ...['type', [type]],
+          'type',
+          [type],
           ['id', 'type', 'time', 'data'],
         ]);
         return { $ref };
@@ -134,12 +135,44 @@ describe('the OpenAPI description', () => {
 
 /** Values within, at and beyond the limits of the rules. */
 const PROBES: readonly unknown[] = [
-  ...[undefined, null, true, false, 0, 1, -1, 1.5, 100, 2147483647, 2147483648, [], {}],
-  ...['', ' ', '\t\u3000', '1', 'Rex', ' Rex', '\tRex\n', 'Re\tx', 'R\u0085ex', 'R\u00adx', '\ufeff'],
-  ...['🐕'.repeat(200), '🐕'.repeat(201), 'é'.repeat(2000), 'é'.repeat(2001)],
-  ...[`\t ${'🐕'.repeat(200)} \n`, ` ${'🐕'.repeat(201)} `, ' '.repeat(300)],
-  ...[` ${'x'.repeat(100)}  ${'x'.repeat(98)} `, ` ${'x'.repeat(100)}  ${'x'.repeat(99)} `],
-  ...['available', 'gone', '2026-01-31T09:30:00Z', '2026-01-31T09:30:00.25+02:00', '2026-01-31'],
+  undefined,
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  1.5,
+  100,
+  2147483647,
+  2147483648,
+  [],
+  {},
+  '',
+  ' ',
+  '\t\u3000',
+  '1',
+  'Rex',
+  ' Rex',
+  '\tRex\n',
+  'Re\tx',
+  'R\u0085ex',
+  'R\u00adx',
+  '\ufeff',
+  '🐕'.repeat(200),
+  '🐕'.repeat(201),
+  'é'.repeat(2000),
+  'é'.repeat(2001),
+  `\t ${'🐕'.repeat(200)} \n`,
+  ` ${'🐕'.repeat(201)} `,
+  ' '.repeat(300),
+  ` ${'x'.repeat(100)}  ${'x'.repeat(98)} `,
+  ` ${'x'.repeat(100)}  ${'x'.repeat(99)} `,
+  'available',
+  'gone',
+  '2026-01-31T09:30:00Z',
+  '2026-01-31T09:30:00.25+02:00',
+  '2026-01-31',
   '2026-02-30T09:30:00Z',
 ];
 

@@ -98,8 +98,12 @@ describe('a ban', () => {
 
   it('lasts a minute and doubles with each further ban, up to a day', () => {
     expect([1, 2, 3, 11, 12, 1_100].map(banDuration)).toEqual([
-      ...[MINUTE, 2 * MINUTE, 4 * MINUTE, 1_024 * MINUTE],
-      ...[DAY, DAY],
+      MINUTE,
+      2 * MINUTE,
+      4 * MINUTE,
+      1_024 * MINUTE,
+      DAY,
+      DAY,
     ]);
     let now = NOW;
     let usage = initialUsage();

@@ -341,8 +341,22 @@ describe.each(variants)('%s', (_name, open, numRuns) => {
 });
 
 const NAMES = [
-  ...['b', 'B', 'ä', 'A', 'a\u0301', 'Zoë', 'zoe', 'ﬁsh', 'fi', 'f'],
-  ...['\uffff', '\u{10000}', 'Ａ', 'ſ', 'ß', 'b'],
+  'b',
+  'B',
+  'ä',
+  'A',
+  'a\u0301',
+  'Zoë',
+  'zoe',
+  'ﬁsh',
+  'fi',
+  'f',
+  '\uffff',
+  '\u{10000}',
+  'Ａ',
+  'ſ',
+  'ß',
+  'b',
 ];
 const RANGES: Readonly<Record<string, object[]>> = {
   quantity: [{ min: 1, max: 3 }, { min: 2 }, { max: 2 }, { min: 3, max: 1 }, { min: 5 }, { max: 0 }],

@@ -32,7 +32,10 @@ function openLog(name: string) {
   const add = (keyId: string, id: string) =>
     log.add({ id: keyId, account: keyId } as never, { ...request, id } satisfies AnsweredRequest);
   return {
-    ...{ store, log, clock, add },
+    store,
+    log,
+    clock,
+    add,
     nextSecond: async () => {
       await log.flush();
       clock.now += 1_000;

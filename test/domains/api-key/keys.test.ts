@@ -141,7 +141,7 @@ onEachEngine('keys that an owner makes', (kit) => {
       refused.status,
       refused.headers['x-ratelimit-limit'],
       refused.headers['x-ratelimit-remaining'],
-    ]).toEqual([...[429, '60', '0']]);
+    ]).toEqual([429, '60', '0']);
   });
 
   it('never outlive an owner that is revoked while they are made, or themselves while they are rotated', async () => {
