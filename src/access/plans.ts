@@ -1,7 +1,8 @@
 import type { PlanName } from '../store/api-keys.ts';
 import type { Limits } from '../store/limiter-algorithm.ts';
 
-interface Plan {
+/** What a plan grants. */
+interface PlanTerms {
   /** null: set for each key. */
   limits: Limits | null;
   /** Mutations per second that the burst guard lets through; null: unlimited. */
@@ -13,7 +14,7 @@ interface Plan {
 }
 
 /** The plans of the specification. Schema, help texts and tests of the documentation read their numbers from here. */
-export const PLANS: Record<PlanName, Plan> = {
+export const PLANS: Record<PlanName, PlanTerms> = {
   free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2, webhooks: 1 },
   pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10, webhooks: 5 },
   business: {
