@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { api, FEATURES } from '../src/api.ts';
 import { createApi } from '../src/domains/create-api.ts';
 import { DOMAINS } from '../src/domains/index.ts';
@@ -12,13 +11,13 @@ import { addSampleData } from '../src/sample.ts';
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import { appointment } from './fixtures/appointment/appointment.domain.ts';
 import { visit } from './fixtures/visit/visit.domain.ts';
+import { temporaryFolder } from './kit/folder.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { makeWorld, onEachEngine, query, send } from './kit/petstore.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const guide = readFileSync(join(ROOT, 'docs/adding-a-domain.md'), 'utf8');
-const home = mkdtempSync(join(tmpdir(), 'petstore-domain-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 /** The files that the guide says to write, and its changes to existing lists. */
 const newFiles = [...guide.matchAll(/^\| `(src\/[^`]+)` \|/gm)].map(([, file]) => file!);

@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../src/api.ts';
 import { addSampleData } from '../src/sample.ts';
+import { temporaryFolder } from './kit/folder.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { printedKey, type ServerProcess, startServer } from './kit/process.ts';
 import { exchangeRaw } from './kit/raw.ts';
@@ -119,7 +119,7 @@ const HEADERS = [
 ];
 
 describe('the built program', () => {
-  const home = mkdtempSync(join(tmpdir(), 'petstore-bundle-'));
+  const home = temporaryFolder();
   let opened: OpenedStore;
   let gateway: TestGateway;
   let server: ServerProcess;
@@ -137,7 +137,6 @@ describe('the built program', () => {
     await server?.exited;
     await gateway?.close();
     await opened?.close();
-    rmSync(home, { recursive: true });
   });
 
   const answerTo = async (url: string, key: string, { method, path, headers, body = '' }: Sent) => {

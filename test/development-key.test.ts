@@ -1,13 +1,12 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../src/access/api-keys.ts';
 import { developmentKey, keyFileOf } from '../src/development-key.ts';
+import { temporaryFolder } from './kit/folder.ts';
 import { onAnyEngine } from './kit/petstore.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-key-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 onAnyEngine('the development key', (kit) => {
   let file: string;

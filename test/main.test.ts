@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { within } from './kit/deadline.ts';
+import { temporaryFolder } from './kit/folder.ts';
 import {
   createUnlimitedKey,
   printedKey,
@@ -17,10 +17,9 @@ import {
 
 /** Longer than a server needs to stop, in milliseconds. */
 const EXIT_TIMEOUT = 10_000;
-const home = mkdtempSync(join(tmpdir(), 'petstore-main-'));
+const home = temporaryFolder();
 const onLinux = process.platform === 'linux';
 const newStore = () => ({ DATA_FILE: join(mkdtempSync(join(home, 'store-')), 'data', 'petstore.db') });
-afterAll(() => rmSync(home, { recursive: true }));
 
 const get = (server: ServerProcess, path: string, key = printedKey(server)) =>
   fetch(server.url + path, { headers: { 'x-api-key': key } });

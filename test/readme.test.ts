@@ -4,14 +4,11 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -22,6 +19,7 @@ import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { ERRORS } from '../src/foundation/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
+import { temporaryFolder } from './kit/folder.ts';
 import { TestGateway } from './kit/gateway.ts';
 import { freePort } from './kit/mongo.ts';
 import { engines } from './kit/stores.ts';
@@ -70,8 +68,7 @@ describe('the examples of README.md and docs/tasks.md', () => {
 
 describe('the commands of the README', () => {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  const home = mkdtempSync(join(tmpdir(), 'petstore-readme-'));
-  afterAll(() => rmSync(home, { recursive: true }));
+  const home = temporaryFolder();
 
   it('work as written in a fresh copy', { timeout: 120_000 }, async () => {
     const [, start] = /```sh\nnpm ci && (npm start)\n```/.exec(readme)!;

@@ -1,12 +1,12 @@
 import { formatDate, DAY } from '../foundation/instant.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
-import { HISTORY_KEPT } from '../store/usage-history.ts';
-import type {
-  UsageDay,
-  UsageHistoryStore,
-  UsageOperation,
-  UsageRow,
-  UsageTransport,
+import {
+  HISTORY_KEPT,
+  type UsageDay,
+  type UsageHistoryStore,
+  type UsageOperation,
+  type UsageRow,
+  type UsageTransport,
 } from '../store/usage-history.ts';
 
 /** The interval at which counts are added to the store, in milliseconds. */

@@ -1,6 +1,5 @@
 import type { SortValue } from '../foundation/cursor.ts';
-import type { Field } from '../foundation/fields.ts';
-import { isFolded } from '../foundation/fields.ts';
+import { type Field, isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
 import { type AnyRecord, type Fields, isPrefix, type OrderCondition } from '../foundation/record.ts';
 import type { PageRequest } from '../foundation/table.ts';

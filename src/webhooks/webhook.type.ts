@@ -11,8 +11,14 @@ import { declaredType } from '../schema/declared-type.ts';
 import { inputsOf, opaqueArguments } from '../schema/record-types.ts';
 import { unchanged, write } from '../schema/write.ts';
 import { NOW } from '../store/events.ts';
-import type { Webhook, WebhookAttempt, WebhookFailure } from './stored-webhooks.ts';
-import { MAX_ATTEMPTS, webhooksOf, webhookWritesOf } from './stored-webhooks.ts';
+import {
+  MAX_ATTEMPTS,
+  type Webhook,
+  type WebhookAttempt,
+  type WebhookFailure,
+  webhooksOf,
+  webhookWritesOf,
+} from './stored-webhooks.ts';
 import {
   createdWebhook,
   declarationsOf,

@@ -1,13 +1,10 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE, SECOND } from '../../src/foundation/instant.ts';
 import { withCalls } from '../../src/observability/instrumented-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Reply, TestGateway } from '../kit/gateway.ts';
 import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
-
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 
 /** Announces a body of which only the first byte is sent, and waits for the response. */
 function sendWithoutBody(gateway: TestGateway, path: string, key: string): Promise<string> {

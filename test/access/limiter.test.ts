@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toDecision } from '../../src/access/limiter.ts';
-import { DAY, MINUTE } from '../../src/foundation/instant.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/foundation/instant.ts';
 import { initialUsage } from '../../src/store/limiter-algorithm.ts';
-
-const SECOND = 1_000;
-const HOUR = 60 * MINUTE;
 
 describe('limiter decisions', () => {
   const NOW = Date.parse('2026-11-21T12:00:00Z');

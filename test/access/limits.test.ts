@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { DAY, MINUTE } from '../../src/foundation/instant.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Reply, TestGateway } from '../kit/gateway.ts';
 import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
 const ONE_PET = '{ pet(id: 1) { name } }';
 
 const numbers = ({ headers }: Reply) => ({

@@ -1,13 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { DAY, MINUTE, SECOND } from '../../src/foundation/instant.ts';
 import type { Limits } from '../../src/store/limiter-algorithm.ts';
 import { cases } from '../kit/cases.ts';
 import type { Reply, TestGateway } from '../kit/gateway.ts';
 import { onEachEngine } from '../kit/petstore.ts';
-
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const DAY = 24 * 60 * MINUTE;
 
 interface Window {
   length: number;

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/store/sqlite/connection.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import {
   createUnlimitedKey,
   runCommand,
@@ -13,7 +13,7 @@ import {
 } from '../kit/process.ts';
 
 describe('a backup', { timeout: 120_000 }, () => {
-  const home = mkdtempSync(join(tmpdir(), 'petstore-backup-'));
+  const home = temporaryFolder();
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const copy = join(home, 'copy.db');
   let server: ServerProcess;
@@ -25,7 +25,6 @@ describe('a backup', { timeout: 120_000 }, () => {
   afterAll(async () => {
     server.child.kill('SIGTERM');
     await server.exited;
-    rmSync(home, { recursive: true });
   });
 
   const create = async (name: string) => {

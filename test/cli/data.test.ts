@@ -1,14 +1,4 @@
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -25,12 +15,13 @@ import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Webhook, WEBHOOKS, webhookWritesOf } from '../../src/webhooks/stored-webhooks.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { startCommand } from '../kit/process.ts';
 import { endOfLog } from '../kit/stores.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-data-'));
+const home = temporaryFolder();
 const databases: string[] = [];
 let places = 0;
 const path = () => join(home, `${++places}`);
@@ -56,7 +47,6 @@ const pairs = names.flatMap((from) =>
 );
 
 afterAll(async () => {
-  rmSync(home, { recursive: true });
   for (const name of databases) await dropDatabase(name);
 });
 

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../kit/folder.ts';
 import { runCommand, runKeys, useServer } from '../kit/process.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-documents-'));
+const home = temporaryFolder();
 const settings = { DATA_FILE: join(home, 'petstore.db') };
 const documents = (...args: string[]) => runCommand('documents', settings, ...args);
 const file = (name: string, content: unknown): string => {
@@ -20,8 +20,6 @@ const apollo = (operations: object[]) => ({
 
 const PET = 'query Pet($id: ID!) { pet(id: $id) { name } }';
 const PAGES = 'query Pages($n: Int) { categories(first: $n) { nodes { pets(first: 5) { nodes { id } } } } }';
-
-afterAll(() => rmSync(home, { recursive: true }));
 
 describe('the documents command', () => {
   const server = useServer(settings);

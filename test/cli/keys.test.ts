@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { usedToday } from '../../src/cli/key-commands.ts';
 import { DAY } from '../../src/foundation/instant.ts';
 import { initialUsage } from '../../src/store/limiter-algorithm.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { dropDatabase, freePort, mongoUri } from '../kit/mongo.ts';
 import { runKeys, useServer } from '../kit/process.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-keys-'));
+const home = temporaryFolder();
 const database = `keys-${randomUUID().slice(0, 8)}`;
 const stores: [string, Record<string, string>][] = [
   ['the embedded store', { DATA_FILE: join(home, 'petstore.db') }],
@@ -18,7 +18,6 @@ const stores: [string, Record<string, string>][] = [
 if (process.env.TEST_MONGODB_URI) stores.push(['MongoDB', { MONGODB_URI: mongoUri(database) }]);
 
 afterAll(async () => {
-  rmSync(home, { recursive: true });
   if (process.env.TEST_MONGODB_URI) await dropDatabase(database);
 });
 

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
@@ -11,13 +10,13 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
 import { cases } from '../kit/cases.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { printedKey, startCommand, useServer } from '../kit/process.ts';
 import { engines, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
 import { type Fault, openWire } from '../store/mongo/wire.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-load-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 let files = 0;
 const fileOf = (content: string | Buffer): string => {
   const file = join(home, `${++files}`);

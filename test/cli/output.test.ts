@@ -1,20 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../kit/folder.ts';
 import { runKeys } from '../kit/process.ts';
 
 /** Commands of the built program whose output goes nowhere, as shells run them. */
 describe.runIf(process.platform === 'linux')('the output of a command', { timeout: 120_000 }, () => {
-  const home = mkdtempSync(join(tmpdir(), 'petstore-output-'));
+  const home = temporaryFolder();
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const file = join(home, 'categories.csv');
   beforeAll(() => {
     const names = Array.from({ length: 2_000 }, (_, n) => `Category ${n}\n`);
     writeFileSync(file, `name\n${names.join('')}`);
   });
-  afterAll(() => rmSync(home, { recursive: true }));
 
   /** @returns the exit code of `petstore`, with the output of the whole line */
   const shell = (line: string) =>

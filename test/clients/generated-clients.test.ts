@@ -1,19 +1,19 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, get } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import openapiTypescript, { astToString } from 'openapi-typescript';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../src/sample.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { useProgram } from '../kit/program.ts';
 
 /**
@@ -90,14 +90,13 @@ if (!pythonGenerator) {
 } else {
   describe('the generated Python client', () => {
     const kit = useProgram();
-    const home = mkdtempSync(join(tmpdir(), 'petstore-python-'));
+    const home = temporaryFolder();
     const client = join(home, 'petstore_client');
 
     beforeAll(async () => {
       const options = ['--path', description, '--meta', 'none', '--output-path', client];
       await run(pythonGenerator, ['generate', ...options]);
     }, MINUTE);
-    afterAll(() => rmSync(home, { recursive: true }));
 
     it('has no more models than the description has schemas, only 2 of them for errors', () => {
       const models = readdirSync(join(client, 'models')).filter((name) => !name.startsWith('__'));

@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { printedKey, useServer } from '../kit/process.ts';
+
+const folder = temporaryFolder();
 
 interface Run {
   run: { stats: Record<string, { total: number; failed: number }>; failures: unknown[] };
@@ -13,7 +15,6 @@ interface Run {
 
 /** The collection as people use it: imported from a running gateway, with a key. */
 describe('the Postman collection', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-postman-'));
   const server = useServer({ DATA_FILE: join(folder, 'petstore.db') });
   const empty = useServer({ DATA_FILE: join(folder, 'empty.db'), SAMPLE_DATA: 'off' });
 

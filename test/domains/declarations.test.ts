@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
@@ -32,6 +31,7 @@ import {
   uniqueAt,
   writtenBeside,
 } from '../kit/declared.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { rpc } from '../kit/mcp.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
@@ -349,10 +349,9 @@ class Program {
   }
 }
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-declared-'));
+const home = temporaryFolder();
 const databases: string[] = [];
 afterAll(async () => {
-  rmSync(home, { recursive: true });
   for (const database of databases) await dropDatabase(database);
 });
 

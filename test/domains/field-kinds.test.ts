@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { load } from '../../src/cli/load.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import { bigInteger, code, integer } from '../../src/foundation/fields.ts';
 import { apiWith } from '../kit/declared.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { rpc } from '../kit/mcp.ts';
 import { dataOf, expectQueryRefusal, expectRefusal, onEachEngine, query, send } from '../kit/petstore.ts';
 
@@ -29,8 +29,7 @@ const Payment = declareRecord({
   }),
 });
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-kinds-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 onEachEngine(
   'fields of records',

@@ -1,21 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { load } from '../../src/cli/load.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { NOW } from '../../src/store/events.ts';
 import { openSqliteTarget } from '../../src/store/sqlite/dump.ts';
 import { Purchase } from '../fixtures/shop/purchase.ts';
 import { apiWith } from '../kit/declared.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { rpc } from '../kit/mcp.ts';
 import { dataOf, makeWorld, onEachEngine, query, send } from '../kit/petstore.ts';
 
 /** The Petstore of a shop. */
 const shop = apiWith([Purchase]);
-const home = mkdtempSync(join(tmpdir(), 'petstore-hooks-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 /** The rule of a shop: a purchase of a sold pet is refused, and a complete one sells its pet (docs/adding-a-domain.md). */
 onEachEngine(

@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { within } from '../kit/deadline.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
 import { exchangeRaw, openRaw } from '../kit/raw.ts';
 
@@ -11,7 +11,7 @@ const SCRIPT = readdirSync('dist/pages/explorer').find((name) => /^scalar-.*\.js
 
 /** What clients without a key do to the connections of the built program. */
 describe.runIf(process.platform === 'linux')('connections of strangers', { timeout: 120_000 }, () => {
-  const home = mkdtempSync(join(tmpdir(), 'petstore-connections-'));
+  const home = temporaryFolder();
   let server: ServerProcess;
   beforeAll(async () => {
     server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, { limits: '-Sn 256' });
@@ -19,7 +19,6 @@ describe.runIf(process.platform === 'linux')('connections of strangers', { timeo
   afterAll(async () => {
     server.child.kill('SIGKILL');
     await server.exited;
-    rmSync(home, { recursive: true });
   });
 
   const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;

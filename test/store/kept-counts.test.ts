@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { openDatabase } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-counts-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 const open = (name: string) =>
   openSqliteStore({ records: api.records, file: join(home, name), role: 'server' });

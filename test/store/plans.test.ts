@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BSON, Collection, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -13,6 +11,7 @@ import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openDatabase, SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { PageRequest } from '../../src/foundation/table.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { LISTS } from '../kit/lists.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
@@ -70,7 +69,7 @@ const searchesOf = (plan: string): string[] =>
   );
 
 describe('the embedded store', () => {
-  const home = mkdtempSync(join(tmpdir(), 'petstore-plans-'));
+  const home = temporaryFolder();
   const file = join(home, 'petstore.db');
   const sent = new Map<string, readonly Value[]>();
   const { row, rows } = SqliteConnection.prototype;
@@ -87,7 +86,6 @@ describe('the embedded store', () => {
   });
   afterAll(() => {
     Object.assign(SqliteConnection.prototype, { row, rows });
-    rmSync(home, { recursive: true });
   });
 
   it.each([false, true])(

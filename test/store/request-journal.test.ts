@@ -1,17 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import { RequestLog } from '../../src/access/request-log.ts';
 import { Meter } from '../../src/foundation/meter.ts';
 import { type AnsweredRequest, REQUESTS } from '../../src/store/request-chunks.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-journal-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 const request = {
   transport: 'rest',

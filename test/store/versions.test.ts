@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
@@ -16,12 +15,12 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { apiWith } from '../kit/declared.ts';
 import { EventStreamClient } from '../kit/event-stream.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { engines } from '../kit/stores.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-versions-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 /** A program of a version: with the field `description`, or that field under another name. */
 function program(version: 'earlier' | 'later') {

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,6 +8,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { CLAIM_TIME, webhooksOf } from '../../src/webhooks/stored-webhooks.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { Clock, TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { expectRefusal, send } from '../kit/petstore.ts';
@@ -17,6 +16,8 @@ import { Receiver } from '../kit/receiver.ts';
 import { type Engine, engines, enginesAtLength } from '../kit/stores.ts';
 import { ALLOW_LOCAL, endClaims, useWebhooks } from '../kit/webhooks.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
+
+const home = temporaryFolder();
 
 const namesAt = ({ received }: Receiver) => received.map(({ event }) => event.data.name);
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
@@ -189,7 +190,6 @@ it.each(engines)(
 
 it('disables a webhook whose place is no longer kept, as often as it is enabled there', async () => {
   const clock = new Clock();
-  const home = mkdtempSync(join(tmpdir(), 'petstore-'));
   const start = async () => {
     const options = { file: join(home, 'petstore.db'), role: 'server', keepEvents: 3_600_000 } as const;
     const store = openSqliteStore({ ...options, records: api.records, now: clock.now });
@@ -226,7 +226,6 @@ it('disables a webhook whose place is no longer kept, as often as it is enabled 
     await receiver.close();
     await gateway.close();
     await gateway.store.close();
-    rmSync(home, { recursive: true });
   }
 });
 

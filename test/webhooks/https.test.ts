@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { temporaryFolder } from '../kit/folder.ts';
 import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
 import { Receiver, verify } from '../kit/receiver.ts';
 
 /** Certificates made now; Node.js trusts the authority because of NODE_EXTRA_CA_CERTS. */
-const home = mkdtempSync(join(tmpdir(), 'petstore-'));
+const home = temporaryFolder();
 const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: home, stdio: 'ignore' });
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
 
@@ -43,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server?.child.kill('SIGKILL');
   for (const receiver of receivers) await receiver.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 it('sends over TLS, and not to a receiver whose certificate is invalid', async () => {

@@ -1,5 +1,4 @@
-import type { AddressInfo, Server, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { newSecret } from '../../src/webhooks/webhook.ts';
 import { WebhookClient } from '../../src/webhooks/request.ts';

@@ -1,7 +1,6 @@
 import { grouped } from '../../foundation/words.ts';
 import type { Principal } from '../../access/api-keys.ts';
-import type { Issue } from '../../foundation/errors.ts';
-import { validationFailed } from '../../foundation/errors.ts';
+import { type Issue, validationFailed } from '../../foundation/errors.ts';
 import { choice, instant, integer, opaqueId, optional, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
 import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';

@@ -1,5 +1,4 @@
-import type { AnyRecord } from '../../foundation/record.ts';
-import { referencesOf } from '../../foundation/record.ts';
+import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
 import { PAGES_PER_COMMIT, type SqliteConnection } from './connection.ts';
 import { lockDataFile } from './data-file.ts';
 import { createIndexes, dropIndexes } from './record-schema.ts';

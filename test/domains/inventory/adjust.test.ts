@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Pet } from '../../../src/domains/pet/pet.ts';
@@ -7,6 +5,7 @@ import { declareRecord } from '../../../src/foundation/declare-record.ts';
 import { defaulting, integer } from '../../../src/foundation/fields.ts';
 import { MAX_INT32 } from '../../../src/foundation/id.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { temporaryFolder } from '../../kit/folder.ts';
 import {
   dataOf,
   expectAnswer,
@@ -16,6 +15,8 @@ import {
   query,
   send,
 } from '../../kit/petstore.ts';
+
+const home = temporaryFolder();
 
 onEachEngine('adjusting the stock', (kit) => {
   const adjust = (id: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -122,11 +123,9 @@ it('a difference is checked by the rules over several fields too', async () => {
     fields: { held: defaulting(0, number('What it holds')), room: defaulting(5, number('What fits')) },
     rules: ({ held, room }) => (held > room ? [{ path: 'held', message: 'must fit' }] : []),
   });
-  const home = mkdtempSync(join(tmpdir(), 'petstore-shelf-'));
   const store = openSqliteStore({ records: [Shelf], file: join(home, 'shelf.db'), role: 'server' });
   onTestFinished(async () => {
     await store.close();
-    rmSync(home, { recursive: true });
   });
   const shelves = store.table(Shelf);
   const { id } = await shelves.insert({});

@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { temporaryFolder } from '../../kit/folder.ts';
 import { printedKey, startServer } from '../../kit/process.ts';
 
+const home = temporaryFolder();
+
 it('the log of requests loses what was answered in the last second before a kill, and nothing else', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'petstore-killed-'));
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const first = await startServer(settings);
   const headers = { 'x-api-key': printedKey(first) };
@@ -28,7 +28,6 @@ it('the log of requests loses what was answered in the last second before a kill
   const kept = new Set(((await response.json()) as { id: string }[]).map(({ id }) => id));
   second.child.kill('SIGTERM');
   await second.exited;
-  rmSync(home, { recursive: true });
   const lost = answered.filter(({ id }) => !kept.has(id));
   // The interval, and the time that a busy machine takes to write.
   for (const { at } of lost) expect(killedAt - at).toBeLessThan(2_000);

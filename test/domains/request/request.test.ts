@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Principal } from '../../../src/access/api-keys.ts';
 import { RequestLog } from '../../../src/access/request-log.ts';
+import { HOUR } from '../../../src/foundation/instant.ts';
 import { Meter } from '../../../src/foundation/meter.ts';
 import {
   type AnsweredRequest,
@@ -25,8 +26,6 @@ import {
   useGateway,
 } from '../../kit/petstore.ts';
 import { engines } from '../../kit/stores.ts';
-
-const HOUR = 3_600_000;
 
 /** All requests of a key, by following the links. */
 async function listed(gateway: TestGateway, key: string, path = '/requests?limit=100') {

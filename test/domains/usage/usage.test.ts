@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
+import { DAY } from '../../../src/foundation/instant.ts';
 import type { UsageOperation } from '../../../src/store/usage-history.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';
@@ -14,8 +15,6 @@ import {
   query,
   send,
 } from '../../kit/petstore.ts';
-
-const DAY = 86_400_000;
 
 /** Opens a stream and waits for the head of its response. */
 async function openStream(gateway: TestGateway, key: string, body?: object) {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandStartedEvent, CommandSucceededEvent } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +10,10 @@ import { REQUESTS } from '../../../src/store/request-chunks.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
 import type { Page } from '../../../src/foundation/table.ts';
 import { codeOf } from '../../kit/errors.ts';
+import { temporaryFolder } from '../../kit/folder.ts';
 import { newDatabase } from './database.ts';
+
+const home = temporaryFolder();
 
 describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   const database = newDatabase();
@@ -206,7 +208,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   });
 
   it('loads a file with a command for every 20 rows at most', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'petstore-commands-'));
     const file = join(home, 'pets.csv');
     const rows = 2_500;
     writeFileSync(
@@ -218,7 +219,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
       const { lines } = await load(store, options);
       expect(lines).toEqual(['Loaded 2,500 pets.']);
     });
-    rmSync(home, { recursive: true });
     expect(commands.length / rows).toBeLessThanOrEqual(0.05);
   }, 60_000);
 });

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -19,6 +18,7 @@ import { expectWithin, within } from '../../kit/deadline.ts';
 import { WEBHOOKS, webhooksOf, webhookWritesOf } from '../../../src/webhooks/stored-webhooks.ts';
 import { codeOf } from '../../kit/errors.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
+import { temporaryFolder } from '../../kit/folder.ts';
 import { Clock, type Reply, TestGateway } from '../../kit/gateway.ts';
 import { type MongoServer, mongoUri, secantusBinary, serverUri, startSecantus } from '../../kit/mongo.ts';
 import { Receiver } from '../../kit/receiver.ts';
@@ -628,7 +628,7 @@ class Lane {
 describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the primary', () => {
   /** A stand-in does one thing at a time, so that each of a few has some of the lanes. */
   const started: MongoServer[] = [];
-  const home = mkdtempSync(join(tmpdir(), 'petstore-failover-'));
+  const home = temporaryFolder();
   const exported = join(home, 'export');
   const lanes: Lane[] = [];
   let lane: Lane;
@@ -659,7 +659,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
   afterAll(async () => {
     for (const each of lanes) await each.close();
     for (const server of started) await server.stop();
-    rmSync(home, { recursive: true });
   }, 120_000);
 
   it('every command that is sent is in the table', async () => {

@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { boolean, type Field, integer, name, optional, text } from '../../../src/foundation/fields.ts';
 import { declareRecord } from '../../../src/foundation/declare-record.ts';
 import type { AnyRecord } from '../../../src/foundation/record.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { temporaryFolder } from '../../kit/folder.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'petstore-schema-'));
-afterAll(() => rmSync(home, { recursive: true }));
+const home = temporaryFolder();
 
 const thing = (fields: Record<string, Field>): AnyRecord =>
   declareRecord({ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.', fields });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MINUTE } from '../../../src/foundation/instant.ts';
 import {
   dataOf,
   expectAnswer,
@@ -10,7 +11,6 @@ import {
   useGateway,
 } from '../../kit/petstore.ts';
 
-const MINUTE = 60_000;
 const CATEGORIES = 'categories(first: $n) { nodes { pets(first: 10) { nodes { id } } } }';
 const JSON_BODY = { 'content-type': 'application/json' };
 
