@@ -116,7 +116,9 @@ describe('data of any size', { timeout: 180_000 }, () => {
       ...Array.from({ length: rows }, (_, n) => `Pet,Kind ${n}\n`),
     );
     const loaded = await data(newStore(), ['load', 'pets', fileOf(content), '--create-parents']);
-    expect(loaded, loaded.stderr).toMatchObject({ stdout: `Loaded ${grouped(rows)} pets and ${grouped(rows)} categories.\n` });
+    expect(loaded, loaded.stderr).toMatchObject({
+      stdout: `Loaded ${grouped(rows)} pets and ${grouped(rows)} categories.\n`,
+    });
     expect(loaded.megabytes).toBeLessThan(MAX_MEMORY);
   });
 
