@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { within } from './kit/deadline.ts';
+import { cases } from './kit/cases.ts';
 import { temporaryFolder } from './kit/folder.ts';
 import {
   createUnlimitedKey,
@@ -299,7 +300,7 @@ describe('a server', () => {
       return passed;
     };
     expect(await passing(60, 20)).toBe(60);
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < cases(1, 3); round++) {
       server.child.kill('SIGKILL');
       await server.exited;
       await start();

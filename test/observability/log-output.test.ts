@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { within } from '../kit/deadline.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { type ServerProcess, type StartOptions, startServer } from '../kit/process.ts';
 import { exchangeRaw } from '../kit/raw.ts';
 
@@ -12,16 +12,12 @@ const EXIT_TIMEOUT = 8_000;
 /** The path is in the log line of the request. */
 const LONG_PATH = `/${'x'.repeat(300)}`;
 
-let home: string;
+const home = temporaryFolder();
 let server: ServerProcess;
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-log-'));
-});
 afterEach(async () => {
   server?.child.kill('SIGKILL');
   await server?.exited;
-  rmSync(home, { recursive: true });
 });
 
 const start = async (options: StartOptions) => {

@@ -369,7 +369,8 @@ const RANGES: Readonly<Record<string, object[]>> = {
 const PREFIXES = ['ä', '\u{10000}', 'ß', 'Zoë', 'b', 'F', 'fi', 'zo', '\uffff', 'none', '\u0301'].map(folded);
 
 describe.each(engines)('lists ($name)', ({ name, open }) => {
-  const [limits, prefixes] = name === 'sqlite' ? [[1, 3, 100], 11] : [[cases(20, 3)], cases(4, 11)];
+  const [limits, prefixes] =
+    name === 'sqlite' ? [[cases(2, 1), cases(7, 3), 100], 11] : [[cases(20, 3)], cases(4, 11)];
   const model = new Model();
   let opened: OpenedStore;
   beforeAll(async () => {
