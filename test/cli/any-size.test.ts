@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { grouped } from '../../src/foundation/words.ts';
@@ -162,4 +162,27 @@ describe('data of any size', { timeout: 180_000 }, () => {
     expect(names).toHaveLength(rows);
     expect(new Set(names)).toHaveLength(rows);
   });
+});
+
+it('is copied from standard input to a file that only this process can reach, and that goes with it', async () => {
+  const TMPDIR = place();
+  mkdirSync(TMPDIR);
+  const child = spawn(process.execPath, ['dist/petstore.js', 'data', 'load', 'pets', '-'], {
+    env: { PATH: process.env.PATH, TMPDIR, ...newStore() },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.stdin.write('name\nDog\n');
+  const descriptors = `/proc/${child.pid}/fd`;
+  const copies = () =>
+    readdirSync(descriptors)
+      .map((descriptor) => join(descriptors, descriptor))
+      .filter((descriptor) => readlinkSync(descriptor).startsWith(TMPDIR));
+  await expect
+    .poll(() => copies().map((copy) => readFileSync(copy, 'utf8')), { timeout: 20_000 })
+    .toEqual(['name\nDog\n']);
+  expect(copies().map((copy) => statSync(copy).mode & 0o777)).toEqual([0o600]);
+  expect(readdirSync(TMPDIR)).toEqual([]);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  expect(readdirSync(TMPDIR)).toEqual([]);
 });
