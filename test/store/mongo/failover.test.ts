@@ -173,7 +173,9 @@ class Lane {
     this.#exported = exported;
     this.wire = await openWire(this.#server);
     if (isRouted) this.wire.route();
-    this.direct = await openMongoStore({ ...HELD, uri: mongoUri(this.database, this.#server) });
+    // What it does is not under test, however slow the machine is.
+    const uri = mongoUri(this.database, this.#server);
+    this.direct = await openMongoStore({ ...HELD, uri, timeoutMs: PATIENCE });
     this.store = await this.openStore(this.database);
     this.gateway = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
     this.delivering = await TestGateway.start(this.store, ALLOW_LOCAL, this.clock);
