@@ -3,7 +3,7 @@ import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
 import {
   banDuration,
-  type ChargeOutcome,
+  type Verdict,
   type ChargeResult,
   type LimiterStore,
   type Limits,
@@ -23,12 +23,12 @@ export interface WindowView {
 
 /** The limiter's decision on one request. */
 export interface Decision {
-  outcome: ChargeOutcome;
+  verdict: Verdict;
   minute: WindowView;
   day: WindowView;
   /** The tightest window: the one that refused, or else the one with the smaller remainder. */
   tightest: WindowView;
-  /** Whole seconds. Set for every outcome except `passed`. */
+  /** Whole seconds. Set for every verdict except `passed`. */
   retryAfter?: number;
   /** Set if this request began a ban: the start in milliseconds since 1970. */
   banBegan?: number;
@@ -52,7 +52,7 @@ export class Limiter {
       const usage =
         child === undefined ? result.usage : { ...result.usage, ...strikesOf(result.usage, child, now) };
       const decision = toDecision({ ...result, usage }, limits, cost, now);
-      if (decision.outcome === 'banned' || isExhausted(decision)) this.#blocked.set(id, usage);
+      if (decision.verdict === 'banned' || isExhausted(decision)) this.#blocked.set(id, usage);
       else this.#blocked.delete(id);
       return decision;
     });
@@ -62,9 +62,9 @@ export class Limiter {
   cachedDecision({ id, limits }: Principal, now: number): Decision | undefined {
     const usage = this.#blocked.get(id);
     if (!usage) return undefined;
-    const outcome = usage.bannedUntil > now ? 'banned' : 'passed';
-    const decision = toDecision({ outcome, usage }, limits, 0, now);
-    if (outcome === 'banned' || isExhausted(decision)) return decision;
+    const verdict = usage.bannedUntil > now ? 'banned' : 'passed';
+    const decision = toDecision({ verdict, usage }, limits, 0, now);
+    if (verdict === 'banned' || isExhausted(decision)) return decision;
     this.#blocked.delete(id);
     return undefined;
   }
@@ -74,7 +74,7 @@ const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining ===
 
 /** Translates the state after a charge into the values of headers. */
 export function toDecision(
-  { outcome, usage }: ChargeResult,
+  { verdict, usage }: ChargeResult,
   limits: Limits,
   cost: number,
   now: number,
@@ -82,9 +82,9 @@ export function toDecision(
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
   const tightest = day.remaining < minute.remaining ? day : minute;
-  const decision: Decision = { outcome, minute, day, tightest };
-  if (outcome === 'passed') return decision;
-  if (outcome === 'banned') {
+  const decision: Decision = { verdict, minute, day, tightest };
+  if (verdict === 'passed') return decision;
+  if (verdict === 'banned') {
     const length = banDuration(usage.bans);
     const retryAfter = toRetryAfter(Math.min(length, usage.bannedUntil - now));
     return { ...decision, retryAfter, ...(usage.bannedUntil === now + length && { banBegan: now }) };

@@ -41,7 +41,7 @@ interface Waiting {
 
 /**
  * The latest requests of each key, for its holder. Those of a second are written together: each key's as a chunk of its own, or,
- * where that costs more than all else of a request, all as one entry of a journal. They are then stored by key some at a time, each
+ * where that costs more than all else of a request, all as one segment of a journal. They are then stored by key some at a time, each
  * key's about once a minute, and before they are read.
  */
 export class RequestLog extends WriteBehind {
@@ -53,12 +53,12 @@ export class RequestLog extends WriteBehind {
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
   /** The number of requests that are not written yet. */
   #size = 0;
-  /** Those for the next entry of the journal. */
+  /** Those for the next segment of the journal. */
   #unjournaled: string[] = [];
   /** Counts the intervals. */
   #interval = 0;
-  /** The entries of the journal, oldest first; undefined until what a kill has left is read. */
-  #entries: { position: string; interval: number; size: number }[] | undefined;
+  /** The segments of the journal, oldest first; undefined until what a kill has left is read. */
+  #segments: { position: string; interval: number; size: number }[] | undefined;
   /** The requests of each key stored from a position on: once as many as are shown, older ones are useless. */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
@@ -136,9 +136,9 @@ export class RequestLog extends WriteBehind {
       const position = this.#nextPosition();
       await this.#store.requestJournal!.add({ position, requests });
       this.#unjournaled = [];
-      this.#entries!.push({ position, interval, size: sizeOf(requests) });
+      this.#segments!.push({ position, interval, size: sizeOf(requests) });
     }
-    const isFull = this.#entries!.reduce((sum, { size }) => sum + size, 0) > MAX_JOURNAL;
+    const isFull = this.#segments!.reduce((sum, { size }) => sum + size, 0) > MAX_JOURNAL;
     const due = [...this.#waiting].filter(([, { since }]) => isFull || since <= interval - JOURNALED);
     // Those of an interval by key, since neighbours share pages of the index.
     due.sort(([a, one], [b, other]) => one.since - other.since || (a < b ? -1 : 1));
@@ -148,10 +148,10 @@ export class RequestLog extends WriteBehind {
       if (requests.length > MAX_REQUESTS) requests.splice(0, requests.length - MAX_REQUESTS);
       oldest = Math.min(oldest, since);
     }
-    const left = this.#entries!.filter((entry) => entry.interval < oldest);
+    const left = this.#segments!.filter((segment) => segment.interval < oldest);
     if (left.length === 0) return;
     await this.#store.requestJournal!.delete(left.map(({ position }) => position));
-    this.#entries!.splice(0, left.length);
+    this.#segments!.splice(0, left.length);
   }
 
   /** Stores the waiting requests of some keys by key. */
@@ -187,18 +187,22 @@ export class RequestLog extends WriteBehind {
   /** Takes over what an earlier process has left in the journal, without what it had stored by key. */
   async #recover(): Promise<void> {
     const { requestJournal, lastRequestOf } = this.#store;
-    if (this.#entries || !requestJournal) return;
-    const entries = await requestJournal.entries();
+    if (this.#segments || !requestJournal) return;
+    const segments = await requestJournal.segments();
     const last = new Map<string, number>();
-    for (const keyId of entries.flatMap(({ requests }) => requests.filter((_, n) => n % 3 === 0)))
+    for (const keyId of segments.flatMap(({ requests }) => requests.filter((_, n) => n % 3 === 0)))
       if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
-    for (const { requests } of entries)
+    for (const { requests } of segments)
       for (let n = 0; n < requests.length; n += 3) {
         const [keyId, account, line] = requests.slice(n, n + 3) as [string, string, string];
         if (timeOf(line) > last.get(keyId)!) this.#waitingOf(keyId, account || keyId).requests.push(line);
       }
     const interval = this.#interval;
-    this.#entries = entries.map(({ position, requests }) => ({ position, interval, size: sizeOf(requests) }));
+    this.#segments = segments.map(({ position, requests }) => ({
+      position,
+      interval,
+      size: sizeOf(requests),
+    }));
   }
 
   #nextPosition(): string {

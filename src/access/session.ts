@@ -131,7 +131,7 @@ export class Session {
   }
 
   /**
-   * Refuses a request before its body is read if the outcome is already certain. A cached ban costs nothing more. An
+   * Refuses a request before its body is read if the verdict is already certain. A cached ban costs nothing more. An
    * exhausted budget is charged at the store, so that the refusal can count as a strike.
    *
    * Possibly free requests are read even so, as long as the free ones of the second last.
@@ -140,7 +140,7 @@ export class Session {
    */
   begin(expected: ExpectedPrice): MaybePromise<void> {
     const cached = this.#counters.limiter.cachedDecision(this.principal, this.now());
-    if (cached?.outcome === 'banned') throw this.#refusalOf(0, cached);
+    if (cached?.verdict === 'banned') throw this.#refusalOf(0, cached);
     if (!cached || expected === 'free') return;
     if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_COST);
   }
@@ -220,8 +220,8 @@ export class Session {
   }
 
   #enforce(units: number, decision: Decision): void {
-    if (decision.outcome !== 'passed') {
-      if (decision.outcome === 'refused') this.#count(0, 1);
+    if (decision.verdict !== 'passed') {
+      if (decision.verdict === 'refused') this.#count(0, 1);
       throw this.#refusalOf(units, decision);
     }
     this.decision = decision;
@@ -271,7 +271,7 @@ export class Session {
   #refusalOf(units: number, decision: Decision): AppError {
     this.decision = decision;
     const retryAfter = decision.retryAfter!;
-    if (decision.outcome === 'banned') {
+    if (decision.verdict === 'banned') {
       return new AppError(
         'API_KEY_BANNED',
         `The API key is banned for too many retries. Retry in ${retryAfter} s.`,
@@ -295,7 +295,7 @@ export class Session {
   #burstRefusal(name: string, limit: number, remaining: number, amount = 1): AppError {
     this.decision = {
       ...this.decision!,
-      outcome: 'refused',
+      verdict: 'refused',
       tightest: { limit, remaining, resetAt: this.now() + 1_000 },
     };
     const advice = amount > limit ? `Send at most ${limit} at once.` : 'Retry in 1 s.';
@@ -308,6 +308,6 @@ export class Session {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };
     const day = { ...minute, limit: perDay };
-    return { outcome: 'refused', minute, day, tightest: minute };
+    return { verdict: 'refused', minute, day, tightest: minute };
   }
 }

@@ -54,7 +54,7 @@ export class ResponseWriter {
     if (live) all.push('X-Accel-Buffering', 'no');
     if (etag !== undefined) all.push('ETag', etag);
     if (!sameOriginOnly) cors.addHeaders(all, context.headers.origin);
-    if (context.deprecation && session?.decision?.outcome === 'passed') all.push(...context.deprecation);
+    if (context.deprecation && session?.decision?.verdict === 'passed') all.push(...context.deprecation);
     if (context.replayed) all.push('Idempotency-Replayed', 'true');
     if (headers.length > 0) all.push(...headers);
     if (base !== '') addBase(all, base);

@@ -206,7 +206,7 @@ export class Metrics {
     byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
     for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
     if (decision && principal) {
-      this.#decisions.get(principal.plan)![decision.outcome]++;
+      this.#decisions.get(principal.plan)![decision.verdict]++;
       // Concurrent requests may see the same new ban, which counts once.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);

@@ -9,7 +9,7 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
  * 3. The store keeps a `UsageState` for each owner's key, and replaces it by what `chargeUsage` makes of it: in memory,
  *    saved at once or soon (`sqlite/usage.ts`), or by an update on condition that nobody else changed it meanwhile
  *    (`mongo/usage.ts`).
- * 4. The limiter translates the outcome and the new state into what headers and errors say.
+ * 4. The limiter translates the verdict and the new state into what headers and errors say.
  *
  *     opened at its first request        closed
  *     |-- window: used <= limit ---------|            a refusal sets refusedUntil = the end of its Retry-After
@@ -57,10 +57,10 @@ export interface Charge {
   now: number;
 }
 
-export type ChargeOutcome = 'passed' | 'refused' | 'banned';
+export type Verdict = 'passed' | 'refused' | 'banned';
 
 export interface ChargeResult {
-  outcome: ChargeOutcome;
+  verdict: Verdict;
   /** The state after the charge. */
   usage: UsageState;
 }
@@ -119,8 +119,8 @@ function withStrikes(
 export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   const { child, cost, limits, now } = charge;
   const own = strikesOf(before, child, now);
-  if (own.bannedUntil > now) return { outcome: 'banned', usage: before };
-  if (cost === 0) return { outcome: 'passed', usage: before };
+  if (own.bannedUntil > now) return { verdict: 'banned', usage: before };
+  if (cost === 0) return { verdict: 'passed', usage: before };
 
   const minuteOpen = now < before.minuteStart + MINUTE;
   const dayOpen = now < before.dayStart + DAY;
@@ -131,7 +131,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
 
   if (minuteFits && dayFits) {
     return {
-      outcome: 'passed',
+      verdict: 'passed',
       // Field by field: spreading the state takes longer than the rest of a charge.
       usage: {
         minuteStart: minuteOpen ? before.minuteStart : now,
@@ -158,7 +158,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   const { bannedUntil, bans } = own;
   if (strikes.length < STRIKES_TO_BAN)
     return {
-      outcome: 'refused',
+      verdict: 'refused',
       usage: withStrikes(before, { refusedUntil, strikes, bannedUntil, bans }, charge),
     };
 
@@ -170,7 +170,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
     bannedUntil: now + banDuration(next),
     bans: next,
   };
-  return { outcome: 'banned', usage: withStrikes(before, ban, charge) };
+  return { verdict: 'banned', usage: withStrikes(before, ban, charge) };
 }
 
 /** The duration of the nth consecutive ban, in milliseconds. */

@@ -107,13 +107,13 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
 };
 
 /** The requests of all keys in a second, which are not stored by key yet. */
-export interface JournalEntry {
+export interface JournalSegment {
   position: string;
   /** For each request its key, the account, which is empty if it is the same, and a line: with field names, it would be twice as long. */
   requests: readonly string[];
 }
 
-export const JOURNAL: ObjectKind<JournalEntry> = {
+export const JOURNAL: ObjectKind<JournalSegment> = {
   name: 'requestJournal',
   keyOf: ({ position }) => position,
   expiresAt,

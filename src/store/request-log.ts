@@ -2,7 +2,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { Engine } from './engine.ts';
 import {
   JOURNAL,
-  type JournalEntry,
+  type JournalSegment,
   type LoggedRequest,
   MAX_REQUESTS,
   type RequestChunk,
@@ -120,8 +120,9 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
      */
     requestJournal: isExclusive
       ? {
-          entries: () => objects(JOURNAL).all(),
-          add: (entry: JournalEntry) => transaction((own) => own.objects(JOURNAL).put([entry]), 'single'),
+          segments: () => objects(JOURNAL).all(),
+          add: (segment: JournalSegment) =>
+            transaction((own) => own.objects(JOURNAL).put([segment]), 'single'),
           delete: (positions: readonly string[]) =>
             transaction((own) => own.objects(JOURNAL).delete(positions), 'single'),
         }

@@ -17,7 +17,7 @@ describe('limiter decisions', () => {
 
   it('shows no negative remainder, and no reset beyond the length of the window', () => {
     const ahead = { ...used(15, 15), minuteStart: NOW + SECOND };
-    expect(toDecision({ outcome: 'passed', usage: ahead }, LIMITS, 0, NOW).minute).toEqual({
+    expect(toDecision({ verdict: 'passed', usage: ahead }, LIMITS, 0, NOW).minute).toEqual({
       limit: 10,
       remaining: 0,
       resetAt: NOW + MINUTE,
@@ -26,7 +26,7 @@ describe('limiter decisions', () => {
 
   it('gives the minute window if both refuse and the minute resets last', () => {
     const usage = { ...used(10, 100), dayStart: NOW - DAY + 20 * SECOND };
-    expect(toDecision({ outcome: 'refused', usage }, LIMITS, 1, NOW)).toMatchObject({
+    expect(toDecision({ verdict: 'refused', usage }, LIMITS, 1, NOW)).toMatchObject({
       tightest: { limit: 10, resetAt: minuteEnd },
       retryAfter: 50,
     });
@@ -34,7 +34,7 @@ describe('limiter decisions', () => {
 
   it('gives the remaining length of a ban and whether this request began it', () => {
     const banned = (bannedUntil: number, bans: number) =>
-      toDecision({ outcome: 'banned', usage: { ...used(3, 40), bannedUntil, bans } }, LIMITS, 1, NOW);
+      toDecision({ verdict: 'banned', usage: { ...used(3, 40), bannedUntil, bans } }, LIMITS, 1, NOW);
     const minute = { limit: 10, remaining: 7, resetAt: minuteEnd };
     expect(banned(NOW + MINUTE, 1)).toMatchObject({ tightest: minute, retryAfter: 60, banBegan: NOW });
     expect(banned(NOW + 30 * SECOND, 1).retryAfter).toBe(30);

@@ -247,8 +247,8 @@ describe.each(engines)('$name', (engine) => {
       const charge = { apiKeyId: 'k', limits: { perMinute: 2, perDay: 3 }, cost: 1, now: T };
       await own.store.charge(charge);
       await own.store.charge(charge);
-      const { outcome, usage } = await own.store.charge(charge);
-      expect(outcome).toBe('refused');
+      const { verdict, usage } = await own.store.charge(charge);
+      expect(verdict).toBe('refused');
       const again = await own.reopen();
       expect(await again.usage(['k'])).toEqual([usage]);
       expect((await again.charge({ ...charge, now: T + 1 })).usage.strikes).toEqual([T + 1]);

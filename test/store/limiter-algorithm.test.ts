@@ -19,13 +19,13 @@ const chargedAt = (...times: number[]): UsageState =>
 
 describe('a charge of 0 units', () => {
   it('does not open a window', () => {
-    expect(charge(initialUsage(), NOW, { cost: 0 })).toEqual({ outcome: 'passed', usage: initialUsage() });
+    expect(charge(initialUsage(), NOW, { cost: 0 })).toEqual({ verdict: 'passed', usage: initialUsage() });
   });
 
   it('passes without a strike even if usage exceeds the limits', () => {
     const spent = chargedAt(NOW, NOW);
     const limits = { perMinute: 0, perDay: 0 };
-    expect(charge(spent, NOW + 1, { cost: 0, limits })).toEqual({ outcome: 'passed', usage: spent });
+    expect(charge(spent, NOW + 1, { cost: 0, limits })).toEqual({ verdict: 'passed', usage: spent });
   });
 });
 
@@ -42,9 +42,9 @@ describe('a refusal', () => {
     const usage = { ...chargedAt(NOW, NOW), strikes, refusedUntil: NOW + DAY };
     const spent = (now: number) => ({ ...usage, minuteStart: now, minuteUsed: 1 });
     const tooLate = NOW + 10 * MINUTE;
-    expect(charge(spent(tooLate - 1), tooLate - 1).outcome).toBe('banned');
+    expect(charge(spent(tooLate - 1), tooLate - 1).verdict).toBe('banned');
     expect(charge(spent(tooLate), tooLate)).toMatchObject({
-      outcome: 'refused',
+      verdict: 'refused',
       usage: { strikes: [...strikes.slice(1), tooLate] },
     });
   });
@@ -68,12 +68,12 @@ describe('a ban', () => {
     const before = { ...chargedAt(NOW, NOW), minuteUsed: 2, dayUsed: 1, refusedUntil: NOW + MINUTE };
     const strikes = Array.from({ length: 19 }, () => NOW);
     // Both windows refuse: the minute until the end of the ban, the day for much longer.
-    const { outcome, usage } = charge({ ...before, strikes }, NOW, { limits, cost: 2 });
-    expect([outcome, usage.refusedUntil]).toEqual(['banned', NOW + MINUTE]);
+    const { verdict, usage } = charge({ ...before, strikes }, NOW, { limits, cost: 2 });
+    expect([verdict, usage.refusedUntil]).toEqual(['banned', NOW + MINUTE]);
     const later = NOW + MINUTE;
     const spent = charge(usage, later, { limits });
     expect(charge(spent.usage, later, { limits })).toMatchObject({
-      outcome: 'refused',
+      verdict: 'refused',
       usage: { strikes: [] },
     });
   });

@@ -48,20 +48,20 @@ function openLog(name: string) {
       });
       return page.requests.map((entry) => entry.request.id);
     },
-    entries: async () => (await store.requestJournal!.entries()).length,
+    segments: async () => (await store.requestJournal!.segments()).length,
     chunksOf: async (keyId: string) =>
       (await store.objects(REQUESTS).find(keyId)).map(({ requests }) => requests.length),
   };
 }
 
-it('requests of many keys are one entry each second, and stored by key after a minute or when they are read', async () => {
-  const { store, add, nextSecond, idsOf, chunksOf, entries } = openLog('filed.db');
+it('requests of many keys are one segment each second, and stored by key after a minute or when they are read', async () => {
+  const { store, add, nextSecond, idsOf, chunksOf, segments } = openLog('filed.db');
   const keys = ['a', 'b', 'c', 'd'];
   for (let n = 0; n < 60; n++) {
     for (const key of keys) add(key, `${key}${n}`);
     await nextSecond();
   }
-  expect(await entries()).toBe(60);
+  expect(await segments()).toBe(60);
   expect(await chunksOf('a')).toEqual([]);
   expect(await idsOf('b')).toEqual(Array.from({ length: 60 }, (_, n) => `b${59 - n}`));
   expect(await Promise.all(keys.map(chunksOf))).toEqual([[], [60], [], []]);
@@ -71,10 +71,10 @@ it('requests of many keys are one entry each second, and stored by key after a m
   expect((await Promise.all(keys.map(chunksOf))).flat().length).toBeLessThan(4);
   for (let n = 0; n < 4; n++) await nextSecond();
   expect(await Promise.all(keys.map(chunksOf))).toEqual([[60], [60], [60], [60]]);
-  expect(await entries()).toBe(1);
+  expect(await segments()).toBe(1);
   for (let n = 0; n < 60; n++) await nextSecond();
   expect(await chunksOf('b')).toEqual([60, 1]);
-  expect(await entries()).toBe(0);
+  expect(await segments()).toBe(0);
   expect(await idsOf('b')).toHaveLength(61);
   await store.close();
 });
@@ -103,7 +103,7 @@ it('a kill loses and doubles none of what was added, whether or not it was filed
 it('holds 10,000 active keys in 20 MB, because a full journal is emptied early', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const { store, add, nextSecond, chunksOf, entries } = openLog('large.db');
+  const { store, add, nextSecond, chunksOf, segments } = openLog('large.db');
   collect();
   const { heapUsed } = process.memoryUsage();
   const heap: number[] = [];
@@ -115,7 +115,7 @@ it('holds 10,000 active keys in 20 MB, because a full journal is emptied early',
       heap.push(process.memoryUsage().heapUsed - heapUsed);
     }
     await nextSecond();
-    journal.push(await entries());
+    journal.push(await segments());
   }
   expect(Math.max(...heap)).toBeGreaterThan(2e6);
   expect(Math.max(...heap)).toBeLessThan(20e6);

@@ -76,10 +76,10 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);
         changed.set(apiKeyId, result.usage);
-        const units = (unsaved.get(apiKeyId) ?? 0) + (result.outcome === 'passed' ? charge.cost : 0);
+        const units = (unsaved.get(apiKeyId) ?? 0) + (result.verdict === 'passed' ? charge.cost : 0);
         if (units > 0) unsaved.set(apiKeyId, units);
         const isDue = units > charge.limits.perMinute * UNSAVED_SHARE;
-        if (isDue || result.outcome === 'banned')
+        if (isDue || result.verdict === 'banned')
           return flush().then(
             () => result,
             () => result,

@@ -6,7 +6,7 @@ import { HOUR } from '../../../src/foundation/instant.ts';
 import { Meter } from '../../../src/foundation/meter.ts';
 import {
   type AnsweredRequest,
-  type JournalEntry,
+  type JournalSegment,
   type LoggedRequest,
   REQUESTS,
 } from '../../../src/store/request-chunks.ts';
@@ -450,9 +450,9 @@ onEachEngine('requests', (kit) => {
     };
     const requestJournal = store.requestJournal && {
       ...store.requestJournal,
-      add: async (entry: JournalEntry) => {
+      add: async (segment: JournalSegment) => {
         if (isAway) throw new Error('away');
-        await store.requestJournal!.add(entry);
+        await store.requestJournal!.add(segment);
       },
     };
     const log = newLog({ ...store, addRequests, requestJournal });

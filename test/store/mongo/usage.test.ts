@@ -70,7 +70,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
         let usage = before;
         const expected = charges.map((charge) => {
           const result = chargeUsage(usage, charge);
-          const decision = `${result.outcome}${result.usage.bans === usage.bans ? '' : ' now'}`;
+          const decision = `${result.verdict}${result.usage.bans === usage.bans ? '' : ' now'}`;
           decisions.set(decision, (decisions.get(decision) ?? 0) + 1);
           usage = result.usage;
           return result;
@@ -93,10 +93,10 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
         now: NOW,
       };
       const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores[i % 2]!.charge(charge)));
-      expect(results.filter(({ outcome }) => outcome === 'passed')).toHaveLength(60);
+      expect(results.filter(({ verdict }) => verdict === 'passed')).toHaveLength(60);
       // Each one that passed reports a different count.
-      const counts = results.flatMap(({ outcome, usage }) =>
-        outcome === 'passed' ? [usage.minuteUsed] : [],
+      const counts = results.flatMap(({ verdict, usage }) =>
+        verdict === 'passed' ? [usage.minuteUsed] : [],
       );
       expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
     }

@@ -142,7 +142,7 @@ describe('a commit', () => {
     const store = folder.open();
     const charge = { apiKeyId: 'k', limits: { perMinute: 0, perDay: 0 }, cost: 1, now: Date.now() };
     let result = await store.charge(charge);
-    while (result.outcome !== 'banned') result = await store.charge(charge);
+    while (result.verdict !== 'banned') result = await store.charge(charge);
     expect(await folder.open({ role: 'tool' }).usage(['k'])).toEqual([result.usage]);
   });
 
