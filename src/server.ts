@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
+import { stage } from './foundation/turns.ts';
 import type { Headers } from './http/response.ts';
 
 /**
@@ -59,6 +60,7 @@ interface Connection {
 /** The gateway's HTTP server, with limits on time for slow clients. */
 export class HttpServer extends Server {
   readonly #connections = new Map<Socket, Connection>();
+  readonly #stage = stage();
   #isDraining = false;
 
   constructor(handler: RequestHandler, limits: Timeouts = TIMEOUTS) {
@@ -105,7 +107,7 @@ export class HttpServer extends Server {
       if (connection.waiting.length > 0 && !request.socket.destroyed) this.#begin(connection, handler);
     });
     if (this.#isDraining) response.shouldKeepAlive = false;
-    handler.serve(request, response);
+    this.#stage(() => handler.serve(request, response));
   }
 
   /**

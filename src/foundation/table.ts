@@ -53,8 +53,8 @@ export interface Table<R extends AnyRecord> {
   byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if the engine has it cached; undefined says nothing about its existence. */
   cached(id: Id): RecordOf<R> | undefined;
-  /** Reads a record at once, where the engine can do so without waiting; undefined if it cannot at this moment. */
-  readNow?(id: Id): RecordOf<R> | null | undefined;
+  /** The first record that a request asks for, where reading several together saves little. */
+  readFirst?: ((id: Id) => MaybePromise<RecordOf<R> | null>) | undefined;
   page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
   /**
    * Reads a page for each parent, in the order of the parents, with at most one database command.

@@ -13,6 +13,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
+import type { MaybePromise } from './maybe-promise.ts';
 
 let last: Promise<void> = Promise.resolve();
 
@@ -23,6 +24,22 @@ let last: Promise<void> = Promise.resolve();
 export function ownTurn(): Promise<void> {
   last = last.then(() => setImmediate());
   return last;
+}
+
+/**
+ * Runs the same work of many requests in stages: the first of a turn of the event loop at once, the others one after another
+ * at its end. A piece of work that follows on others of its kind takes half as long or less, since its code and data are
+ * still in the processor's caches.
+ */
+export function stage(): <T>(work: () => MaybePromise<T>) => MaybePromise<T> {
+  let end: Promise<void> | undefined;
+  return (work) => {
+    if (end) return end.then(work);
+    end = setImmediate().then(() => {
+      end = undefined;
+    });
+    return work();
+  };
 }
 
 /** The time that work may run before others get their turn, in milliseconds. */

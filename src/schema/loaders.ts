@@ -61,9 +61,9 @@ function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => M
 
 /** Loads records, and returns those already loaded synchronously. */
 class RecordLoader<T extends { id: Id }> {
-  readonly #loaded = new Map<Id, T | null>();
+  readonly #loaded = new Map<Id, MaybePromise<T | null>>();
   readonly #record: AnyRecord;
-  #table: Pick<Table<AnyRecord>, 'byIds' | 'cached' | 'readNow'> | undefined;
+  #table: Pick<Table<AnyRecord>, 'byIds' | 'cached' | 'readFirst'> | undefined;
   readonly #from: Source;
   /** Pages read, whose records are looked at only if one is asked for by id. */
   #pages: Page<T>[] = [];
@@ -86,7 +86,7 @@ class RecordLoader<T extends { id: Id }> {
     const stored = table.cached(id) ?? (turns ? undefined : this.#readFirst(table, id));
     if (stored !== undefined) {
       meter.draw('records', 1);
-      return stored as T | null;
+      return stored as MaybePromise<T | null>;
     }
     this.#load ??= loaderFor<T | null>(this.#from, (ids) =>
       andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
@@ -98,13 +98,13 @@ class RecordLoader<T extends { id: Id }> {
     return this.#load(id);
   }
 
-  /** Reads the first record that is asked for at once, if the engine can. More of them may be a level, read together. */
-  #readFirst(table: Pick<Table<AnyRecord>, 'readNow'>, id: Id): object | null | undefined {
-    if (this.#hasRead || !table.readNow) return undefined;
+  /** Reads the first record that is asked for, if the engine does so by itself. More of them may be a level, read together. */
+  #readFirst(table: Pick<Table<AnyRecord>, 'readFirst'>, id: Id): MaybePromise<T | null> | undefined {
+    if (this.#hasRead || !table.readFirst) return undefined;
     this.#hasRead = true;
     checkBeforeRead(this.#from.caller);
-    const record = table.readNow(id);
-    if (record !== undefined) this.#loaded.set(id, record as T | null);
+    const record = table.readFirst(id) as MaybePromise<T | null>;
+    this.#loaded.set(id, record);
     return record;
   }
 

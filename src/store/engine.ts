@@ -30,8 +30,8 @@ export interface Reads {
   byIds(ids: readonly Id[]): MaybePromise<(Stored | null)[]>;
   /** The record if the engine has it cached; undefined says nothing about its existence. */
   cached(id: Id): Stored | undefined;
-  /** Reads a record at once, where the engine can do so without waiting; undefined if it cannot at this moment. */
-  readNow?(id: Id): Stored | null | undefined;
+  /** The first record that a request asks for, where reading several together saves little. */
+  readFirst?(id: Id): MaybePromise<Stored | null>;
   /** A page of each list, in the order of the parents, with at most one database command. */
   pages(lists: Lists, page: PageRequest): MaybePromise<Page<Stored>[]>;
   /**

@@ -101,7 +101,7 @@ function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRe
     canMatch(lists) ? reads.counts(lists, meter) : onePerList(lists, 0);
   return {
     cached: (id) => reads.cached(id) as StoredRecord | undefined,
-    ...(reads.readNow && { readNow: reads.readNow as (id: Id) => StoredRecord | null | undefined }),
+    readFirst: reads.readFirst as Table<AnyRecord>['readFirst'],
     byIds: (ids) => reads.byIds(ids) as MaybePromise<(StoredRecord | null)[]>,
     page: (filter, page) => andThen(pages({ filter }, page), first),
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),

@@ -268,7 +268,7 @@ onAnyEngine('payloads that cannot be read', (kit, engine) => {
         const table: Transaction['table'] = (record) => ({
           ...failing.table(record),
           cached: () => undefined,
-          readNow: () => undefined,
+          readFirst: undefined,
         });
         return work({ ...failing, table });
       };

@@ -20,7 +20,8 @@ export function failing(
     new Proxy(target, {
       get(_, name) {
         const member = Reflect.get(target, name);
-        if (name === 'cached' || name === 'readNow') return () => undefined;
+        if (name === 'cached') return () => undefined;
+        if (name === 'readFirst') return undefined;
         if (typeof member !== 'function') return member;
         if (name === 'table') {
           return (record: AnyRecord) => wrapped((target as Tables).table(record), `${record.plural}.`);

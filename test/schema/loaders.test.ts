@@ -26,7 +26,7 @@ function counting(store: Store, calls: string[]): Store {
   const table: Store['table'] = (record) => ({
     ...counted.table(record),
     cached: () => undefined,
-    readNow: () => undefined,
+    readFirst: undefined,
   });
   return { ...counted, table };
 }
@@ -124,7 +124,7 @@ describe.each(enginesAtLength)('reads ($name)', (engine: Engine) => {
 });
 
 /** The collections that an instance reads and writes at any time, whatever is asked of it. */
-const IN_BACKGROUND = new Set(['apiKeys', 'requests', 'sessions', 'usageHistory', 'webhooks']);
+const IN_BACKGROUND = new Set(['apiKeys', 'requestChunks', 'sessions', 'usageHistory', 'webhooks']);
 
 describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB commands', () => {
   const database = `loaders-${process.pid}-${Date.now()}`;

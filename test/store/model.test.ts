@@ -24,7 +24,7 @@ interface Step {
   run?: (store: Tested, now: number) => unknown;
 }
 
-type Method = Exclude<keyof Table<AnyRecord>, 'cached' | 'readNow'>;
+type Method = Exclude<keyof Table<AnyRecord>, 'cached' | 'readFirst'>;
 
 const call = (record: AnyRecord, method: Method, ...args: unknown[]): Step & Required<Pick<Step, 'run'>> => ({
   name: `${record.plural} ${method}(${JSON.stringify(args)})`,

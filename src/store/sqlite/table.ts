@@ -3,6 +3,7 @@ import { LatestKeys } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import { stage } from '../../foundation/turns.ts';
 import type { Lists, Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page, PageRequest } from '../../foundation/table.ts';
@@ -105,22 +106,29 @@ export function tableOf(
 
   const byIds = (ids: readonly Id[]) => (ids.length === 1 ? [find(ids[0]!)] : findAll(ids));
 
-  const pagesOf = (lists: Lists, request: PageRequest): Page<Stored>[] => {
-    const query = JSON.stringify([lists.filter, lists.below, request]);
-    if (query.length > MAX_KEY_LENGTH) return readPages(db, record, lists, request);
-    const kept = pages.get(query);
-    if (kept) return kept;
+  const readList = (query: string, lists: Lists, request: PageRequest): Page<Stored>[] => {
     const read = readPages(db, record, lists, request);
-    if (latest.add(query)) pages.set(query, read);
+    if (query.length <= MAX_KEY_LENGTH && latest.add(query)) pages.set(query, read);
     return read;
   };
+
+  const requests = stage();
+
+  /** Reads for a request, or in a transaction, which waits for nothing but its own reads. */
+  const reading = <T>(gate: Gate, work: () => T): MaybePromise<T> =>
+    gate === writer.committed ? requests(() => passing(gate, work)) : passing(gate, work);
 
   return (gate) => ({
     cached: (id) => (gate() ? undefined : cache.get(id)),
 
-    readNow: (id) => (gate() ? undefined : find(id)),
+    readFirst: (id) => reading(gate, () => find(id)),
     byIds: (ids) => passing(gate, () => byIds(ids)),
-    pages: (lists, request) => passing(gate, () => pagesOf(lists, request)),
+
+    pages(lists, request) {
+      const query = JSON.stringify([lists.filter, lists.below, request]);
+      const kept = gate() ? undefined : pages.get(query);
+      return kept ?? reading(gate, () => readList(query, lists, request));
+    },
 
     async counts(lists, meter) {
       await gate();

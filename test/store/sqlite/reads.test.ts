@@ -1,0 +1,51 @@
+import { expect, it, vi } from 'vitest';
+import { api } from '../../../src/api.ts';
+import { Category } from '../../../src/domains/category/category.ts';
+import { addSampleData } from '../../../src/sample.ts';
+import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
+import { TestGateway } from '../../kit/gateway.ts';
+import { useFolder } from './folder.ts';
+
+const folder = useFolder();
+
+it('answers requests that read in the same turn of the event loop each with its own', async () => {
+  const store = folder.open();
+  await addSampleData(store, api);
+  const gateway = await TestGateway.start(store);
+  const paths = ['/pets/2', '/pets/999', '/pets?limit=1&after=2', '/pets/2', '/pets?limit=2', '/pets/3'];
+  const alone: unknown[] = [];
+  for (const path of paths) alone.push((await gateway.call(path)).json);
+  for (let n = 0; n < 5; n++) {
+    const together = await Promise.all(paths.map((path) => gateway.call(path)));
+    expect(together.map(({ json }) => json)).toEqual(alone);
+  }
+  await gateway.close();
+});
+
+it('what reads in a turn fails apart from the others', async () => {
+  const table = folder.open().table(Category);
+  const { id } = await table.insert({ name: 'Lions' });
+  const row = vi.spyOn(SqliteConnection.prototype, 'row');
+  const first = table.readFirst!(id);
+  row.mockImplementationOnce(() => {
+    throw new Error('cannot read');
+  });
+  const [second, third] = [table.readFirst!('8'), table.readFirst!('9')];
+  await expect(second).rejects.toThrow('cannot read');
+  expect(await Promise.all([first, third])).toEqual([{ id, name: 'Lions' }, null]);
+  row.mockRestore();
+});
+
+it('what reads while a transaction is open sees what it commits, the first and the others', async () => {
+  const store = folder.open();
+  const { id } = await store.table(Category).insert({ name: 'Lions' });
+  let reads: unknown[] = [];
+  await store.transaction(async (transaction) => {
+    await transaction.table(Category).update(id, { name: 'Tigers' });
+    const table = store.table(Category);
+    reads = [table.readFirst!(id), table.readFirst!(id), table.page({}, { limit: 1 })];
+    await transaction.table(Category).update(id, { name: 'Bears' });
+  });
+  const record = { id, name: 'Bears' };
+  expect(await Promise.all(reads)).toEqual([record, record, { items: [record], hasMore: false }]);
+});
