@@ -18,7 +18,7 @@ http {
 `,
     (file) => ['nginx', '-c', file, '-p', home],
   ],
-  haproxy: (to, port) => [
+  HAProxy: (to, port) => [
     `defaults
   mode http
   timeout connect 5s
@@ -34,7 +34,7 @@ backend b
 `,
     (file) => ['haproxy', '-f', file],
   ],
-  caddy: (to, port) => [
+  Caddy: (to, port) => [
     `{
   admin off
 }
@@ -51,7 +51,7 @@ http://127.0.0.1:${port} {
 `,
     (file) => ['caddy', 'run', '--adapter', 'caddyfile', '--config', file],
   ],
-  apache2: (to, port, home) => [
+  Apache: (to, port, home) => [
     `ServerRoot ${home}
 PidFile ${home}/pid
 ErrorLog ${home}/error.log
@@ -63,7 +63,7 @@ ProxyPass / http://127.0.0.1:${to}/ flushpackets=on
 `,
     (file) => ['apache2', '-X', '-f', file],
   ],
-  varnishd: (to, port, home) => [
+  Varnish: (to, port, home) => [
     `vcl 4.1;
 backend default { .host = "127.0.0.1"; .port = "${to}"; }
 sub vcl_backend_response {

@@ -40,8 +40,14 @@ const all = [
     WORK,
   }),
 ];
+const isMeant = (name, text) => name.toLowerCase().startsWith(text.toLowerCase());
+for (const text of wanted)
+  if (!all.some(([name]) => isMeant(name, text))) {
+    process.stdout.write(`No tool is called ${text}: ${all.map(([name]) => name).join('; ')}\n`);
+    process.exit(1);
+  }
 for (const [name, attempt] of all) {
-  if (wanted.length > 0 && !wanted.some((text) => name.startsWith(text))) continue;
+  if (wanted.length > 0 && !wanted.some((text) => isMeant(name, text))) continue;
   const line = await attempt().catch((error) => {
     if (error instanceof NotInstalled) return `not installed (${error.message})`;
     process.exitCode = 1;
