@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { proxies } from './proxies.mjs';
 import { NotInstalled, tools } from './tools.mjs';
 
@@ -51,7 +52,11 @@ for (const [name, attempt] of all) {
   const line = await attempt().catch((error) => {
     if (error instanceof NotInstalled) return `not installed (${error.message})`;
     process.exitCode = 1;
-    return `FAILED: ${(error.stderr || error.stdout || error.message).trim().split('\n').slice(-5).join(' / ')}`;
+    // Maven reports faults to its standard output, and colours its standard error.
+    const texts = [error.stderr, error.stdout, error.message].map((text = '') =>
+      stripVTControlCharacters(text).trim(),
+    );
+    return `FAILED: ${texts.find(Boolean).split('\n').slice(-5).join(' / ')}`;
   });
   process.stdout.write(`${name.padEnd(24)} ${line}\n`);
 }

@@ -5,6 +5,7 @@ import org.openapitools.client.ApiException;
 import org.openapitools.client.api.PetsApi;
 import org.openapitools.client.api.StoreApi;
 import org.openapitools.client.model.Error;
+import org.openapitools.client.model.Event;
 import org.openapitools.client.model.EventType;
 import org.openapitools.client.model.NewPet;
 import org.openapitools.client.model.Pet;
@@ -21,7 +22,7 @@ public class OkHttp {
     Pet created = pets.createPet(new NewPet().name("OkHttp").categoryId(1L), "openapi-generator-okhttp");
     Pet read = pets.getPet(created.getId(), null);
     List<Pet> listed = pets.listPets(List.of(PetStatus.AVAILABLE), null, "OkHttp", null, 5, null, null);
-    var events = new StoreApi(client).listEvents(Set.of(EventType.PET_CREATED), "-id", 1, null, null, null);
+    List<Event> events = new StoreApi(client).listEvents(Set.of(EventType.PET_CREATED), "-id", 1, null, null, null);
     String name = events.get(0).getPetCreatedEvent().getData().getName();
     pets.deletePet(created.getId(), null);
     try {
