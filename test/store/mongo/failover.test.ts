@@ -825,13 +825,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     }
   });
 
-  it.each(['189 before', '43 before', 'cut after', '280 before', '286 before'])(
-    'a stream goes on after a response was: %s',
-    async (fault) => {
-      await lane.disturb('a stream', 'getMore $cmd.aggregate', fault);
-    },
-  );
-
   it('options of the URI change nothing of what is acknowledged or read', async () => {
     const uri = `${wire.uriOf(lane.database)}&w=0&wtimeoutMS=1&journal=false&readPreference=secondary&readPreferenceTags=a:b&maxStalenessSeconds=100&readConcernLevel=linearizable&retryWrites=false&retryReads=false&timeoutMS=1&promoteValues=false`;
     const opened = await openMongoStore({ ...HELD, uri, timeoutMs: LIMIT });

@@ -64,8 +64,5 @@ export async function openProxy(database: string, freezesAt?: string) {
       stalled = true;
       for (const socket of sockets) socket.pause();
     },
-    thaw(): void {
-      frozen = false;
-    },
   };
 }
