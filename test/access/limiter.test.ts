@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toDecision } from '../../src/access/limiter.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../../src/foundation/instant.ts';
+import { HOUR, MINUTE, SECOND } from '../../src/foundation/instant.ts';
 import { initialUsage } from '../../src/store/limiter-algorithm.ts';
 
 describe('limiter decisions', () => {
@@ -21,14 +21,6 @@ describe('limiter decisions', () => {
       limit: 10,
       remaining: 0,
       resetAt: NOW + MINUTE,
-    });
-  });
-
-  it('gives the minute window if both refuse and the minute resets last', () => {
-    const usage = { ...used(10, 100), dayStart: NOW - DAY + 20 * SECOND };
-    expect(toDecision({ verdict: 'refused', usage }, LIMITS, 1, NOW)).toMatchObject({
-      tightest: { limit: 10, resetAt: minuteEnd },
-      retryAfter: 50,
     });
   });
 

@@ -58,14 +58,6 @@ it('is kept while the store is away and added once when it is back', async () =>
   expect(added).toEqual([[[counted('2026-11-21', 2)], { key: NOW }]]);
 });
 
-it('is added by an orderly stop, which rejects if that fails', async () => {
-  count(NOW);
-  failures = 1;
-  await expect(history.close()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  await history.close();
-  expect(added).toHaveLength(1);
-});
-
 describe('a day', () => {
   const did = (operation: string, units: number, transport: 'rest' | 'graphql' = 'rest', requests = 1) => ({
     operation,

@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isTracingConfigured, readConfig } from '../../src/config.ts';
 import { within } from '../kit/deadline.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
 
 interface Received {
@@ -31,14 +30,13 @@ interface SpanJson {
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
 
-let home: string;
+const home = temporaryFolder();
 let collector: Server;
 let collectorUrl: string;
 let received: Received[];
 let server: ServerProcess | undefined;
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'petstore-traces-'));
   collector = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -50,7 +48,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   collector.close();
-  rmSync(home, { recursive: true });
 });
 beforeEach(() => {
   received = [];

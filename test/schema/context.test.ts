@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Session } from '../../src/access/session.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
@@ -46,20 +46,6 @@ it('stops reading once the client has disconnected', async () => {
 describe('reading', () => {
   const contextOf = (cost: number) =>
     newContext({ store: kit.gateway.store, now: kit.clock.now } as Session, { cost } as never);
-
-  it('hands out the entries of lists of large operations in turns', async () => {
-    expect(contextOf(10).loaders.entries([1, 2])).toEqual([1, 2]);
-    let hasRun = false;
-    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
-    const [first, second] = contextOf(11).loaders.entries([1, 2]);
-    setImmediate(() => {
-      hasRun = true;
-    });
-    expect([await first, await second, hasRun]).toEqual([1, 2, false]);
-    clock.mockRestore();
-    const paced = await Promise.all(contextOf(11).loaders.entries([1, 2]));
-    expect(paced).toEqual([1, 2]);
-  });
 
   it('reads each level of a transaction with one command too, and what the transaction wrote', async () => {
     const { store } = kit.gateway;
