@@ -83,10 +83,17 @@ class RecordLoader<T extends { id: Id }> {
     const table = this.#table;
     const { caller, turns } = this.#from;
     const { meter } = caller;
-    const stored = table.cached(id) ?? (turns ? undefined : this.#readFirst(table, id));
+    let stored = table.cached(id) as MaybePromise<T | null> | undefined;
+    // More of them may be a level, read together.
+    if (stored === undefined && !turns && !this.#hasRead && table.readFirst) {
+      this.#hasRead = true;
+      checkBeforeRead(caller);
+      stored = table.readFirst(id) as MaybePromise<T | null>;
+      this.#loaded.set(id, stored);
+    }
     if (stored !== undefined) {
       meter.draw('records', 1);
-      return stored as MaybePromise<T | null>;
+      return stored;
     }
     this.#load ??= loaderFor<T | null>(this.#from, (ids) =>
       andThen(table.byIds(ids) as MaybePromise<never[]>, (records: (T | null)[]) => {
@@ -96,16 +103,6 @@ class RecordLoader<T extends { id: Id }> {
       }),
     );
     return this.#load(id);
-  }
-
-  /** Reads the first record that is asked for, if the engine does so by itself. More of them may be a level, read together. */
-  #readFirst(table: Pick<Table<AnyRecord>, 'readFirst'>, id: Id): MaybePromise<T | null> | undefined {
-    if (this.#hasRead || !table.readFirst) return undefined;
-    this.#hasRead = true;
-    checkBeforeRead(this.#from.caller);
-    const record = table.readFirst(id) as MaybePromise<T | null>;
-    this.#loaded.set(id, record);
-    return record;
   }
 
   #look(): void {

@@ -4,33 +4,20 @@ import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyRecord, Fields } from '../../foundation/record.ts';
 import { stage } from '../../foundation/turns.ts';
-import type { Lists, Rows, Stored } from '../engine.ts';
+import type { Rows, Stored } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
-import type { Page, PageRequest } from '../../foundation/table.ts';
+import type { Page } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
 import { conditionsOf, countGroups, countMatching, idList, readPages } from './pages.ts';
 import type { Gate, Writer } from './writer.ts';
 
-/** The longest query of pages that is remembered, in characters: enough for 100 parents. A filter may repeat values at will. */
-const MAX_KEY_LENGTH = 2_500;
-
 /** The bytes that a cache entry takes besides its texts. */
 const ENTRY_BYTES = 200;
 
 /** Estimates the bytes that a record takes in memory. */
-function bytesOf(record: Stored): number {
-  let bytes = ENTRY_BYTES;
-  for (const value of Object.values(record))
-    bytes +=
-      typeof value === 'string'
-        ? 16 + 2 * value.length
-        : typeof value === 'object'
-          ? 2 * JSON.stringify(value).length
-          : 16;
-  return bytes;
-}
+const bytesOf = (record: Stored): number => ENTRY_BYTES + 2 * JSON.stringify(record).length;
 
 /** Runs work once a gate lets it pass, at once if it is open. */
 const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(work) ?? work();
@@ -106,12 +93,6 @@ export function tableOf(
 
   const byIds = (ids: readonly Id[]) => (ids.length === 1 ? [find(ids[0]!)] : findAll(ids));
 
-  const readList = (query: string, lists: Lists, request: PageRequest): Page<Stored>[] => {
-    const read = readPages(db, record, lists, request);
-    if (query.length <= MAX_KEY_LENGTH && latest.add(query)) pages.set(query, read);
-    return read;
-  };
-
   const requests = stage();
 
   /** Reads for a request, or in a transaction, which waits for nothing but its own reads. */
@@ -127,7 +108,12 @@ export function tableOf(
     pages(lists, request) {
       const query = JSON.stringify([lists.filter, lists.below, request]);
       const kept = gate() ? undefined : pages.get(query);
-      return kept ?? reading(gate, () => readList(query, lists, request));
+      const read = () => {
+        const read = readPages(db, record, lists, request);
+        if (latest.add(query)) pages.set(query, read);
+        return read;
+      };
+      return kept ?? reading(gate, read);
     },
 
     async counts(lists, meter) {
