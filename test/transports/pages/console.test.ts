@@ -192,7 +192,7 @@ withBrowser(
       await expect.poll(secretOf).not.toBe(first);
       const second = await secretOf();
       expect((await call(second, '/categories')).status).toBe(200);
-      // What the child asked for is in the owner's list, and another visit does not see the secret.
+      // Another visit does not see the secret.
       await page.reload();
       await tab.see('Till 7', '.key h3');
       expect(await page.locator('main').innerText()).not.toContain('petstore_');
@@ -201,10 +201,6 @@ withBrowser(
       await click('Revoke it for good');
       await tab.see('This key has made no keys.');
       await expect.poll(async () => (await call(second, '/categories')).status, { timeout: 8_000 }).toBe(401);
-      const { id } = (await kit.gateway.call('/key', { key })).json;
-      const seen = (await kit.gateway.call('/requests?limit=100', { key })).json as { keyId: string }[];
-      expect(new Set(seen.map(({ keyId }) => keyId)).size).toBe(2);
-      expect(seen.some(({ keyId }) => keyId === id)).toBe(true);
       await tab.leave('console-keys', REFUSED);
     }, 90_000);
 

@@ -52,11 +52,15 @@ class ApiKey extends Observable<KeyState> {
     if (response.status === 401) void this.check();
     if (this.state.kind === 'accepted') {
       const budget = budgetIn(response.headers, this.state.budget.plan);
-      if (budget) this.settle({ kind: 'accepted', budget });
+      if (budget && !isOutdated(budget, this.state.budget)) this.settle({ kind: 'accepted', budget });
     }
     return response;
   }
 }
+
+/** True for a budget that a response tells after a later one has come: within a day's window, the remainder only falls. */
+const isOutdated = ({ day }: Budget, latest: Budget): boolean =>
+  day.remaining > latest.day.remaining && day.resetAt < latest.day.resetAt + 60_000;
 
 /** The server's verdict on a key. @param former the state until now */
 async function stateOf(key: string, former: KeyState): Promise<KeyState> {
