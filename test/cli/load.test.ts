@@ -495,46 +495,32 @@ describe.each(stores)('loads of the built program into %s', (name) => {
     120_000,
   );
 
-  it
-    .runIf(!isEmbedded)
-    .each<[what: string, command: string, nth: number, fault: Fault, told: (string | RegExp)[]]>([
-      [
-        'a transaction has to be run again',
-        'insert pets',
-        2,
-        { is: 'error', code: 112, name: 'WriteConflict', when: 'before' },
-        ['Loaded 600 pets and 30 categories.\n'],
-      ],
-      [
-        'the connection ends during a commit',
-        'commitTransaction',
-        3,
-        { is: 'cut', when: 'after' },
-        ['Loaded 600 pets and 30 categories.\n'],
-      ],
-      [
-        'the outcome of a commit stays unknown',
-        'commitTransaction',
-        3,
-        { is: 'error', code: 50, name: 'MaxTimeMSExpired', when: 'after' },
-        [
-          expect.stringMatching(/\nLoaded 250 pets\. Continue with --from 252\.\n$/),
-          expect.stringMatching(
-            /^\d+ pets of it had been loaded before it was interrupted\.\nLoaded \d+ pets/,
-          ),
-        ],
-      ],
-    ])(
+  it.runIf(!isEmbedded).each<[what: string, command: string, nth: number, fault: Fault, isTold: boolean]>([
+    [
+      'a transaction has to be run again',
+      'insert pets',
+      2,
+      { is: 'error', code: 112, name: 'WriteConflict', when: 'before' },
+      false,
+    ],
+    ['the connection ends during a commit', 'commitTransaction', 3, { is: 'cut', when: 'after' }, false],
+    [
+      'the outcome of a commit stays unknown',
+      'commitTransaction',
+      3,
+      { is: 'error', code: 50, name: 'MaxTimeMSExpired', when: 'after' },
+      true,
+    ],
+  ])(
     'add each row once, though %s',
-    async (what, command, nth, fault, told) => {
+    async (what, command, nth, fault, isTold) => {
       const wire = await openWire();
       const at = { MONGODB_URI: wire.uriOf(`${database}-once`) };
       const prefix = `F${what.length}`;
       try {
         wire.arm(command, fault, nth);
-        expect(await loadWhole(at, fileOf(rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)))).toEqual(
-          told,
-        );
+        const told = await loadWhole(at, fileOf(rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)));
+        expect(/WriteConflict|closed|MaxTimeMSExpired/.test(told.join('')), told.join('')).toBe(isTold);
         expect(wire.disarm()).toBe(false);
         const added = [...(await namesOf(place()))('pets.jsonl')].filter(([name]) => name.startsWith(prefix));
         expect(added).toHaveLength(600);
@@ -543,6 +529,6 @@ describe.each(stores)('loads of the built program into %s', (name) => {
         await wire.close();
       }
     },
-    60_000,
+    120_000,
   );
 });
