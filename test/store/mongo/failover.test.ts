@@ -191,7 +191,6 @@ class Lane {
       (await this.gateway.call('/webhooks', { method: 'POST', body: webhook, headers })).status;
     // On a slow machine its limit of time may be too short for the first calls.
     await vi.waitFor(async () => expect(await create()).toBe(201), { timeout: PATIENCE });
-    this.#position = await endOfLog(this.direct);
     return this;
   }
 
@@ -550,17 +549,15 @@ class Lane {
     return usage && usage.minuteStart >= this.clock.now() ? usage.minuteUsed : 0;
   }
 
-  /** Expects each committed write of the activity to be in the log once, in order, and moves on in the log. */
+  /** Expects each committed write of the activity to be in the log once, in order. */
   async #expectLog(name: string): Promise<void> {
     const db = this.direct.client.db(this.database);
     const filter = { name: { $regex: `^${name}( |$)` } };
-    let next = this.#position;
     const differs = async (): Promise<string[]> => {
       const match = ['categories', 'pets'].map((kind) => db.collection(kind).find(filter).toArray());
       const stored = (await Promise.all(match)).flat().map((document) => `created ${document.name}`);
-      const page = await this.direct.eventPage({ after: this.#position, limit: 100 });
-      ({ next } = page);
-      const changes = page.events
+      const { events } = await this.direct.eventPage({ after: this.#position, limit: 100 });
+      const changes = events
         .filter(
           ({ type, record }) => String(record.name ?? name).startsWith(name) && !type.startsWith('order'),
         )
@@ -570,10 +567,7 @@ class Lane {
       expect(created).toEqual(created.toSorted());
       return created.length === stored.length + deletions.length ? [] : [...stored, '≠', ...changes];
     };
-    await expect
-      .poll(differs, { timeout: 5_000 })
-      .toEqual([])
-      .finally(() => (this.#position = next));
+    await expect.poll(differs, { timeout: 5_000 }).toEqual([]);
   }
 
   /** Does something undisturbed, and remembers what it costs and sends. */
@@ -591,7 +585,6 @@ class Lane {
     for (const { name } of this.wire.takeSeen()) sent.set(name, (sent.get(name) ?? 0) + 1);
     counts.set(activity, sent);
     prices.set(activity, this.#calls.sent === 0 ? 0 : (await this.#used()) / this.#calls.sent);
-    this.#position = await endOfLog(this.direct);
     return new Set(sent.keys());
   }
 
@@ -606,6 +599,8 @@ class Lane {
     fault: string,
   ): Promise<(Outcome & { nth: number }) | undefined> {
     if (!prices.has(activity)) await this.learn(activity);
+    // A short log, which other lanes fill too, may not keep an earlier position.
+    this.#position = await endOfLog(this.direct);
     this.clock.advance(60_000);
     this.#calls = { sent: 0, succeeded: 0 };
     const name = this.#nextName();
