@@ -114,7 +114,7 @@ export interface JournalSegment {
 }
 
 export const JOURNAL: ObjectKind<JournalSegment> = {
-  name: 'requestJournal',
+  name: 'requestSegments',
   keyOf: ({ position }) => position,
   expiresAt,
   separate: true,
