@@ -16,6 +16,8 @@ import type { Principal } from './api-keys.ts';
 const INTERVAL = 1_000;
 /** Requests that wait to be written at most, for the next interval or a store that is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
+/** Requests whose lines are made together at most: until then, each holds on to its URL, which may be as long as all headers. */
+const MAX_ADDED = 1_000;
 /** Keys whose requests are counted at once. */
 const MAX_KEYS = 50_000;
 /** The requests of a chunk at most. */
@@ -51,6 +53,8 @@ export class RequestLog extends WriteBehind {
   readonly #waiting = new Map<string, Waiting>();
   /** Requests as they were added: their lines are made many at a time, which takes a fifth of the time. */
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
+  /** The lines of requests that do not wait yet. */
+  #lines: { principal: Principal; line: string }[] = [];
   /** The number of requests that are not written yet. */
   #size = 0;
   /** Those for the next segment of the journal. */
@@ -80,7 +84,7 @@ export class RequestLog extends WriteBehind {
   /** Adds a request of a key. */
   add(principal: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
-    this.#added.push({ principal, request, time: this.#now() });
+    if (this.#added.push({ principal, request, time: this.#now() }) === MAX_ADDED) this.#makeLines();
     this.#size++;
     this.writeLater();
   }
@@ -108,15 +112,21 @@ export class RequestLog extends WriteBehind {
     this.#interval++;
   }
 
+  #makeLines(): void {
+    for (const { principal, request, time } of this.#added)
+      this.#lines.push({ principal, line: lineOf(request, time) });
+    this.#added = [];
+  }
+
   /** Has requests that were added wait as lines. Nothing else is under way, so none come meanwhile. */
   #take(): void {
-    for (const { principal, request, time } of this.#added) {
+    this.#makeLines();
+    for (const { principal, line } of this.#lines) {
       const { id, account } = principal;
-      const line = lineOf(request, time);
       this.#waitingOf(id, account).requests.push(line);
       if (this.#store.requestJournal) this.#unjournaled.push(id, account === id ? '' : account, line);
     }
-    this.#added = [];
+    this.#lines = [];
   }
 
   #waitingOf(keyId: string, account: string): Waiting {
