@@ -108,12 +108,12 @@ export function tableOf(
     pages(lists, request) {
       const query = JSON.stringify([lists.filter, lists.below, request]);
       const kept = gate() ? undefined : pages.get(query);
-      const read = () => {
-        const read = readPages(db, record, lists, request);
-        if (latest.add(query)) pages.set(query, read);
-        return read;
+      const readList = () => {
+        const list = readPages(db, record, lists, request);
+        if (latest.add(query)) pages.set(query, list);
+        return list;
       };
-      return kept ?? reading(gate, read);
+      return kept ?? reading(gate, readList);
     },
 
     async counts(lists, meter) {
