@@ -8,7 +8,7 @@ import { DOMAINS } from './domains/index.ts';
 import { addRateLimit } from './domains/rate-limit.type.ts';
 import { addRequests, requests } from './domains/request/request.domain.ts';
 import { addUsage, usage } from './domains/usage/usage.domain.ts';
-import { API_KEYS } from './store/api-keys.ts';
+import { API_KEYS } from './store/stored-api-keys.ts';
 import { objectPart } from './store/dump.ts';
 import { DOCUMENTS } from './store/trusted-documents.ts';
 import { webhooks } from './webhooks/webhooks.feature.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { hashOf, isWellFormed, newApiKey, newSecret } from './access/api-keys.ts';
-import type { ApiKey } from './store/api-keys.ts';
+import type { ApiKey } from './store/stored-api-keys.ts';
 import { makePrivate } from './store/sqlite/data-file.ts';
 import type { Store } from './store/store.ts';
 

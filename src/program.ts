@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { keepHeapSmall } from './cli/heap.ts';
-import { printable } from './cli/table.ts';
+import { printable } from './cli/text-table.ts';
 import { VERSION } from './config.ts';
 import { explained } from './foundation/errors.ts';
 

@@ -1,7 +1,7 @@
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { ApiKey, ApiKeyStore } from '../store/api-keys.ts';
+import type { ApiKey, ApiKeyStore } from '../store/stored-api-keys.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, MINUTE, SECOND } from '../foundation/instant.ts';
 import { toRetryAfter } from '../store/limiter-algorithm.ts';

@@ -1,7 +1,7 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { formatInstant } from '../foundation/instant.ts';
-import type { ApiKey, ApiKeySecret } from '../store/api-keys.ts';
+import type { ApiKey, ApiKeySecret } from '../store/stored-api-keys.ts';
 import type { Limits } from '../store/limiter-algorithm.ts';
 import { NetworkList, type Reach } from './networks.ts';
 import { PLANS } from './plans.ts';

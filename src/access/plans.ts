@@ -1,4 +1,4 @@
-import type { PlanName } from '../store/api-keys.ts';
+import type { PlanName } from '../store/stored-api-keys.ts';
 import type { Limits } from '../store/limiter-algorithm.ts';
 
 /** What a plan grants. */

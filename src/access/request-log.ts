@@ -9,7 +9,7 @@ import {
   type RequestChunk,
   timeOf,
 } from '../store/request-chunks.ts';
-import type { RequestLogStore, RequestPage, RequestQuery } from '../store/request-log.ts';
+import type { RequestLogStore, RequestPage, RequestQuery } from '../store/stored-request-log.ts';
 import type { Principal } from './api-keys.ts';
 
 /** The interval at which requests are written, in milliseconds. */

@@ -1,8 +1,8 @@
 import { AppError } from '../foundation/errors.ts';
 import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { PlanName } from '../store/api-keys.ts';
+import type { PlanName } from '../store/stored-api-keys.ts';
 import type { Store } from '../store/store.ts';
-import type { UsageTransport } from '../store/usage-history.ts';
+import type { UsageTransport } from '../store/stored-usage-history.ts';
 import type { Principal } from './api-keys.ts';
 import type { FixedWindows } from './fixed-windows.ts';
 import type { Decision, Limiter, WindowView } from './limiter.ts';

@@ -7,7 +7,7 @@ import {
   type UsageOperation,
   type UsageRow,
   type UsageTransport,
-} from '../store/usage-history.ts';
+} from '../store/stored-usage-history.ts';
 
 /** The interval at which counts are added to the store, in milliseconds. */
 const INTERVAL = 10_000;

@@ -7,7 +7,7 @@ import { parseInteger } from '../foundation/id.ts';
 import { parseDuration } from '../foundation/instant.ts';
 import { type Contents, hostsOf, missingFile, openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { printable } from './table.ts';
+import { printable } from './text-table.ts';
 
 /** The output of a command: a value for programs (`--json`), and lines for people. */
 export interface Report {

@@ -15,7 +15,7 @@ import {
   writeExport,
 } from './dump-files.ts';
 import { type LoadOptions, load } from './load.ts';
-import { printable, wrap } from './table.ts';
+import { printable, wrap } from './text-table.ts';
 
 /** The commands below `petstore data`. */
 export function define(data: Command): void {

@@ -9,7 +9,7 @@ import { fileFault } from '../foundation/errors.ts';
 import { isoTime } from '../foundation/instant.ts';
 import { durationFrom, GROUP_HELP, parsing, type Report, reportsOnStore } from './command.ts';
 import { isListName } from '../access/api-keys.ts';
-import { formatTable } from './table.ts';
+import { formatTable } from './text-table.ts';
 
 /** The commands below `petstore documents`. */
 export function define(documents: Command): void {

@@ -13,7 +13,7 @@ import { listed } from '../foundation/words.ts';
 import { type DumpTarget, type ExportPart, exportPart, type KeyUsage } from '../store/dump.ts';
 import type { LastIds, Stored } from '../store/engine.ts';
 import type { Store } from '../store/store.ts';
-import { USAGE_HISTORY, type UsageRow } from '../store/usage-history.ts';
+import { USAGE_HISTORY, type UsageRow } from '../store/stored-usage-history.ts';
 import { linesOf } from './load-source.ts';
 
 /**

@@ -6,7 +6,7 @@ import { api } from '../api.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { parseDate, parseDuration } from '../foundation/instant.ts';
 import { MAX_NAME_LENGTH, name } from '../foundation/validation.ts';
-import { type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../store/api-keys.ts';
+import { type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../store/stored-api-keys.ts';
 import { integerFrom, parsing } from './command.ts';
 
 /** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */

@@ -6,7 +6,7 @@ import { type AppError, unknownNames } from '../foundation/errors.ts';
 import type { Field } from '../foundation/fields.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import type { Fields } from '../foundation/record.ts';
-import { asObject, exactNumber, parseJson } from '../http/json.ts';
+import { asObject, exactNumber, parseJson } from '../http/parse-json.ts';
 import { LINE_FEED, linesOf, MAX_ROW_SIZE, type Source } from './load-source.ts';
 
 /** A row of a file, before its values are checked. */

@@ -6,7 +6,7 @@ import { type AnyRecord, blockersOf, referencesOf, referrersOf } from '../founda
 import type { Resource, Route, ServedRoute } from '../rest-routes/route.ts';
 import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
 import { buildSchema, newBuilder } from '../schema/builder.ts';
-import { withScopes } from '../schema/scopes.ts';
+import { withScopes } from '../schema/required-scopes.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import type { Contents } from '../store/open.ts';
 import type { Domain } from './domain.ts';

@@ -3,7 +3,7 @@ import { type Choices, choices } from '../foundation/fields.ts';
 import { integerOf } from '../foundation/id.ts';
 import { formatInstant } from '../foundation/instant.ts';
 import { type Shape, shownValue } from '../rest-routes/shape.ts';
-import { toJson } from '../schema/json.ts';
+import { toJson } from '../schema/json-text.ts';
 import type { EventType, StoredEvent } from '../store/events.ts';
 
 /** The GraphQL name of an event type: `pet_updated`. */

@@ -11,7 +11,7 @@ import { Meter } from '../foundation/meter.ts';
 import type { Context } from '../schema/context.ts';
 import type { Writer } from '../schema/write.ts';
 import type { Transaction } from '../store/store.ts';
-import { callOnce } from './idempotency.ts';
+import { callOnce } from './call-once.ts';
 import type { MutationResult } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';

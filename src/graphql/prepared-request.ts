@@ -5,7 +5,7 @@ import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
 import { MAX_COST } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
-import { isObject } from '../schema/json.ts';
+import { isObject } from '../schema/json-text.ts';
 import type { NamedDocuments } from './named-documents.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import { OperationRefused, publicError } from './result.ts';

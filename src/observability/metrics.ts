@@ -4,7 +4,7 @@ import type { Metric } from '../domains/feature.ts';
 import { lruCache } from '../foundation/cache.ts';
 import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { PLAN_NAMES } from '../store/api-keys.ts';
+import { PLAN_NAMES } from '../store/stored-api-keys.ts';
 
 /** Histogram bounds of request durations, in seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

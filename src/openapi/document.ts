@@ -5,7 +5,7 @@ import type { JsonSchema } from '../foundation/fields.ts';
 import { MAX_INT64 } from '../foundation/id.ts';
 import type { ServedRoute } from '../rest-routes/route.ts';
 import { Components } from './components.ts';
-import { describeOperation } from './operation.ts';
+import { describeOperation } from './describe-operation.ts';
 import { addShape, errorSchema } from './schemas.ts';
 
 interface Options {

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { MAX_PAGE_SIZE } from '../schema/connection.ts';
+import { MAX_PAGE_SIZE } from '../schema/list-connection.ts';
 import type { Body, Method, Route, ServedRoute } from '../rest-routes/route.ts';
 import { idFieldOf, type Shape } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
-import { errorsOf } from './errors.ts';
+import { errorsOf } from './error-responses.ts';
 
 /** Adds the schemas for a record and for a page of records. */
 export function addShape(components: Components, shape: Shape): void {

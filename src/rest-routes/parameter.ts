@@ -5,7 +5,7 @@ import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
-import { MAX_PAGE_SIZE } from '../schema/connection.ts';
+import { MAX_PAGE_SIZE } from '../schema/list-connection.ts';
 import { findersOf, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
 import { SCALARS } from '../schema/record-types.ts';
 

@@ -31,7 +31,7 @@ import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { issuesOf } from '../foundation/validation.ts';
 import { IdScalar, textScalar, withRule } from './arguments.ts';
-import { Connection, connectionRule } from './connection.ts';
+import { Connection, connectionRule } from './list-connection.ts';
 import type { Context } from './context.ts';
 
 const DateTimeScalar = textScalar(

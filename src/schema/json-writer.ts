@@ -1,4 +1,4 @@
-import { toJson } from './json.ts';
+import { toJson } from './json-text.ts';
 
 /** Bytes buffered before they become text. */
 const SIZE = 65_536;

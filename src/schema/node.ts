@@ -5,9 +5,9 @@ import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { AnyRecord } from '../foundation/record.ts';
 import { OPAQUE, withRule } from './arguments.ts';
 import type { Builder } from './builder.ts';
-import { MAX_PAGE_SIZE } from './connection.ts';
+import { MAX_PAGE_SIZE } from './list-connection.ts';
 import type { Context } from './context.ts';
-import { mayRead } from './scopes.ts';
+import { mayRead } from './required-scopes.ts';
 
 /** The description of nodeId fields. */
 const NODE_ID =

@@ -20,7 +20,7 @@ import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised, grouped, indefinite } from '../foundation/words.ts';
 import { BigIntScalar, OPAQUE, withRule } from './arguments.ts';
 import type { Builder, Types } from './builder.ts';
-import { childConnection, recordConnection } from './connection.ts';
+import { childConnection, recordConnection } from './list-connection.ts';
 import type { Context } from './context.ts';
 import { checkedBy } from './input-rules.ts';
 import {

@@ -2,7 +2,7 @@ import { cut } from '../foundation/errors.ts';
 import { DAY } from '../foundation/instant.ts';
 import { masked } from '../foundation/masking.ts';
 import type { ObjectKind } from './objects.ts';
-import type { UsageTransport } from './usage-history.ts';
+import type { UsageTransport } from './stored-usage-history.ts';
 
 /** The most requests of a key that are shown. */
 export const MAX_REQUESTS = 1_000;

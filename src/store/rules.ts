@@ -16,20 +16,20 @@ import {
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
-import { API_KEYS, apiKeysOver, CHILD_COUNTS } from './api-keys.ts';
+import { API_KEYS, apiKeysOver, CHILD_COUNTS } from './stored-api-keys.ts';
 import { idTaken, notUnique, outOfRange, stillReferred, tooManyGroups } from './conflicts.ts';
 import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
-import { compareValues } from './order.ts';
+import { compareValues } from './sort-order.ts';
 import { singleWrite, withSingleWrites } from './single-write.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
 import { DOCUMENTS, documentsOver } from './trusted-documents.ts';
 import { REQUESTS } from './request-chunks.ts';
-import { requestLogOver } from './request-log.ts';
-import { USAGE_HISTORY, usageHistoryOver } from './usage-history.ts';
+import { requestLogOver } from './stored-request-log.ts';
+import { USAGE_HISTORY, usageHistoryOver } from './stored-usage-history.ts';
 
 /**
  * Builds the store over an engine: the rules of records, written once for all engines. If several errors apply to an

@@ -1,13 +1,13 @@
-import type { ApiKeyStore } from './api-keys.ts';
+import type { ApiKeyStore } from './stored-api-keys.ts';
 import type { Engine, EngineTransaction } from './engine.ts';
 import type { EventStore } from './events.ts';
 import type { Load } from './loads.ts';
 import type { ObjectKind } from './objects.ts';
-import type { RequestLogStore } from './request-log.ts';
+import type { RequestLogStore } from './stored-request-log.ts';
 import type { Tables } from '../foundation/table.ts';
 import type { DocumentStore } from './trusted-documents.ts';
 import type { LimiterStore } from './limiter-algorithm.ts';
-import type { UsageHistoryStore } from './usage-history.ts';
+import type { UsageHistoryStore } from './stored-usage-history.ts';
 
 /** The reads and writes of a transaction. Reads see its own writes and nothing that others commit meanwhile. */
 export interface Transaction extends Tables, Pick<EngineTransaction, 'objects'> {}

@@ -1,8 +1,8 @@
 import { AppError, type Issue, validationFailed } from '../foundation/errors.ts';
 import { ID_RULE, parseId } from '../foundation/id.ts';
 import { readBody } from '../http/body.ts';
-import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency.ts';
-import { asObject, parseJson } from '../http/json.ts';
+import { IDEMPOTENCY_KEY_ISSUE, parseIdempotencyKey } from '../http/idempotency-key.ts';
+import { asObject, parseJson } from '../http/parse-json.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parseInput } from '../schema/input-rules.ts';
 import { brokenRule, type ParameterTexts, readTexts } from '../rest-routes/parameter.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
-import type { ApiKey, ApiKeyChanges, PlanName } from '../../src/store/api-keys.ts';
+import type { ApiKey, ApiKeyChanges, PlanName } from '../../src/store/stored-api-keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Limits } from '../../src/store/limiter-algorithm.ts';
 import { TestGateway } from '../kit/gateway.ts';

@@ -4,7 +4,7 @@ import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { unavailable } from '../../src/foundation/errors.ts';
-import type { ApiKey, ApiKeyChanges } from '../../src/store/api-keys.ts';
+import type { ApiKey, ApiKeyChanges } from '../../src/store/stored-api-keys.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { expectWithin } from '../kit/deadline.ts';
 import { EventStreamClient } from '../kit/event-stream.ts';

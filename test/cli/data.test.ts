@@ -10,7 +10,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { formatDate } from '../../src/foundation/instant.ts';
 import { hashOf } from '../../src/graphql/named-documents.ts';
-import { apiKeyWritesOf } from '../../src/store/api-keys.ts';
+import { apiKeyWritesOf } from '../../src/store/stored-api-keys.ts';
 import type { DumpTarget } from '../../src/store/dump.ts';
 import { openDumpTarget, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatTable } from '../../src/cli/table.ts';
+import { formatTable } from '../../src/cli/text-table.ts';
 
 it('aligns columns, fits 80 characters and shows no control characters', () => {
   const long = 'a name, and another one '.repeat(4).trim();

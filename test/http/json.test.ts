@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { inspect } from 'graphql/jsutils/inspect.js';
 import { describe, expect, it } from 'vitest';
-import { asObject, parseJson } from '../../src/http/json.ts';
+import { asObject, parseJson } from '../../src/http/parse-json.ts';
 import { anyCharacter, cases } from '../kit/cases.ts';
 
 const read = (text: string) => parseJson(Buffer.from(text));

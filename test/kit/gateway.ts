@@ -7,7 +7,7 @@ import { Gateway, type GatewayOptions } from '../../src/gateway.ts';
 import { createLog } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { HttpServer, listen, type Timeouts } from '../../src/server.ts';
-import type { ApiKey, PlanName } from '../../src/store/api-keys.ts';
+import type { ApiKey, PlanName } from '../../src/store/stored-api-keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Limits } from '../../src/store/limiter-algorithm.ts';
 

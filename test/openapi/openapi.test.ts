@@ -5,9 +5,9 @@ import { api } from '../../src/api.ts';
 import { readConfig } from '../../src/config.ts';
 import { AppError, ERRORS, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { blockersOf } from '../../src/foundation/record.ts';
-import { parseIdempotencyKey } from '../../src/http/idempotency.ts';
+import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
 import { openApiJson } from '../../src/openapi/document.ts';
-import { errorsOf } from '../../src/openapi/errors.ts';
+import { errorsOf } from '../../src/openapi/error-responses.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
 import {
   acceptsIdempotencyKey,

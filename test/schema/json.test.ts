@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonPieces, toJson } from '../../src/schema/json.ts';
+import { jsonPieces, toJson } from '../../src/schema/json-text.ts';
 import { anyCharacter, cases } from '../kit/cases.ts';
 
 describe('toJson', () => {

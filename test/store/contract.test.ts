@@ -4,7 +4,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
-import type { ApiKey } from '../../src/store/api-keys.ts';
+import type { ApiKey } from '../../src/store/stored-api-keys.ts';
 import type { Store, Transaction } from '../../src/store/store.ts';
 import type { Tables } from '../../src/foundation/table.ts';
 import { DAY } from '../../src/foundation/instant.ts';

@@ -7,7 +7,13 @@ import { AppError, type Issue, validationFailed } from '../../foundation/errors.
 import { choice, choices, instant, list, name, opaqueId, optional, text } from '../../foundation/fields.ts';
 import type { Inputs } from '../../foundation/record-input.ts';
 import { parsedText } from '../../foundation/validation.ts';
-import { type ApiKey, type ApiKeyChanges, changed, PLAN_NAMES, type PlanName } from '../../store/api-keys.ts';
+import {
+  type ApiKey,
+  type ApiKeyChanges,
+  changed,
+  PLAN_NAMES,
+  type PlanName,
+} from '../../store/stored-api-keys.ts';
 import type { Store } from '../../store/store.ts';
 
 function describePlan(plan: PlanName): string {

@@ -7,10 +7,10 @@ import type { Builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import { inputsOf, opaqueArguments } from '../../schema/record-types.ts';
-import type { ScopesOfField } from '../../schema/scopes.ts';
+import type { ScopesOfField } from '../../schema/required-scopes.ts';
 import { GRACE, graceArgument } from '../rotation.ts';
 import { unchanged, write } from '../../schema/write.ts';
-import { type ApiKey, apiKeyWritesOf } from '../../store/api-keys.ts';
+import { type ApiKey, apiKeyWritesOf } from '../../store/stored-api-keys.ts';
 import {
   ApiKeyDeclaration,
   inputs,

@@ -4,7 +4,7 @@ import { DEFAULT_PAGE_SIZE } from '../../foundation/meter.ts';
 import { inputObject, issuesOf, list } from '../../foundation/validation.ts';
 import { OPAQUE, withRule } from '../../schema/arguments.ts';
 import type { Builder } from '../../schema/builder.ts';
-import { connectionRule } from '../../schema/connection.ts';
+import { connectionRule } from '../../schema/list-connection.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import type { Domain } from '../domain.ts';
 import type { ConnectionArguments } from '../../schema/list-arguments.ts';

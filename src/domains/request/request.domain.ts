@@ -9,12 +9,12 @@ import type { Resource } from '../../rest-routes/route.ts';
 import { declaredShape, pageSelection } from '../../rest-routes/shape.ts';
 import { OPAQUE, withRule } from '../../schema/arguments.ts';
 import type { Builder } from '../../schema/builder.ts';
-import { connectionRule } from '../../schema/connection.ts';
+import { connectionRule } from '../../schema/list-connection.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import type { ConnectionArguments } from '../../schema/list-arguments.ts';
 import { type LoggedRequest, MAX_REQUESTS, MAX_TEXT } from '../../store/request-chunks.ts';
-import type { RequestCursor } from '../../store/request-log.ts';
-import type { UsageTransport } from '../../store/usage-history.ts';
+import type { RequestCursor } from '../../store/stored-request-log.ts';
+import type { UsageTransport } from '../../store/stored-usage-history.ts';
 import { UsageTransports } from '../usage/usage.domain.ts';
 
 const operation = text(

@@ -13,7 +13,7 @@ import {
   type UsageDay,
   type UsageOperation,
   HISTORY_KEPT,
-} from '../../store/usage-history.ts';
+} from '../../store/stored-usage-history.ts';
 
 const day = date('The day in UTC', '2026-11-22');
 

@@ -3,7 +3,7 @@ import { HOUR } from '../../foundation/instant.ts';
 import type { AnyRecord } from '../../foundation/record.ts';
 import type { ObjectKind } from '../objects.ts';
 import { within } from './batching.ts';
-import { portError } from './errors.ts';
+import { portError } from './driver-errors.ts';
 
 export interface MongoOptions {
   /** Connection string including the database name. */

@@ -24,7 +24,7 @@ import {
 import { within } from './batching.ts';
 import { AFTER, codecOf, EVENT, type Key, toId } from './codec.ts';
 import type { Database } from './database.ts';
-import { isHistoryLost, isOfToken, portError } from './errors.ts';
+import { isHistoryLost, isOfToken, portError } from './driver-errors.ts';
 
 /** The time that a page at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;

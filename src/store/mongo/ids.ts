@@ -5,7 +5,7 @@ import { idsExhausted } from '../conflicts.ts';
 import { gather } from './batching.ts';
 import type { Key } from './codec.ts';
 import type { Database } from './database.ts';
-import { ignoreDuplicate } from './errors.ts';
+import { ignoreDuplicate } from './driver-errors.ts';
 
 /** The collection of the last id assigned to each kind of record (`orders`). */
 export const countersOf = (db: Db) => db.collection<{ _id: string; value: Key }>('counters');

@@ -4,7 +4,7 @@ import { indexesOf } from '../indexes.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } from './codec.ts';
 import type { Database, MongoOptions, Role } from './database.ts';
-import { ignoreDuplicate, ignoreExisting, isUnauthorized } from './errors.ts';
+import { ignoreDuplicate, ignoreExisting, isUnauthorized } from './driver-errors.ts';
 
 /** Brings a database from one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;

@@ -8,7 +8,7 @@ import type { Page, PageRequest } from '../../foundation/table.ts';
 import { batch } from './batching.ts';
 import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
-import { isTimeExpired } from './errors.ts';
+import { isTimeExpired } from './driver-errors.ts';
 import { searchesOf } from './searches.ts';
 import { alone } from './transactions.ts';
 

@@ -6,7 +6,7 @@ import type { Rows } from '../engine.ts';
 import { eventOf } from '../events.ts';
 import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
-import { isTransient, writeConflict } from './errors.ts';
+import { isTransient, writeConflict } from './driver-errors.ts';
 import type { NextIds } from './ids.ts';
 import { readsOf } from './reads.ts';
 import type { Commands } from './transactions.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../foundation/record.ts';
 import type { Lists } from '../engine.ts';
 import { indexFor } from '../indexes.ts';
-import { type Range, rangeSearches, type SortKey } from '../order.ts';
+import { type Range, rangeSearches, type SortKey } from '../sort-order.ts';
 import type { PageRequest } from '../../foundation/table.ts';
 import { codecOf, indexKey, sortProperty } from './codec.ts';
 

@@ -22,7 +22,7 @@ import { unavailable } from '../../foundation/errors.ts';
 import { deferred } from '../../foundation/maybe-promise.ts';
 import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
-import { isDuplicateKey, isTransient, isUnknownCommit, writeConflict } from './errors.ts';
+import { isDuplicateKey, isTransient, isUnknownCommit, writeConflict } from './driver-errors.ts';
 
 /** An instance that runs transactions, or did until it died. */
 interface InstanceDocument {

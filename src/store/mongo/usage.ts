@@ -10,7 +10,7 @@ import {
 } from '../limiter-algorithm.ts';
 import { gather } from './batching.ts';
 import type { Database } from './database.ts';
-import { ignoreDuplicate } from './errors.ts';
+import { ignoreDuplicate } from './driver-errors.ts';
 
 interface UsageDocument extends UsageState {
   _id: string;

@@ -16,7 +16,7 @@ import { lastAssigned } from './ids.ts';
 import { objectsOf } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
-import { tableOf } from './table.ts';
+import { tableOf } from './record-table.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 

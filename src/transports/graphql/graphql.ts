@@ -3,7 +3,7 @@ import { FAILURE_COST, type Session, type UsageSubject } from '../../access/sess
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
-import { checkIdempotencyKey } from '../../http/idempotency.ts';
+import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { COST_PATH, GRAPHQL_PATH, type Transport } from '../../http/transport.ts';

@@ -2,7 +2,7 @@ import type { GraphQLFormattedError } from 'graphql';
 import { AppError, type ErrorCode } from '../../foundation/errors.ts';
 import { readBody } from '../../http/body.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
-import { parseJson } from '../../http/json.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, type HttpResponse } from '../../http/response.ts';

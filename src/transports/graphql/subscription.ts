@@ -6,7 +6,7 @@ import { retryLine } from '../../http/event-stream.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { StreamedBody } from '../../http/response.ts';
 import { newContext } from '../../schema/context.ts';
-import { toJson } from '../../schema/json.ts';
+import { toJson } from '../../schema/json-text.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import { type PublicResult, publicError } from '../../graphql/result.ts';
 import type { StoredEvent } from '../../store/events.ts';

@@ -5,12 +5,12 @@ import { FAILURE_COST, type Session } from '../../access/session.ts';
 import { AppError, asAppError, cut, type ErrorCode, isUnreported } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { readBody } from '../../http/body.ts';
-import { parseJson } from '../../http/json.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorHeaders, errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { MCP_PATH, type Transport } from '../../http/transport.ts';
-import { isObject, toJson } from '../../schema/json.ts';
+import { isObject, toJson } from '../../schema/json-text.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { type Arguments, type Tool, toolsOf } from './tools.ts';
 

@@ -11,11 +11,11 @@ import {
   unknownNames,
   validationFailed,
 } from '../../foundation/errors.ts';
-import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency.ts';
+import { IDEMPOTENCY_KEY_ISSUE, idempotencyOf, parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { newContext } from '../../schema/context.ts';
-import { toJson } from '../../schema/json.ts';
-import { refusalsOf } from '../../openapi/operation.ts';
+import { toJson } from '../../schema/json-text.ts';
+import { refusalsOf } from '../../openapi/describe-operation.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import { prepareRequest } from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
@@ -25,7 +25,7 @@ import type { Route, ServedRoute } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
 import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { inputSchemaOf, needsValue, object, outputSchemaOf, removableFields } from './schemas.ts';
+import { inputSchemaOf, needsValue, object, outputSchemaOf, removableFields } from './tool-schemas.ts';
 
 /** Characters in the result of a tool, which is sent twice, as text and as it is. Agents don't read more. */
 const MAX_RESULT = 2_000_000;

@@ -1,7 +1,7 @@
 import type { Api } from '../../domains/create-api.ts';
 import type { Session } from '../../access/session.ts';
 import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
-import { idempotencyOf } from '../../http/idempotency.ts';
+import { idempotencyOf } from '../../http/idempotency-key.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { etagOf, type Headers, type HttpResponse } from '../../http/response.ts';
@@ -24,7 +24,7 @@ import { readInput, readObject } from '../input.ts';
 import { endOf, idOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { exportLimit, openExport } from './export.ts';
-import { nextLink, type PathParameters, type RestOperation } from './operation.ts';
+import { nextLink, type PathParameters, type RestOperation } from './rest-operation.ts';
 import { preconditionOf, requireRepeated } from './preconditions.ts';
 
 const JSON_TYPE = 'application/json';

@@ -4,7 +4,7 @@ import { AppError, asAppError } from '../../foundation/errors.ts';
 import { ownTurn } from '../../foundation/turns.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
-import { MAX_PAGE_SIZE } from '../../schema/connection.ts';
+import { MAX_PAGE_SIZE } from '../../schema/list-connection.ts';
 import type { Context } from '../../schema/context.ts';
 import { integerParameter, type QueryParameter } from '../../rest-routes/parameter.ts';
 import { recordWriter } from '../../rest-routes/representation.ts';

@@ -12,7 +12,7 @@ import type { Method } from '../../rest-routes/route.ts';
 import { ROUTE_COST } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { DocumentOperation } from './document-operation.ts';
-import type { PathParameters, RestOperation } from './operation.ts';
+import type { PathParameters, RestOperation } from './rest-operation.ts';
 import { StreamOperation } from './stream-operation.ts';
 
 /** The usage subject of requests without an operation. */

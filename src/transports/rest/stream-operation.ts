@@ -12,7 +12,7 @@ import type { ServedRoute } from '../../rest-routes/route.ts';
 import { readInput } from '../input.ts';
 import { type EventVariables, ROUTE_COST, RouteOperation } from '../route-operation.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { nextLink, type RestOperation } from './operation.ts';
+import { nextLink, type RestOperation } from './rest-operation.ts';
 
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
 /** The interval of the comments that keep the connection alive for proxies and clients, in milliseconds. */

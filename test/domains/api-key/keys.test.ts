@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PLANS } from '../../../src/access/plans.ts';
 import { hashOf } from '../../../src/graphql/named-documents.ts';
-import type { ApiKeyChanges } from '../../../src/store/api-keys.ts';
+import type { ApiKeyChanges } from '../../../src/store/stored-api-keys.ts';
 import { cases } from '../../kit/cases.ts';
 import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';

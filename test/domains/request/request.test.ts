@@ -10,7 +10,7 @@ import {
   type LoggedRequest,
   REQUESTS,
 } from '../../../src/store/request-chunks.ts';
-import type { RequestQuery } from '../../../src/store/request-log.ts';
+import type { RequestQuery } from '../../../src/store/stored-request-log.ts';
 import { cases } from '../../kit/cases.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { DAY } from '../../../src/foundation/instant.ts';
-import type { UsageOperation } from '../../../src/store/usage-history.ts';
+import type { UsageOperation } from '../../../src/store/stored-usage-history.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';
 import {

@@ -11,7 +11,7 @@ import {
 } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { notFound } from '../../../src/foundation/errors.ts';
-import { isDuplicateKey, portError, writeConflict } from '../../../src/store/mongo/errors.ts';
+import { isDuplicateKey, portError, writeConflict } from '../../../src/store/mongo/driver-errors.ts';
 
 const serverError = (code: number, errorLabels: string[] = []) =>
   new MongoServerError({ message: 'no', code, errorLabels });

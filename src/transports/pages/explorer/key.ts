@@ -1,5 +1,5 @@
 import { MOUNT, Observable } from './browser.ts';
-import { type Budget, budgetIn, messageOf, UNREACHABLE } from './server.ts';
+import { type Budget, budgetIn, messageOf, UNREACHABLE } from './responses.ts';
 
 /** The state of the page's key. */
 export type KeyState =

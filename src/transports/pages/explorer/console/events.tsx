@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { messagesOf } from '../server.ts';
+import { messagesOf } from '../responses.ts';
 import { counted } from '../../../../foundation/words.ts';
-import { request } from './api.ts';
+import { request } from './call.ts';
 import { Button, moment, Note } from './widgets.tsx';
 
 /** The number of events shown. */

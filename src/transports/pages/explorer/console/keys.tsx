@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks';
-import { call } from './api.ts';
+import { call } from './call.ts';
 import { Button, Facts, type Loaded, moment, Note, Secret, useAction, useLoaded } from './widgets.tsx';
 
 /** `GET /key`, and an entry of `GET /keys`. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted } from '../../../../foundation/words.ts';
-import { call } from './api.ts';
+import { call } from './call.ts';
 import { Button, Facts, moment, Note } from './widgets.tsx';
 
 /** The interval at which the list is read while it is live, in milliseconds. */

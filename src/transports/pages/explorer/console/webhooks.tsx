@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { call } from './api.ts';
+import { call } from './call.ts';
 import { Button, Facts, moment, Note, Secret, useAction, useLoaded } from './widgets.tsx';
 
 /** The webhooks whose attempts are shown without being asked for, since each costs a unit. */

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { copyBy } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { call, secondsUntilBudget } from './api.ts';
+import { call, secondsUntilBudget } from './call.ts';
 
 /** The answer to a GET with the page's key, as {@link useLoaded} has it. */
 export interface Loaded<T> {

@@ -2,7 +2,7 @@ import '../header.ts';
 import './docs.css';
 import { element, fixWhenAdded, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { messageOf, UNREACHABLE } from '../server.ts';
+import { messageOf, UNREACHABLE } from '../responses.ts';
 import { theme } from '../theme.ts';
 import { referenceOf } from './description.ts';
 

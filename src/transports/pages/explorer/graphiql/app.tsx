@@ -4,7 +4,7 @@ import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { MOUNT } from '../browser.ts';
-import { messageOf, UNREACHABLE } from '../server.ts';
+import { messageOf, UNREACHABLE } from '../responses.ts';
 import { theme } from '../theme.ts';
 import { EXAMPLES, type Example } from './examples.ts';
 import { fetcher } from './fetcher.ts';

@@ -2,7 +2,7 @@ import type { Fetcher, FetcherParams } from '@graphiql/toolkit';
 import { parse } from 'lossless-json';
 import { MOUNT, Observable } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { messageOf, messagesOf } from '../server.ts';
+import { messageOf, messagesOf } from '../responses.ts';
 import { counted, grouped } from '../../../../foundation/words.ts';
 
 /**

@@ -2,7 +2,7 @@ import { useGraphiQL, useOperationsEditorState, useVariablesEditorState } from '
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { copyBy, element } from '../browser.ts';
 import { counted } from '../../../../foundation/words.ts';
-import { bodyOfOne, useQuote } from './cost.ts';
+import { bodyOfOne, useQuote } from './quote.ts';
 import { runs } from './fetcher.ts';
 
 /** Below the answer: what the operation costs, the status of the last run, and buttons that pass it on. */

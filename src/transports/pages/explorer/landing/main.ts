@@ -4,7 +4,7 @@ import './landing.css';
 import indented from 'json-stringify-pretty-compact';
 import { copyBy, element, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { messageOf } from '../server.ts';
+import { messageOf } from '../responses.ts';
 import { counted, grouped } from '../../../../foundation/words.ts';
 
 /** A Free key's budget for each minute. */

@@ -10,7 +10,7 @@ import type { Page } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
-import { conditionsOf, countGroups, countMatching, idList, readPages } from './pages.ts';
+import { conditionsOf, countGroups, countMatching, idList, readPages } from './list-pages.ts';
 import type { Gate, Writer } from './writer.ts';
 
 /** The bytes that a cache entry takes besides its texts. */

@@ -1,5 +1,5 @@
 import { formatDate, DAY } from '../foundation/instant.ts';
-import { API_KEYS } from './api-keys.ts';
+import { API_KEYS } from './stored-api-keys.ts';
 import type { Engine } from './engine.ts';
 import { type ObjectKind, touch } from './objects.ts';
 

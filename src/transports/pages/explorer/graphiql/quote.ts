@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLSchema, Kind, parse, print, separateOperation
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { messageOf } from '../server.ts';
+import { messageOf } from '../responses.ts';
 import { counted } from '../../../../foundation/words.ts';
 
 /** The pause in typing before the cost is requested, in milliseconds. */

@@ -9,7 +9,7 @@ import {
 } from '../../foundation/record.ts';
 import type { Lists, Stored, Values } from '../engine.ts';
 import { choiceFields, indexFor } from '../indexes.ts';
-import { type Range, rangeSearches } from '../order.ts';
+import { type Range, rangeSearches } from '../sort-order.ts';
 import type { Group, Page, PageRequest } from '../../foundation/table.ts';
 import { columnName, columnsOf, indexName, readOf, rowForm, sortColumn } from './columns.ts';
 import type { SqliteConnection, Value } from './connection.ts';

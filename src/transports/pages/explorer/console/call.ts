@@ -1,6 +1,6 @@
 import { element, MOUNT } from '../browser.ts';
 import { apiKey } from '../key.ts';
-import { messageOf, secondsUntilLeft } from '../server.ts';
+import { messageOf, secondsUntilLeft } from '../responses.ts';
 import { grouped } from '../../../../foundation/words.ts';
 
 /** Seconds until something is left of the key's budget; 0 if it is now. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type DuplicateKeyInfo, LosslessNumber, parse } from 'lossless-json';
 import { AppError } from '../foundation/errors.ts';
-import { isObject } from '../schema/json.ts';
+import { isObject } from '../schema/json-text.ts';
 
 /** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
