@@ -1,16 +1,6 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../src/api.ts';
@@ -19,9 +9,7 @@ import { readConfig, VARIABLE_NAMES } from '../src/config.ts';
 import { ERRORS } from '../src/foundation/errors.ts';
 import { addSampleData } from '../src/sample.ts';
 import { stockByCategory } from './clients/graphql-client.ts';
-import { temporaryFolder } from './kit/folder.ts';
 import { TestGateway } from './kit/gateway.ts';
-import { freePort } from './kit/mongo.ts';
 import { engines } from './kit/stores.ts';
 
 const page = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
@@ -64,45 +52,6 @@ describe('the examples of README.md and docs/tasks.md', () => {
       expect(stdout).toBe(output.trim());
     },
   );
-});
-
-describe('the commands of the README', () => {
-  const root = fileURLToPath(new URL('..', import.meta.url));
-  const home = temporaryFolder();
-
-  it('work as written in a fresh copy', { timeout: 120_000 }, async () => {
-    const [, start] = /```sh\nnpm ci && (npm start)\n```/.exec(readme)!;
-    const [, commands] = /## Keys and data\n\n```sh\n([\s\S]*?)```/.exec(readme)!;
-    const isSource = (name: string) => !['node_modules', 'dist', 'data', 'test', '.git'].includes(name);
-    // Pages are built as before. The packages are those that are installed.
-    const built = ['dist/pages', 'dist/pages.sha256', 'dist/guides.json'];
-    for (const name of [...readdirSync(root).filter(isSource), ...built])
-      cpSync(join(root, name), join(home, name), { recursive: true });
-    mkdirSync(join(home, 'node_modules/.bin'), { recursive: true });
-    for (const name of readdirSync(join(root, 'node_modules')))
-      if (name !== '.bin') symlinkSync(join(root, 'node_modules', name), join(home, 'node_modules', name));
-    writeFileSync(join(home, 'pets.csv'), 'name,category.name\nRex,Dinosaurs\n');
-    const options = {
-      cwd: home,
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(await freePort()) },
-    };
-    // Its own group, so that the server below npm ends with it.
-    const server = spawn('bash', ['-c', start!], { ...options, detached: true });
-    const exited = once(server, 'exit');
-    try {
-      let output = '';
-      for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (output += text));
-      await expect.poll(() => output, { timeout: 60_000 }).toMatch(/\nTry:\n {2}curl .*\n/);
-      const { stdout } = await promisify(execFile)('bash', ['-ec', commands!], options);
-      expect(stdout).toMatch(/petstore_[\w-]{43,}[\s\S]*Mobile app[\s\S]*Loaded 1 pet and 1 category\./);
-      const [curl] = /curl .*/.exec(output)!;
-      const listed = await promisify(execFile)('bash', ['-c', curl!], options);
-      expect(JSON.parse(listed.stdout)).toHaveLength(2);
-    } finally {
-      process.kill(-server.pid!, 'SIGTERM');
-      await exited;
-    }
-  });
 });
 
 describe('docs/clients.md', () => {

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,12 +7,10 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
-import { cases } from '../kit/cases.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { printedKey, startCommand, useServer } from '../kit/process.ts';
 import { engines, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
-import { type Fault, openWire } from '../store/mongo/wire.ts';
 
 const home = temporaryFolder();
 let files = 0;
@@ -343,8 +339,7 @@ const stores: [string, Record<string, string>][] = [
 ];
 if (process.env.TEST_MONGODB_URI) stores.push(['MongoDB', { MONGODB_URI: mongoUri(database) }]);
 afterAll(async () => {
-  if (!process.env.TEST_MONGODB_URI) return;
-  for (const name of [database, `${database}-once`]) await dropDatabase(name);
+  if (process.env.TEST_MONGODB_URI) await dropDatabase(database);
 });
 
 describe.each(stores)('data load beside a server on %s', (_name, settings) => {
@@ -404,131 +399,3 @@ it('does what docs/tasks.md says, with its file', async () => {
     'Loaded 2 pets and 2 categories.\n',
   ]);
 }, 30_000);
-
-describe.each(stores)('loads of the built program into %s', (name) => {
-  const isEmbedded = name === 'the embedded store';
-  let places = 0;
-  const place = (): Record<string, string> =>
-    isEmbedded
-      ? { DATA_FILE: join(home, `at-once-${++places}.db`) }
-      : { MONGODB_URI: mongoUri(`${database}-once`) };
-  const program = (place: Record<string, string>, ...args: string[]) =>
-    startCommand('data', place, 'load', 'pets', ...args, '--create-parents');
-  const rows = (prefix: string, count: number) =>
-    'name,category.name\n'.concat(
-      ...Array.from({ length: count }, (_, n) => `${prefix} ${n},${prefix[0]}${n % 30}\n`),
-    );
-  /** Exports a store. @returns how often each name is in one of its files */
-  const namesOf = async (place: Record<string, string>) => {
-    const directory = join(home, `names-${isEmbedded}-${++places}`);
-    const exported = await startCommand('data', place, 'export', directory);
-    expect(exported, exported.stderr).toMatchObject({ code: 0 });
-    return (file: string) => namesIn(directory, file);
-  };
-  const namesIn = (directory: string, file: string) => {
-    const counts = new Map<string, number>();
-    for (const line of readFileSync(join(directory, file), 'utf8').trim().split('\n')) {
-      const { name } = JSON.parse(line) as { name: string };
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-    return counts;
-  };
-
-  /** Loads a file, and goes on where the program says once it could not reach its database. @returns what it told */
-  const loadWhole = async (at: Record<string, string>, file: string): Promise<string[]> => {
-    const told: string[] = [];
-    for (let from: string | undefined; ;) {
-      const { code, stdout, stderr } = await program(at, file, ...(from ? ['--from', from] : []));
-      told.push(stdout || stderr);
-      if (code === 0) return told;
-      // On a slow machine, the first may take too long to prepare the database.
-      expect(stderr).toMatch(
-        isEmbedded ? /^$/ : /Continue with --from \d+\.\n$|No response from the database/,
-      );
-      expect(told.length, told.join('')).toBeLessThan(10);
-      from = /Continue with --from (\d+)/.exec(stderr)?.[1] ?? from;
-    }
-  };
-
-  it('double nothing, though two run at once', async () => {
-    for (let round = 0; round < (isEmbedded ? cases(2, 4) : 1); round++) {
-      const at = place();
-      await Promise.all(['Twice', 'Two'].map((prefix) => loadWhole(at, fileOf(rows(prefix, 200)))));
-      const names = await namesOf(at);
-      const parents = [...names('categories.jsonl')].filter(([name]) => /^T\d/.test(name));
-      expect(parents).toHaveLength(30);
-      expect(parents.every(([, count]) => count === 1)).toBe(true);
-      const added = [...names('pets.jsonl')].filter(([name]) => name.startsWith('Tw'));
-      expect(added).toHaveLength(400);
-    }
-  }, 120_000);
-
-  it.each(isEmbedded ? [2_000, 25_000] : [1_200])(
-    'that are killed go on where they were: %i rows',
-    async (count) => {
-      const at = place();
-      const file = fileOf(rows('Killed', count));
-      let from: string | undefined;
-      const log: string[] = [];
-      for (let kills = 0; ; kills++) {
-        const args = [file, '--create-parents', ...(from ? ['--from', from] : [])];
-        const child = spawn(process.execPath, ['dist/petstore.js', 'data', 'load', 'pets', ...args], {
-          env: { PATH: process.env.PATH, ...at },
-        });
-        let told = '';
-        child.stderr.on('data', (chunk: Buffer) => {
-          // At some moment after it has begun to write.
-          if (told === '' && kills < 3)
-            setTimeout(() => child.kill('SIGKILL'), Math.random() * (isEmbedded ? 250 : 900));
-          told += chunk.toString();
-        });
-        const [code] = await once(child, 'close');
-        log.push(`${code} ${told}`);
-        from = [...told.matchAll(/next is line (\d+)/g)].at(-1)?.[1] ?? from;
-        if (code === 0) break;
-        expect([code, told]).toEqual([null, expect.any(String)]);
-      }
-      const added = [...(await namesOf(at))('pets.jsonl')].filter(([name]) => name.startsWith('Killed'));
-      expect(added, log.join('')).toHaveLength(count);
-      expect(added.filter(([, times]) => times > 1)).toEqual([]);
-    },
-    120_000,
-  );
-
-  it.runIf(!isEmbedded).each<[what: string, command: string, nth: number, fault: Fault, isTold: boolean]>([
-    [
-      'a transaction has to be run again',
-      'insert pets',
-      2,
-      { is: 'error', code: 112, name: 'WriteConflict', when: 'before' },
-      false,
-    ],
-    ['the connection ends during a commit', 'commitTransaction', 3, { is: 'cut', when: 'after' }, false],
-    [
-      'the outcome of a commit stays unknown',
-      'commitTransaction',
-      3,
-      { is: 'error', code: 50, name: 'MaxTimeMSExpired', when: 'after' },
-      true,
-    ],
-  ])(
-    'add each row once, though %s',
-    async (what, command, nth, fault, isTold) => {
-      const wire = await openWire();
-      const at = { MONGODB_URI: wire.uriOf(`${database}-once`) };
-      const prefix = `F${what.length}`;
-      try {
-        wire.arm(command, fault, nth);
-        const told = await loadWhole(at, fileOf(rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)));
-        expect(/WriteConflict|closed|MaxTimeMSExpired/.test(told.join('')), told.join('')).toBe(isTold);
-        expect(wire.disarm()).toBe(false);
-        const added = [...(await namesOf(place()))('pets.jsonl')].filter(([name]) => name.startsWith(prefix));
-        expect(added).toHaveLength(600);
-        expect(added.every(([, times]) => times === 1)).toBe(true);
-      } finally {
-        await wire.close();
-      }
-    },
-    120_000,
-  );
-});

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Number of cases a property test tries: few by default, many at length (`AT_LENGTH=1`, as .ci/run sets it). */
+/** Number of cases a property test tries: few by default, many at length (`AT_LENGTH=1`). */
 export const cases = (usual: number, atLength: number): number =>
   process.env.AT_LENGTH === '1' ? atLength : usual;
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -113,6 +113,17 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
 /** The key printed by a development start. */
 export const printedKey = ({ output }: ServerProcess): string =>
   /petstore_[\w-]{43,}/.exec(output())?.[0] ?? '';
+
+/** Sends a GET request, with the key that a development start has printed or another one. */
+export const get = (server: ServerProcess, path: string, key = printedKey(server)) =>
+  fetch(server.url + path, { headers: { 'x-api-key': key } });
+
+/** Changes what a running process may do, as `ulimit` does for one that starts. */
+export const limit = ({ child }: ServerProcess, what: string) =>
+  execFileSync('prlimit', ['--pid', String(child.pid), what]);
+
+/** Longer than a server needs to stop, in milliseconds. */
+export const EXIT_TIMEOUT = 10_000;
 
 /** Runs the keys command. */
 export const runKeys = (settings: Record<string, string>, ...args: string[]) =>
