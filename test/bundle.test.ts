@@ -5,7 +5,7 @@ import { api } from '../src/api.ts';
 import { addSampleData } from '../src/sample.ts';
 import { temporaryFolder } from './kit/folder.ts';
 import { TestGateway } from './kit/gateway.ts';
-import { printedKey, type ServerProcess, startServer } from './kit/process.ts';
+import { endServer, printedKey, type ServerProcess, startServer } from './kit/process.ts';
 import { exchangeRaw } from './kit/raw.ts';
 import { sqlite } from './kit/petstore.ts';
 import type { OpenedStore } from './kit/stores.ts';
@@ -133,8 +133,7 @@ describe('the built program', () => {
     ]);
   });
   afterAll(async () => {
-    server?.child.kill('SIGKILL');
-    await server?.exited;
+    await endServer(server);
     await gateway?.close();
     await opened?.close();
   });

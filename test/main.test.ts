@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { within } from './kit/deadline.ts';
 import { temporaryFolder } from './kit/folder.ts';
 import {
+  endServer,
   EXIT_TIMEOUT,
   get,
   limit,
@@ -28,10 +29,7 @@ describe('a server', () => {
     server = await startServer(settings);
   };
   beforeAll(start, 60_000);
-  afterAll(async () => {
-    server?.child.kill('SIGKILL');
-    await server?.exited;
-  });
+  afterAll(() => endServer(server));
 
   it('prints its address, a key and a working curl command', async () => {
     const port = new URL(server.url).port;
@@ -191,8 +189,7 @@ describe('startup', () => {
       const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
       const { key } = JSON.parse(made.stdout);
       expect(await (await get(first, '/categories', key)).json()).toEqual([]);
-      first.child.kill('SIGKILL');
-      await first.exited;
+      await endServer(first);
       const other = newStore();
       const again = await runKeys(other, 'create', '--name', 'first', '--plan', 'free', '--json');
       second = await startServer({ ...settings, ...other, SAMPLE_DATA: 'on' });
@@ -201,8 +198,7 @@ describe('startup', () => {
       expect(await categories.json()).toHaveLength(4);
     } finally {
       for (const server of [first, second]) {
-        server?.child.kill('SIGKILL');
-        await server?.exited;
+        await endServer(server);
       }
     }
   }, 60_000);

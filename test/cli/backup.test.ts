@@ -1,30 +1,26 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/store/sqlite/connection.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import {
   createUnlimitedKey,
+  endServer,
   runCommand,
-  type ServerProcess,
   startCommand,
   startServer,
+  useServer,
 } from '../kit/process.ts';
 
 describe('a backup', { timeout: 120_000 }, () => {
   const home = temporaryFolder();
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const copy = join(home, 'copy.db');
-  let server: ServerProcess;
+  const server = useServer(settings);
   let key: string;
   beforeAll(async () => {
-    server = await startServer(settings);
     key = await createUnlimitedKey(settings);
-  });
-  afterAll(async () => {
-    server.child.kill('SIGTERM');
-    await server.exited;
   });
 
   const create = async (name: string) => {
@@ -67,8 +63,7 @@ describe('a backup', { timeout: 120_000 }, () => {
     const restored = await startServer({ DATA_FILE: copy });
     const headers = { 'x-api-key': key };
     expect((await fetch(`${restored.url}/categories/1`, { headers })).status).toBe(200);
-    restored.child.kill('SIGTERM');
-    await restored.exited;
+    await endServer(restored, 'SIGTERM');
   });
 
   it('does not replace a file, and needs a store and a folder', async () => {

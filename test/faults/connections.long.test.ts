@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { within } from '../kit/deadline.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
+import { endServer, printedKey, type ServerProcess, startServer } from '../kit/process.ts';
 import { exchangeRaw, openRaw } from '../kit/raw.ts';
 
 /** The largest file of the pages. */
@@ -16,10 +16,7 @@ describe.runIf(process.platform === 'linux')('connections of strangers', { timeo
   beforeAll(async () => {
     server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, { limits: '-Sn 256' });
   });
-  afterAll(async () => {
-    server.child.kill('SIGKILL');
-    await server.exited;
-  });
+  afterAll(() => endServer(server));
 
   const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;
   const megabytes = () =>

@@ -9,7 +9,7 @@ import { codeOf } from '../kit/errors.ts';
 import { expectWithin, within } from '../kit/deadline.ts';
 import { type Call, type Reply, TestGateway } from '../kit/gateway.ts';
 import { mongoUri } from '../kit/mongo.ts';
-import { type ServerProcess, startServer } from '../kit/process.ts';
+import { endServer, type ServerProcess, startServer } from '../kit/process.ts';
 import { newDatabase } from '../store/mongo/database.ts';
 import { openProxy } from '../store/mongo/proxy.ts';
 
@@ -39,8 +39,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
   async function start(uri = mongoUri(database.name)): Promise<ServerProcess> {
     const server = await startServer({ MONGODB_URI: uri, LOG_LEVEL: 'error' });
     cleanups.push(async () => {
-      server.child.kill('SIGKILL');
-      await server.exited;
+      await endServer(server);
     });
     return server;
   }
@@ -183,7 +182,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('instances on MongoDB', () => {
       expect([...statuses.keys()].filter((name) => !allowed.test(name))).toEqual([]);
       expectWithin(SOON, Math.max(...times));
       await expectReferencesIntact();
-      await Promise.all(servers.map(async ({ child, exited }) => child.kill('SIGKILL') && (await exited)));
+      await Promise.all(servers.map((server) => endServer(server)));
     }
     await expectDeletable();
   }, 600_000);

@@ -6,6 +6,7 @@ import { within } from '../kit/deadline.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import {
   createUnlimitedKey,
+  endServer,
   EXIT_TIMEOUT,
   get,
   limit,
@@ -21,10 +22,7 @@ const start = async () => {
   server = await startServer(settings);
 };
 beforeAll(start, 60_000);
-afterAll(async () => {
-  server?.child.kill('SIGKILL');
-  await server?.exited;
-});
+afterAll(() => endServer(server));
 
 describe('a server', () => {
   it('drops no request on SIGTERM under load and exits with 0', async () => {
@@ -140,8 +138,7 @@ describe('a server', () => {
     };
     expect(await passing(60, 20)).toBe(60);
     for (let round = 0; round < cases(1, 3); round++) {
-      server.child.kill('SIGKILL');
-      await server.exited;
+      await endServer(server);
       await start();
       // Each kill may cost as much. Fewer refusals than begin a ban.
       expect(await passing(15, 5)).toBeLessThanOrEqual(6);

@@ -5,7 +5,7 @@ import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { within } from '../kit/deadline.ts';
 import { freePort, type MongoServer, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
-import { runKeys, type ServerProcess, startServer } from '../kit/process.ts';
+import { endServer, runKeys, type ServerProcess, startServer } from '../kit/process.ts';
 
 const binary = await secantusBinary();
 
@@ -13,8 +13,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
   let server: ServerProcess | undefined;
   let mongo: MongoServer | undefined;
   afterAll(async () => {
-    server?.child.kill('SIGKILL');
-    await server?.exited;
+    await endServer(server);
     await mongo?.stop();
   });
 

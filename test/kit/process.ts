@@ -75,16 +75,22 @@ export async function startServer(
   return { child, url, output: () => output, exited };
 }
 
+/** Ends a server, if it was started, and waits for its exit code; null if it was killed. */
+export function endServer(
+  server: ServerProcess | undefined,
+  signal: NodeJS.Signals = 'SIGKILL',
+): Promise<number | null> | undefined {
+  server?.child.kill(signal);
+  return server?.exited;
+}
+
 /** A server that runs for all tests of a file or `describe`. */
 export function useServer(settings: Record<string, string>): ServerProcess {
   let server: ServerProcess;
   beforeAll(async () => {
     server = await startServer(settings);
   }, 60_000);
-  afterAll(async () => {
-    server.child.kill('SIGTERM');
-    await server.exited;
-  });
+  afterAll(() => endServer(server, 'SIGTERM'));
   return {
     get child() {
       return server.child;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { within } from '../kit/deadline.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { type ServerProcess, type StartOptions, startServer } from '../kit/process.ts';
+import { endServer, type ServerProcess, type StartOptions, startServer } from '../kit/process.ts';
 import { exchangeRaw } from '../kit/raw.ts';
 
 /** Longer than a server with a working log takes to exit, shorter than the grace period of a supervisor. */
@@ -15,10 +15,7 @@ const LONG_PATH = `/${'x'.repeat(300)}`;
 const home = temporaryFolder();
 let server: ServerProcess;
 
-afterEach(async () => {
-  server?.child.kill('SIGKILL');
-  await server?.exited;
-});
+afterEach(() => endServer(server));
 
 const start = async (options: StartOptions) => {
   server = await startServer({ DATA_FILE: join(home, 'petstore.db') }, options);

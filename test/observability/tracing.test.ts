@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { isTracingConfigured, readConfig } from '../../src/config.ts';
 import { within } from '../kit/deadline.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { printedKey, type ServerProcess, startServer } from '../kit/process.ts';
+import { endServer, printedKey, type ServerProcess, startServer } from '../kit/process.ts';
 
 interface Received {
   path: string;
@@ -52,10 +52,7 @@ afterAll(() => {
 beforeEach(() => {
   received = [];
 });
-afterEach(async () => {
-  server?.child.kill('SIGKILL');
-  await server?.exited;
-});
+afterEach(() => endServer(server));
 
 const start = async (settings: Record<string, string>) => {
   server = await startServer({ DATA_FILE: join(home, 'petstore.db'), ...settings });
@@ -63,18 +60,17 @@ const start = async (settings: Record<string, string>) => {
 };
 
 /** Sends two requests as a traced client, then stops the server, which flushes its spans. */
-async function requestAndStop({ url, child, exited }: ServerProcess, key: string): Promise<void> {
+async function requestAndStop(traced: ServerProcess, key: string): Promise<void> {
   const headers = {
     'x-api-key': key,
     traceparent: `00-${TRACE}-${PARENT}-01`,
     'x-forwarded-proto': 'https',
   };
-  expect((await fetch(`${url}/pets/1`, { headers })).status).toBe(200);
+  expect((await fetch(`${traced.url}/pets/1`, { headers })).status).toBe(200);
   const body = JSON.stringify({ query: 'query Names { pets { nodes { category { name } } } }' });
   const post = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body };
-  expect((await fetch(`${url}/graphql`, post)).status).toBe(200);
-  child.kill('SIGTERM');
-  expect(await exited).toBe(0);
+  expect((await fetch(`${traced.url}/graphql`, post)).status).toBe(200);
+  expect(await endServer(traced, 'SIGTERM')).toBe(0);
 }
 
 const spansIn = ({ body }: Received): SpanJson[] =>

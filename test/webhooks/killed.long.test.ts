@@ -7,7 +7,7 @@ import { type MongoStore, openMongoStore } from '../../src/store/mongo/mongo-sto
 import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, mongoUri, secantusBinary, startSecantus } from '../kit/mongo.ts';
 import { send } from '../kit/petstore.ts';
-import { type ServerProcess, startServer } from '../kit/process.ts';
+import { endServer, type ServerProcess, startServer } from '../kit/process.ts';
 import { Receiver } from '../kit/receiver.ts';
 import { ALLOW_LOCAL, endClaims } from '../kit/webhooks.ts';
 
@@ -65,8 +65,7 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
       const seen = () => new Set(receiver.received.map(({ event }) => event.data.name)).size;
       /** Kills the delivering process, after whose claim the other one takes over. Then there are two again. */
       const kill = async (victim: ServerProcess) => {
-        victim.child.kill('SIGKILL');
-        await victim.exited;
+        await endServer(victim);
         kills.push(performance.now());
         servers.splice(servers.indexOf(victim), 1);
         await endClaims(store);

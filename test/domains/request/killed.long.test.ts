@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../kit/folder.ts';
-import { printedKey, startServer } from '../../kit/process.ts';
+import { endServer, printedKey, startServer } from '../../kit/process.ts';
 
 const home = temporaryFolder();
 
@@ -18,13 +18,11 @@ it('the log of requests loses what was answered in the last second before a kill
     await delay(80);
   }
   const killedAt = performance.now();
-  first.child.kill('SIGKILL');
-  await first.exited;
+  await endServer(first);
   const second = await startServer(settings);
   const response = await fetch(`${second.url}/requests?limit=100`, { headers });
   const kept = new Set(((await response.json()) as { id: string }[]).map(({ id }) => id));
-  second.child.kill('SIGTERM');
-  await second.exited;
+  await endServer(second, 'SIGTERM');
   const lost = answered.filter(({ id }) => !kept.has(id));
   // The interval, and the time that a busy machine takes to write.
   for (const { at } of lost) expect(killedAt - at).toBeLessThan(2_000);
