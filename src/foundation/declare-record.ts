@@ -20,7 +20,7 @@ import { graphqlDialect } from './validation.ts';
 
 let declared = 0;
 
-/** Lists all subsets, the empty one included. */
+/** All subsets, including the empty one. */
 function subsetsOf([field, ...others]: readonly string[]): string[][] {
   if (field === undefined) return [[]];
   const sets = subsetsOf(others);
@@ -28,9 +28,9 @@ function subsetsOf([field, ...others]: readonly string[]): string[][] {
 }
 
 /**
- * Declares a kind of record, which then works over all interfaces and on both engines.
+ * Declares a kind of record, which makes it available over all interfaces and on both engines.
  *
- * @throws Error if something in it cannot work, with what to do about it
+ * @throws Error that says how to fix an invalid declaration
  */
 export function declareRecord<
   const F extends Fields,
@@ -43,7 +43,7 @@ export function declareRecord<
     > & {
       /** The description of the record's id. */
       id?: string;
-      /** Returns the computed fields, each declared by the function that it gets. */
+      /** Returns the computed fields, each declared with the function passed in. */
       computed?: (computed: Compute<Flat<{ id: Id } & ValuesOf<F>>>) => C;
       rules?: (record: Flat<ValuesOf<F>>) => readonly Issue[];
       hooks?: Hooks<Flat<{ id: Id } & ValuesOf<F>>>;
@@ -74,16 +74,16 @@ export function declareRecord<
   return record;
 }
 
-/** The longest text that lists can be ordered by, in characters: cursors hold it, and databases index it. */
+/** The maximum length of a text to order lists by, in characters: cursors hold it, and databases index it. */
 const MAX_SORTED_LENGTH = 200;
-/** The most indexes of a record: databases allow 64 per collection, and each is written with each record. */
+/** The maximum number of indexes per record: databases allow 64 per collection, and each slows every write. */
 const MAX_INDEXES = 60;
-/** The most index ranges that a page merges: one per combination of the values that it is filtered by. */
+/** The maximum number of index ranges merged into a page: one per combination of its filter values. */
 const MAX_MERGED = 64;
-/** The most filters of a list whose declaration doesn't say which go together: each doubles the indexes. */
+/** The maximum number of filters for a declaration without `combinations`: each doubles the indexes. */
 const MAX_FREE_FILTERS = 3;
 
-/** The names that interfaces and engines use themselves: of fields, of arguments of lists, and of kinds and paths. */
+/** Names reserved by interfaces and engines: of fields, list arguments, and kinds and paths. */
 const FIELDS = new Set(['id', 'nodeId', 'idempotencyKey']);
 const PARAMETERS = new Set(['sort', 'limit', 'after', 'filter', 'first', 'last', 'before']);
 export const RESERVED: ReadonlySet<string> = new Set(
@@ -93,10 +93,10 @@ export const RESERVED: ReadonlySet<string> = new Set(
 );
 
 /**
- * Finds the faults of a declaration that TypeScript cannot see. Each message says what to do, and begins with `.name` if it
- * concerns the field `name`.
+ * Finds the faults of a declaration that TypeScript cannot see. Each message says how to fix it, and starts with
+ * `.name` if it concerns the field `name`.
  *
- * @param saysTogether true if the declaration says which filters go together
+ * @param saysTogether true if the declaration has `combinations`
  */
 function* faultsOf(record: RecordDeclaration, saysTogether: boolean): Generator<string> {
   const { type, kind, plural } = record;

@@ -1,6 +1,4 @@
-/**
- * The single table of errors, from which REST bodies, GraphQL `extensions`, OpenAPI responses and tests are derived.
- */
+/** All errors: the single source of REST bodies, GraphQL `extensions`, OpenAPI responses and tests. */
 export const ERRORS = {
   BAD_REQUEST: {
     status: 400,
@@ -62,9 +60,9 @@ export type ErrorCode = keyof typeof ERRORS;
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
-  /** Whole seconds until a retry can succeed (Retry-After); undefined if that cannot be told. */
+  /** Seconds until a retry can succeed, as an integer (Retry-After); undefined if unknown. */
   readonly retryAfter: number | undefined;
-  /** The problem with each invalid part of the input, for forms. */
+  /** One problem per invalid part of the input, for forms. */
   readonly fields: readonly Issue[] | undefined;
 
   constructor(
@@ -88,14 +86,14 @@ export class AppError extends Error {
     return fields ? { code, status, fields } : { code, status };
   }
 
-  /** The specification's Error object, as clients see it. */
+  /** The specification's Error object. */
   toPublic() {
     const { code, message, status } = this;
     return { code, message, status };
   }
 }
 
-/** True if the error says that the database could not be reached. */
+/** True if the database could not be reached. */
 export const isUnavailable = (error: unknown): error is AppError =>
   error instanceof AppError && error.code === 'UNAVAILABLE';
 
@@ -103,24 +101,24 @@ export const isUnavailable = (error: unknown): error is AppError =>
 export const isRefusal = (error: unknown): error is AppError =>
   error instanceof AppError && error.status < 500;
 
-/** An error that is already in the log if the cause is ours. */
+/** An error that has already been logged if the fault is ours. */
 export class ReportedError extends AppError {}
 
-/** True if the error is ours and not in the log yet. */
+/** True if the fault is ours and has not been logged yet. */
 export const isUnreported = (error: unknown): boolean =>
   !isRefusal(error) && !(error instanceof ReportedError);
 
-/** Turns any error into the one that clients see: itself if it is meant for them, else `INTERNAL`. */
+/** Converts any error to one that clients may see: itself if meant for them, else `INTERNAL`. */
 export const asAppError = (error: unknown): AppError =>
   error instanceof AppError ? error : new AppError('INTERNAL', ERRORS.INTERNAL.when);
 
-/** The text for the operator of a program: the reason of an error rather than the message for clients. */
+/** The reason for an error, for the operator, instead of the message for clients. */
 export function explained(error: unknown): string {
   const reason = error instanceof AppError ? (error.cause ?? error) : error;
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** The reason for which a file can't be used, for the operator of a program. */
+/** The reason a file can't be used, for the operator. */
 export const fileFault = (error: unknown): string =>
   (error as { code?: unknown }).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
 
@@ -128,7 +126,7 @@ export const fileFault = (error: unknown): string =>
 export const notFound = (kind: string, id: string) =>
   new AppError('NOT_FOUND', `There is no ${kind} ${cut(id)}.`);
 
-/** @param faults such as `petId: there is no pet 7` */
+/** @param faults for example `petId: there is no pet 7` */
 export const unknownReferences = (faults: readonly string[]) =>
   new AppError('UNKNOWN_REFERENCE', `${faults.join('; ')}.`);
 
@@ -150,31 +148,31 @@ export interface Issue {
   message: string;
 }
 
-/** The most issues listed in an error, and errors in a response. */
+/** The maximum number of issues in an error, and of errors in a response. */
 export const MAX_LISTED_ISSUES = 20;
 
 const CONTROL = /\p{Cc}/gu;
 
 /**
- * Shortens a name or value of a request that a message repeats, since it may be as long as a body, and replaces control
- * characters, which would change what a terminal shows.
+ * Makes a name or value from a request safe to repeat in a message: shortens it, since it may be as long as a body, and
+ * replaces control characters, which a terminal would obey.
  */
 export function cut(value: string, max = 100): string {
   const text = value.replace(CONTROL, '\ufffd');
   if (text.length <= max) return text;
-  // A character has at most two code units of UTF-16.
+  // A character has at most two UTF-16 code units.
   const characters = Array.from(text.slice(0, 2 * max + 2));
   return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
 }
 
-/** Shortens the parts of the input that a library's message repeats: quoted names and values, and values as text. */
+/** Shortens a library's message that repeats input: each quoted name or value, then the whole. */
 export const clipped = (message: string): string =>
   cut(
     message.replace(/"[^"]{101,}"/gu, (quoted) => `"${cut(quoted.slice(1, -1))}"`),
     500,
   );
 
-/** The issues of unknown names, the first of which lists the valid ones. */
+/** One issue per unknown name; the first lists the valid names. */
 export const unknownNames = (names: readonly string[], what: string, allowed?: readonly string[]): Issue[] =>
   names.map((path, n) => {
     const those =
@@ -184,7 +182,7 @@ export const unknownNames = (names: readonly string[], what: string, allowed?: r
     return { path, message: `is not a known ${what}${those}` };
   });
 
-/** A VALIDATION_FAILED error that lists the first issues. */
+/** A VALIDATION_FAILED error with the first {@link MAX_LISTED_ISSUES} issues. */
 export function validationFailed(issues: readonly Issue[]): AppError {
   const fields = issues
     .slice(0, MAX_LISTED_ISSUES)
@@ -199,6 +197,6 @@ export const eventsGone = () =>
     'The events after this position are no longer kept. Read the current state and continue from now.',
   );
 
-/** The error for a position that is not the id of any event in this log. @param path the argument that has it */
+/** The error for a position that is no event's id in this log. @param path the argument with the position */
 export const unknownEvent = (path: 'after' | 'before') =>
   validationFailed([{ path, message: 'must be the id of an event of this log' }]);

@@ -4,23 +4,23 @@ import { type Id, MAX_INT64, parseInt64 } from './id.ts';
 import { formatInstant, parseDate, parseInstant } from './instant.ts';
 import * as rules from './validation.ts';
 
-/** A fragment of the OpenAPI 3.0.3 description. May contain bigints, because a double cannot hold the largest int64. */
+/** A fragment of the OpenAPI 3.0.3 description. May contain bigints, since a double cannot hold the largest int64. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The kind of a stored value, from which each engine derives its column or property. */
+/** The kind of a stored value, which determines its column or property in each engine. */
 export type FieldKind = 'id' | 'integer' | 'bigInteger' | 'boolean' | 'text' | 'instant' | 'date';
 
 /** `required` in input and record; `defaulted` in input but always in the record; or `optional` in both. */
 export type Presence = 'required' | 'defaulted' | 'optional';
 
 /**
- * A field of a record, declared once. Its rules, its GraphQL descriptions and weight, its REST and OpenAPI schema, and
- * its column or property in the database all follow from it.
+ * A field of a record, declared once: the source of its rules, GraphQL description and weight, REST and OpenAPI schema,
+ * and database column or property.
  */
 export interface Field<T = unknown, P extends Presence = Presence> {
   kind: FieldKind;
   presence: P;
-  /** Without a full stop, as OpenAPI shows it. */
+  /** Without a full stop. */
   description: string;
   /** As JSON. */
   example: unknown;
@@ -28,11 +28,11 @@ export interface Field<T = unknown, P extends Presence = Presence> {
   schema: JsonSchema;
   /** The schema of accepted input, if that is wider. */
   inputSchema?: JsonSchema;
-  /** The limits of input, for descriptions: `1 to 200 characters`. */
+  /** The limits of input, for descriptions, such as `1 to 200 characters`. */
   limits?: string;
-  /** Maximum number of characters of a text, which determines its weight in the cost. */
+  /** Maximum length of a text in characters, which determines its weight. */
   maxLength?: number;
-  /** True for an id of something other than a record: text that only programs read. */
+  /** True for the id of something other than a record: text for programs only. */
   opaque?: true;
   /** Maximum number of values, if the field is a list. */
   maxItems?: number;
@@ -46,41 +46,41 @@ export interface Field<T = unknown, P extends Presence = Presence> {
    * event of that domain.
    */
   view?: string;
-  /** True if it is shown once, when it is made, and never again. */
+  /** True if the value is shown only once, when it is created. */
   isSecret?: boolean;
-  /** The former name, which existing records, events and exports still have. */
+  /** The former name, still used in older records, events and exports. */
   formerly?: string;
-  /** The rule for input. */
+  /** The validation rule for input. */
   rule(dialect: rules.InputDialect): z.ZodType<T>;
 }
 
-/** A record's reference to another, its parent, whose deletion it blocks. */
+/** A record's reference to another, its parent, which it keeps from being deleted. */
 export interface Reference {
-  /** Its declaration (`record.ts`). */
+  /** The parent's declaration (`record.ts`). */
   parent: { kind: string; plural: string };
-  /** Only children with these values block it; none if `null`. The others keep the id of a deleted parent. */
+  /** The values of children that block it; `null` if none do. Other children keep the id of a deleted parent. */
   where?: Readonly<Record<string, unknown>> | null;
-  /** The name in messages of the children that block it: `incomplete orders`; by default the plural of the record. */
+  /** The name of the blocking children in messages, such as `incomplete orders`; defaults to the record's plural. */
   name?: string;
-  /** The name of the parent's list of children: `awayMatches`; by default the plural of the record. */
+  /** The name of the parent's list of children, such as `awayMatches`; defaults to the record's plural. */
   list?: string;
 }
 
-/** A closed set of values with its name and descriptions, in all interfaces. */
+/** An enumeration: its name, values and descriptions in all interfaces. */
 export interface Choices<T extends string = string> {
   name: string;
   description: string;
   values: readonly T[];
   /** A description for each value. */
   descriptions: Readonly<Record<T, string>>;
-  /** The REST form of a value, for values that cannot be names in GraphQL. */
+  /** The REST form of a value that cannot be a GraphQL name. */
   restValue?(value: T): string;
 }
 
-/** True if values are ordered and found by their folded form (`folded.ts`), which is stored beside them. */
+/** True if values are sorted and searched by their folded form (`folded.ts`), which is stored beside them. */
 export const isFolded = ({ kind, choices }: Field): boolean => kind === 'text' && choices === undefined;
 
-/** @param descriptions the values, each with its description */
+/** @param descriptions a description for each value */
 export const choices = <T extends string>(
   name: string,
   description: string,
@@ -108,7 +108,7 @@ export const reference = (
   options: Omit<Reference, 'parent'> = {},
 ): Required<Id> => ({ ...ownId(description), reference: { parent, ...options } });
 
-/** The characters that no text may contain, in escapes that regular expressions of all languages understand. */
+/** The characters that no text may contain, escaped in a way that every regular expression dialect understands. */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f';
 
 /** Text of at most `maxLength` characters. */
@@ -121,8 +121,8 @@ export const text = (maxLength: number, description: string, example: string): R
 });
 
 /**
- * The schemas of text that is stored trimmed, by the characters allowed at its edges and inside. In input, white space
- * around it counts towards a JSON string's length, but not for the rule.
+ * The schemas of text that is stored trimmed, from the characters allowed at its edges and inside. The input schema has
+ * no `maxLength`, since surrounding white space counts in a JSON string but not in the rule.
  */
 const trimmed = (maxLength: number, [edge, inner]: string[], [inputEdge, inputInner] = [edge, inner]) => ({
   schema: { type: 'string', minLength: 1, maxLength, pattern: `^${edge}(${inner}*${edge})?$` },
@@ -143,8 +143,8 @@ export const name = (description: string, example: string): Required<string> => 
 });
 
 /**
- * A code, such as a tracking number: 1 to `maxLength` printable ASCII characters. Stored trimmed and in upper case, so that
- * codes that differ only in case are the same.
+ * A code such as a tracking number: 1 to `maxLength` printable ASCII characters, stored trimmed and in upper case, so
+ * that case makes no difference.
  */
 export const code = (maxLength: number, description: string, example: string): Required<string> => ({
   ...declared('text', description, example),
@@ -164,13 +164,13 @@ export const code = (maxLength: number, description: string, example: string): R
 export const opaqueId = (maxLength: number, description: string, example: string): Required<string> => ({
   ...declared('text', description, example),
   schema: { type: 'string', minLength: 1, maxLength },
-  // The ids of events on MongoDB are allowed to be longer than they are.
+  // Event ids on MongoDB are shorter than the maximum they are allowed.
   maxLength: Math.min(maxLength, 500),
   opaque: true,
   rule: () => rules.parsedText('must be an id', (id) => (id !== '' && id.length <= maxLength ? id : null)),
 });
 
-/** Different values of a kind, at least one and at most `maxItems` of them. */
+/** A list of 1 to `maxItems` distinct values. */
 export const list = <T>(
   of: Field<T>,
   maxItems: number,
@@ -205,8 +205,8 @@ export const integer = (
 });
 
 /**
- * An integer that may be beyond int32, up to int64. Its values are digits, as those of ids: compare them as `BigInt(value)`.
- * REST has JSON integers, GraphQL strings of digits.
+ * An int64. Its values are strings of digits, as for ids: compare them as `BigInt(value)`. REST has JSON integers,
+ * GraphQL strings of digits.
  */
 export const bigInteger = (
   minimum: bigint,
@@ -227,8 +227,7 @@ export const boolean = (description: string, example: boolean): Required<boolean
   rule: () => z.boolean({ error: rules.required('must be true or false') }),
 });
 
-/** One of a closed set of values. */
-export const choice = <T extends string>(
+/** One value of an enumeration. */ export const choice = <T extends string>(
   of: Choices<T>,
   description: string,
   example: NoInfer<T>,
@@ -259,17 +258,17 @@ export const date = (description: string, example: string): Required<string> => 
   rule: () => rules.parsedText(DATE_RULE, parseDate),
 });
 
-/** A field that is not stored but computed from the others whenever a record is shown. */
+/** A field computed from the others whenever a record is shown, and never stored. */
 export interface Computed<T = unknown, P extends Presence = Presence> extends Field<T, P> {
-  /** @returns undefined if an optional field has no value */
+  /** @returns undefined if the field is optional and has no value */
   compute(record: never): T | undefined;
 }
 
 /**
- * Declares a field that is computed from a record.
+ * Declares a computed field.
  *
  * @param field the declaration of the field
- * @param compute returns the value for a record, which the field must allow; otherwise, showing the record fails
+ * @param compute returns the value for a record. If it breaks the field's rule, showing the record fails
  */
 export type Compute<R> = <T, P extends Presence>(
   field: Field<T, P>,
@@ -296,15 +295,15 @@ export const computed: Compute<never> = (field, compute) => {
 /** Makes a field optional. */
 export const optional = <T>(field: Field<T>): Field<T, 'optional'> => ({ ...field, presence: 'optional' });
 
-/** Gives a field a value for input that leaves it out. */
+/** Gives a field a default. */
 export const defaulting = <T>(value: NoInfer<T>, field: Field<T>): Field<T, 'defaulted'> => ({
   ...field,
   presence: 'defaulted',
   default: value,
 });
 
-/** Gives a field its former name: `formerly('description', text(…))`. */
+/** Renames a field that was formerly called `name`. */
 export const formerly = <F extends Field>(name: string, field: F): F => ({ ...field, formerly: name });
 
-/** Has a field shown and changed by another domain: a view of the record. */
+/** Leaves a field to another domain, the view, to show and change. */
 export const viewedBy = <F extends Field>(view: string, field: F): F => ({ ...field, view });

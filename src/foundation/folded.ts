@@ -1,10 +1,10 @@
-/** Text in which folding changes nothing but capital letters. */
+/** Text in which folding only lower-cases letters. */
 const ASCII = /^[ -~]*$/;
 
 /**
- * The form by which names are ordered and found: compatibility characters replaced (NFKC), lower-cased without a locale,
- * without marks such as accents, composed (NFC). A final sigma becomes a plain one, since a prefix may end where the name
- * goes on.
+ * The form by which names are sorted and searched: compatibility characters replaced (NFKC), lower-cased without a
+ * locale, marks such as accents removed, composed (NFC). A final sigma becomes a plain one, since a prefix may end
+ * inside a name.
  */
 export function folded(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
@@ -18,8 +18,8 @@ export function folded(text: string): string {
 }
 
 /**
- * The smallest text, by code points, that is larger than every text with this prefix; undefined if there is none.
- * Without lone surrogates, which UTF-8 cannot represent.
+ * The smallest text, by code points, greater than every text with this prefix; undefined if none exists. Skips
+ * surrogates, which UTF-8 cannot represent.
  */
 export function endOfPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);

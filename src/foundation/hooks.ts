@@ -8,16 +8,16 @@ export interface Change<R> {
   after: R | undefined;
 }
 
-/** A change before it is written: a new record has an id only if its client chose one. */
+/** A change before it is written: a new record has an id only if the client chose one. */
 type Planned<R> = Change<R> | { before: undefined; after: Omit<R, 'id'> & { id?: Id } };
 
 /**
- * A shop's own rules for a kind of record. They run in the transaction of the change, whoever makes it, but not in an
- * import. They refuse it by throwing one of their refusals, or let a table's error through.
+ * A shop's own rules for a kind of record. They run in the transaction of every change except imports, and refuse a
+ * change by throwing one of their refusals or passing on a table's error.
  */
 export interface Hooks<R> extends AnyHooks {
-  /** Called before the record is written, once its own rules and references hold. Must not write the record itself. */
+  /** Runs before the record is written, once its own rules and references hold. Must not write the record itself. */
   before?(change: Planned<R>, tables: Tables): void | Promise<void>;
-  /** Called after the record is written, in the same commit. */
+  /** Runs after the record is written, in the same commit. */
   after?(change: Change<R>, tables: Tables): void | Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** The largest int32, for counts: the upper limit of GraphQL's Int. */
+/** The largest int32, which limits GraphQL's Int and all counts. */
 export const MAX_INT32 = 2147483647;
 export const MIN_INT32 = -MAX_INT32 - 1;
 
-/** The largest int64, for ids. Beyond what a double holds, so it is a bigint. */
+/** The largest int64, for ids; a bigint, since a double can't hold it. */
 export const MAX_INT64 = 9223372036854775807n;
 export const MIN_INT64 = -MAX_INT64 - 1n;
 
@@ -40,12 +40,12 @@ export function parseInt64(value: unknown, min: bigint, max: bigint): string | n
   return integer >= min && integer <= max ? digits : null;
 }
 
-/** Parses an integer of at most ten digits. @returns null if it is anything else or out of range */
+/** Parses a nonnegative integer of at most ten digits. @returns null for anything else or out of range */
 export function parseInteger(text: string, min: number, max: number): number | null {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   return value >= min && value <= max ? value : null;
 }
 
-/** The exact value of the digits of an int64: a number if that holds it, else a bigint. */
+/** The exact value of an int64's digits: a number if that is exact, else a bigint. */
 export const integerOf = (digits: string): number | bigint =>
   Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);

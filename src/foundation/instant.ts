@@ -7,7 +7,7 @@ export const DAY = 24 * HOUR;
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:(\.\d{1,3})\d*)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 
-/** The first and last instant that clients can read: Python, .NET and SQL begin with year 1, and RFC 3339 has four digits. */
+/** The bounds of instants that clients can read: Python, .NET and SQL start at year 1, and RFC 3339 ends at 9999. */
 const FIRST = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -53,16 +53,16 @@ export function parseDuration(text: string): number | null {
   return match ? Number(match[1]) * UNITS[match[2]!]! : null;
 }
 
-/** Two clocks: one for the time of day, one for durations. */
+/** A wall clock and a monotonic clock. */
 export interface Clock {
-  /** Milliseconds since 1970, which clients see and instances share. May be set back. */
+  /** Milliseconds since 1970, as seen by clients and shared by instances. May jump back. */
   now: () => number;
-  /** Milliseconds since an arbitrary moment; never goes back. For anything that must end on time. */
+  /** Milliseconds since an arbitrary moment; never jumps back. For anything that must end on time. */
   monotonic: () => number;
 }
 
 export const systemClock: Clock = { now: Date.now, monotonic: () => performance.now() };
 
-/** RFC 3339, to the second; undefined for no time. */
+/** Formats an instant as RFC 3339, to the second; undefined stays undefined. */
 export const isoTime = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : formatInstant(time - (time % 1_000));

@@ -1,25 +1,25 @@
-/** An API key or a secret that signs, or enough of one to recognise it. */
+/** An API key or signing secret, or enough of one to recognise it. */
 const SECRET = /(petstore_|whsec_)[0-9A-Za-z+/=%]{8,}/g;
 
-/** Masks the secrets in a text, since one may have got into a URL, a name or a header by mistake. */
+/** Masks secrets in a text, since a client may put one in a URL, name or header by mistake. */
 export const masked = (text: string): string =>
   text.includes('petstore_') || text.includes('whsec_') ? text.replace(SECRET, '$1…') : text;
 
-/** The parts of a message: what it quotes, and all else by spaces, with the punctuation that ends a sentence apart. */
+/** The parts of a message: quoted texts, and everything else split at spaces, without the punctuation at its end. */
 const PARTS = /"([^"]+)"|[^\s"]+?(?=[.:;,!?)]*(?:[\s"]|$))/g;
 const WORDS = /[\p{L}\p{N}_]+…?/gu;
-/** The fewest characters of a word that say anything. */
+/** The minimum length of a word worth hiding, in characters. */
 const LEAST = 3;
 
 /** The words of a text. */
 export const wordsOf = (text: string): readonly string[] => text.match(WORDS) ?? [];
 
 /**
- * A message without what it repeats of a request, for logs that keep no bodies.
+ * Hides everything in a message that repeats the request, for logs that keep no bodies.
  *
- * @param message may have a `…` where it was cut
- * @param sent what the client sent, as received: JSON, GraphQL or URL-encoded
- * @param isPublic true for words that are no secret, whoever sends them, such as names in the schema
+ * @param message may be cut, with a `…` in place of the rest
+ * @param sent the parts of the request as received: JSON, GraphQL or URL-encoded
+ * @param isPublic true for words that need no hiding, such as names in the schema
  */
 export function withoutInput(
   message: string,
@@ -41,13 +41,13 @@ export function withoutInput(
       inner.length >= LEAST &&
       wordsOf(inner).some((word) => !isPublic(word)) &&
       texts.some((text) => text.includes(inner));
-    // What is one word must be one word of the request.
+    // A single word is hidden only if it is a whole word of the request.
     if (isSent && wordsOf(inner)[0] !== inner) return part.replace(quoted, () => '…');
     return withoutWords(part);
   });
 }
 
-/** A text as received, and as it is understood where it is URL-encoded, JSON or a document in JSON. */
+/** A text as received, and decoded as URL-encoded text, JSON, or a document within JSON. */
 function readingsOf(text: string): string[] {
   const decoded = text
     .replaceAll('+', ' ')

@@ -7,26 +7,26 @@ export const MAX_COST = 50;
 export const ENTRIES_PER_UNIT = 100;
 /** Weight per unit. */
 export const WEIGHT_PER_UNIT = 2_500;
-/** Groups that records are counted by in one answer. */
+/** Maximum number of groups in one answer. */
 export const MAX_GROUPS = 1_000;
-/** Entries of a list that is not asked for a number of them. */
+/** Entries of a list that was requested without a number. */
 export const DEFAULT_PAGE_SIZE = 20;
 
 /**
- * The kinds of metered work, and how much of each a unit buys. This is the only table of such bounds: code draws on it
- * where the work is done, so that a new field, type or transport is bounded before anyone thinks of it.
- * docs/operating.md shows it. Any request may do as much as `base`, and `perUnit` more for each unit.
+ * The kinds of metered work, each with the allowance of any request (`base`) and the addition for each unit
+ * (`perUnit`). The only table of such bounds, shown in docs/operating.md: code draws on it where the work is done, so a
+ * new field, type or transport is bounded by default.
  */
 export const ALLOWANCES = {
   /** Entries in lists, on all levels. */
   entries: { what: 'lists entries', base: 0, perUnit: 100 },
-  /** Records read, including those of one-to-one fields and those that a filter then leaves out. */
+  /** Records read, including those of one-to-one fields and those that a filter discards. */
   records: { what: 'examines records', base: 1_000, perUnit: 2_500 },
   /** Records counted, for which an index is enough. */
   counted: { what: 'counts records', base: 1_000_000, perUnit: 100_000 },
-  /** Events read for a page, including those that a filter then leaves out. The page ends early once they are used up. */
+  /** Events read for a page, including those that a filter discards. The page ends early once it is used up. */
   events: { what: 'examines events', base: 0, perUnit: 1_000 },
-  /** Logged requests read for a page, likewise. */
+  /** Logged requests read for a page, counted and limited like events. */
   requests: { what: 'examines requests', base: 0, perUnit: 1_000 },
 } as const;
 
@@ -37,7 +37,7 @@ export type Metered = keyof typeof ALLOWANCES;
 export const allowanceOf = (what: Metered, units: number): number =>
   ALLOWANCES[what].base + ALLOWANCES[what].perUnit * units;
 
-/** Counts the work of a request, up to the amount it has paid for. */
+/** Counts the work of a request against the allowances it paid for. */
 export class Meter {
   /** The price of the request, in units. */
   readonly units: number;
@@ -48,17 +48,17 @@ export class Meter {
     this.units = units;
   }
 
-  /** The amount of this work that is still paid for. Readers that can end early ask before they begin. */
+  /** The unused allowance for this work. Readers that can end early ask for it before they begin. */
   left(what: Metered): number {
     return Math.max(0, allowanceOf(what, this.units) - (this.#used[what] ?? 0));
   }
 
-  /** Counts work of a reader that ends early, which it does once nothing is left. */
+  /** Counts the work of a reader that ends early instead of failing. */
   spend(what: Metered, amount: number): void {
     this.#used[what] = (this.#used[what] ?? 0) + amount;
   }
 
-  /** Counts work that is done or about to be done. @throws QUERY_TOO_COMPLEX if it exceeds what was paid for */
+  /** Counts work that is done or about to be done. @throws QUERY_TOO_COMPLEX if it exceeds the allowance */
   draw(what: Metered, amount: number): void {
     this.spend(what, amount);
     const allowance = allowanceOf(what, this.units);
@@ -70,9 +70,9 @@ export class Meter {
   }
 
   /**
-   * Must be called before more is read, so that once an operation has failed, its other parts stop too.
+   * Must be called before every further read, so that all parts of a failed operation stop.
    *
-   * @throws QUERY_TOO_COMPLEX if an allowance was exhausted
+   * @throws QUERY_TOO_COMPLEX if an allowance was exceeded
    */
   check(): void {
     if (this.#end) throw this.#end;

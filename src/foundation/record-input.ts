@@ -2,14 +2,14 @@ import type { z } from 'zod';
 import type { AnyRecord, Fields } from './record.ts';
 import { type InputDialect, inputObject } from './validation.ts';
 
-/** The fields of the inputs that create and change a record. */
+/** The input fields for creating and changing a record. */
 export interface Inputs extends Pick<AnyRecord, 'kind' | 'plural' | 'type' | 'choosesId'> {
   fields: Fields;
-  /** The fields that may be changed; by default the same. */
+  /** The changeable fields; defaults to `fields`. */
   changeable?: Fields;
 }
 
-/** The rules for a new record. @param fields the fields of the input @param choosesId true if it may have an id too */
+/** The rules for a new record. @param fields its input fields @param choosesId true if clients may choose its id */
 export const newRules = (fields: Fields, dialect: InputDialect, choosesId: boolean): z.ZodObject => {
   const rules = Object.entries(fields).map(([name, field]): [string, z.ZodType] => {
     const rule = field.rule(dialect);
@@ -22,7 +22,7 @@ export const newRules = (fields: Fields, dialect: InputDialect, choosesId: boole
   return inputObject(Object.fromEntries([...id, ...rules]));
 };
 
-/** The rules for changes to a record. @param fields the fields that may be changed */
+/** The rules for changes to a record. @param fields the changeable fields */
 export const patchRules = (fields: Fields, dialect: InputDialect): z.ZodObject =>
   inputObject(
     Object.fromEntries(

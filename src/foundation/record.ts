@@ -6,13 +6,11 @@ import type { ChangeKind, Refusal } from './refusal.ts';
 
 export type Fields = Readonly<Record<string, Field>>;
 
-/**
- * A kind of record with its fields. Each fact is declared once; interfaces, events and both engines are derived from it.
- */
+/** A kind of record with its fields: the single source of its interfaces, events and storage on both engines. */
 export interface RecordDeclaration<F extends Fields = Fields, Filters extends string = string> {
   /** The name of one record, in messages, paths and event types: `pet`. */
   kind: string;
-  /** The plural, in messages and as the name of the table or collection: `pets`. */
+  /** The plural in messages, and the name of the table or collection: `pets`. */
   plural: string;
   /** The name of its GraphQL type and OpenAPI schema: `Pet`. */
   type: string;
@@ -22,27 +20,27 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   fields: F;
   /** Fields that are computed from the others whenever a record is shown. */
   computed: Readonly<Record<string, Computed>>;
-  /** The rules over several fields, which return the problems with a record, whoever writes it. */
+  /** Validates several fields together, on every write. Returns the problems with the record. */
   rules: (record: never) => readonly Issue[];
   /** The rules that need or write other records. */
   hooks: AnyHooks | undefined;
   /** The fields that lists can be filtered by. */
   filters: readonly Filters[];
   /**
-   * The sets of filters and references on which a list may have conditions together; subsets are allowed too. By default
-   * all of them, which are at most three: each order of a list has an index for each combination.
+   * The sets of filters and references that a list may combine, as may their subsets. By default all of them, at most
+   * three: each order of a list has an index for each combination.
    */
   combinations: readonly (readonly (string & keyof F)[])[];
   /**
-   * The fields that lists can be ordered by, apart from the id. Texts among them can also be searched by prefix; integers,
-   * instants and dates by range, unless they are filters.
+   * The fields that lists can be ordered by, besides the id. They can be searched too: texts by prefix, integers,
+   * instants and dates by range unless they are filters.
    */
   sorts: readonly (string & keyof F)[];
-  /** Combinations of fields whose values are unique among the records that have all of them. */
+  /** Combinations of fields that must be unique among the records that have all of them. */
   unique: readonly (readonly (string & keyof F)[])[];
-  /** True if clients may choose the id of a new record. By default it is assigned. */
+  /** True if clients may choose the id of a new record; by default it is assigned. */
   choosesId: boolean;
-  /** The number of the declaration, an index for arrays with an entry per declaration. */
+  /** The number of the declaration, an index into arrays with an entry per declaration. */
   index: number;
 }
 
@@ -50,11 +48,11 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
 export interface AnyHooks {
   before?(change: never, tables: never): void | Promise<void>;
   after?(change: never, tables: never): void | Promise<void>;
-  /** All refusals that they throw. */
+  /** All refusals that these functions throw. */
   refusals?: readonly Refusal[];
 }
 
-/** The refusals of a kind of change by a record's hooks. */
+/** The refusals by a record's hooks for a kind of change. */
 export const refusalsOf = ({ hooks }: Pick<AnyRecord, 'hooks'>, change: ChangeKind): readonly Refusal[] =>
   hooks?.refusals?.filter(({ of }) => of.includes(change)) ?? [];
 
@@ -101,18 +99,18 @@ export type PatchOf<R extends AnyRecord> = Flat<
   }
 >;
 
-/** The condition that a text has a prefix, both folded (`folded.ts`). */
+/** A condition on the prefix of a text, both folded (`folded.ts`). */
 export interface Prefix {
   prefix: string;
 }
 
-/** The condition that a value is in a range, which includes its ends; one of them may be open. */
+/** A condition on the range of a value, inclusive; one end may be open. */
 export interface Bounds<T = unknown> {
   min?: T | undefined;
   max?: T | undefined;
 }
 
-/** A condition that selects one contiguous piece of the order by its field. Lists with it are in that order. */
+/** A condition that selects a contiguous range of the order by its field. Lists with it have that order. */
 export type OrderCondition = Prefix | Bounds;
 
 export const isOrderCondition = (condition: unknown): condition is OrderCondition =>
@@ -121,7 +119,7 @@ export const isOrderCondition = (condition: unknown): condition is OrderConditio
 export const isPrefix = (condition: unknown): condition is Prefix =>
   isOrderCondition(condition) && 'prefix' in condition;
 
-/** Conditions on fields, all of which must match: a value, or a list of alternatives (an empty one matches nothing). */
+/** Conditions on fields, all of which must match: a value, or a list of alternatives (empty: matches nothing). */
 export type FilterOf<R extends AnyRecord> =
   R extends RecordDeclaration<infer F, infer Filters>
     ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined } & {
@@ -136,16 +134,16 @@ export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
 export const snakeCase = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** The fields that lists of a record can have conditions on: its filters, and references, for lists below a parent. */
+/** The fields that lists can be filtered by: the declared filters, and references, for lists below a parent. */
 export const filteredFields = (record: AnyRecord): readonly string[] => [
   ...new Set([...record.filters, ...referencesOf(record).map(({ field }) => field)]),
 ];
 
-/** The former names of fields, each with the current one. */
+/** Pairs of former and current field names. */
 export const formerNames = ({ fields }: AnyRecord): readonly (readonly [former: string, name: string])[] =>
   Object.entries(fields as Fields).flatMap(([name, { formerly }]) => (formerly ? [[formerly, name]] : []));
 
-/** The values of a record of an earlier declaration, under the current names. */
+/** Renames the values of a record written under an earlier declaration. */
 export function renamed<V extends object>(record: AnyRecord, values: V): V {
   const names = new Map(formerNames(record));
   if (names.size === 0) return values;
@@ -154,11 +152,11 @@ export function renamed<V extends object>(record: AnyRecord, values: V): V {
   ) as V;
 }
 
-/** The fields that records can be counted by: those that lists can be filtered by and that no record lacks. */
+/** The fields that records can be grouped and counted by: filters that every record has a value for. */
 export const groupedFields = ({ fields, filters }: AnyRecord): readonly string[] =>
   filters.filter((name: string) => (fields as Fields)[name]!.presence !== 'optional');
 
-/** True if lists of a record can be restricted to a range of a field, by the index for its order. */
+/** True if lists can be restricted to a range of a field, using the index for its order. */
 export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
   sorts.includes(name) &&
   !filters.includes(name) &&
@@ -175,7 +173,7 @@ export const referencesOf = (child: AnyRecord): readonly Referrer[] =>
       : [],
   );
 
-/** The GraphQL field with the parent of a reference: `pet` for `petId`. */
+/** The GraphQL field for the parent of a reference: `pet` for `petId`. */
 export const parentField = (field: string): string => field.replace(/Id$/, '');
 
 /** True if a child blocks the deletion of its parent. */
@@ -183,11 +181,11 @@ export const isHolding = ({ where = {} }: Reference, child: object): boolean =>
   where !== null &&
   Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
 
-/** The references among records that lead to one of them. */
+/** The references of `records` that lead to `record`. */
 export const referrersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
   records.flatMap(referencesOf).filter(({ parent }) => parent === record);
 
-/** Those that can block its deletion, in an order independent of that of the records. */
+/** The references that can block a record's deletion, sorted by the name of the blocking records. */
 export const blockersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
   referrersOf(records, record)
     .filter(({ where }) => where !== null)
@@ -196,11 +194,11 @@ export const blockersOf = (records: readonly AnyRecord[], record: AnyRecord): re
 /** The name of the records that block a deletion: `incomplete orders`. */
 export const blockerName = ({ child, name = child.plural }: Referrer): string => name;
 
-/** The rules of a record that declares none over several fields: they find no fault. */
+/** The default for {@link RecordDeclaration.rules}. */
 export const NO_RULES = (): readonly Issue[] => [];
 
 /**
- * Checks the values that a record would have after a write.
+ * Validates the values that a record would have after a write.
  *
  * @throws VALIDATION_FAILED if they break the rules over several fields
  */
@@ -210,10 +208,10 @@ export function checkRules({ rules }: AnyRecord, values: object): void {
 }
 
 /**
- * The obstacles to a change of a record, for descriptions: what blocks it, must be unique or is refused by hooks.
- * Empty if there are none.
+ * The description of everything that can refuse a change of a record: blocking children, unique fields, hooks. Empty if
+ * nothing can.
  *
- * @param holding the references that can block its deletion
+ * @param holding the references that can block a deletion
  */
 export function refusalsDescription(
   record: AnyRecord,

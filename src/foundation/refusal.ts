@@ -5,14 +5,14 @@ export type ChangeKind = 'creation' | 'update' | 'deletion';
 interface RefusalOptions<A extends unknown[]> {
   /** Completes "Refused while": `its pet is sold`. */
   while: string;
-  /** The kinds of change that are refused; by default all. */
+  /** The kinds of change that are refused; defaults to all. */
   of?: readonly ChangeKind[];
-  /** By default a conflict. */
+  /** Defaults to CONFLICT. */
   code?: ErrorCode;
   message(...args: A): string;
 }
 
-/** A function that makes the error of a refusal, which the descriptions of operations mention. */
+/** A function that creates a refusal's error. Descriptions of operations list it. */
 export interface Refusal<A extends unknown[] = never[]> {
   (...args: A): AppError;
   code: ErrorCode;
@@ -20,7 +20,7 @@ export interface Refusal<A extends unknown[] = never[]> {
   description: string;
 }
 
-/** Declares a refusal by hooks: `refusal({ while: 'its pet is sold', message: (id: Id) => `Pet ${id} is sold.` })`. */
+/** Declares a refusal for hooks: `refusal({ while: 'its pet is sold', message: (id: Id) => `Pet ${id} is sold.` })`. */
 export const refusal = <A extends unknown[]>({
   code = 'CONFLICT',
   of = ['creation', 'update', 'deletion'],

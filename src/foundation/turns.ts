@@ -18,8 +18,8 @@ import type { MaybePromise } from './maybe-promise.ts';
 let last: Promise<void> = Promise.resolve();
 
 /**
- * Resolves in a turn of the event loop that it shares with no other caller, so that requests, timers and disconnects get in
- * between. Node runs everything passed to `setImmediate` in one turn.
+ * Resolves in a turn of the event loop of its own, so that requests, timers and disconnects get in between callers.
+ * Node alone would run everything passed to `setImmediate` in one turn.
  */
 export function ownTurn(): Promise<void> {
   last = last.then(() => setImmediate());
@@ -27,9 +27,9 @@ export function ownTurn(): Promise<void> {
 }
 
 /**
- * Runs the same work of many requests in stages: the first of a turn of the event loop at once, the others one after another
- * at its end. A piece of work that follows on others of its kind takes half as long or less, since its code and data are
- * still in the processor's caches.
+ * Batches the same work of many requests: the first of a turn of the event loop runs at once, the others together at
+ * its end. Work that follows its own kind takes half as long or less, since its code and data are still in the
+ * processor's caches.
  */
 export function stage(): <T>(work: () => MaybePromise<T>) => MaybePromise<T> {
   let end: Promise<void> | undefined;
@@ -42,12 +42,12 @@ export function stage(): <T>(work: () => MaybePromise<T>) => MaybePromise<T> {
   };
 }
 
-/** The time that work may run before others get their turn, in milliseconds. */
+/** The time that work may run before it yields, in milliseconds. */
 export const MAX_TURN = 10;
 
 /**
- * Divides the work of one request into turns: results are passed on one after another, each with everything that follows
- * from it, and other requests get in once that has taken MAX_TURN.
+ * Divides the work of one request into turns. Results are passed on one at a time, each with everything that follows
+ * from it, and other requests get a turn after every MAX_TURN.
  */
 export class Turns {
   readonly #check: () => void;
@@ -55,12 +55,12 @@ export class Turns {
   #last: Promise<unknown> = Promise.resolve();
   #began = 0;
 
-  /** @param check throws the error that ends the request, if nothing more is to be passed on */
+  /** @param check throws the error that ended the request, if any */
   constructor(check: () => void) {
     this.#check = check;
   }
 
-  /** Resolves when the turn of this result has come. */
+  /** Resolves with the result when its turn has come. */
   pass<T>(result: T): Promise<T> {
     const passed = this.#last.then(async () => {
       await this.#letOthersIn();
@@ -71,7 +71,7 @@ export class Turns {
     return passed;
   }
 
-  /** Begins a read once all results have been passed on, so that it covers all of them. */
+  /** Starts a read once all results have been passed on, so that it covers everything they need. */
   async read(begin: () => void): Promise<void> {
     if (this.#reads.push(begin) > 1) return;
     for (let passed: unknown; passed !== this.#last;) {

@@ -3,8 +3,8 @@ import { type Issue, unknownNames } from './errors.ts';
 import { ID_RULE, type Id, parseId } from './id.ts';
 
 /**
- * The differences between REST and GraphQL in an otherwise common set of input rules. Each domain writes its rules once,
- * as functions of the dialect.
+ * The differences between the input rules of REST and GraphQL. Domains write their rules once, as functions of the
+ * dialect.
  */
 export interface InputDialect {
   id: z.ZodType<Id>;
@@ -18,7 +18,7 @@ export interface InputDialect {
 export const required = (rule: string) => (issue: { input: unknown }) =>
   issue.input === undefined ? 'is required' : rule;
 
-/** A rule that parses a value, and is broken if the parser returns null. */
+/** A rule that parses a value and fails if the parser returns null. */
 const parsed = <T>(rule: string, parse: (value: unknown) => T | null) =>
   z.unknown().transform((value, context): T => {
     const result = parse(value);
@@ -64,14 +64,14 @@ export const MAX_NAME_LENGTH = 200;
 /** The name of a record. Stored trimmed. */
 export const name = () => text(1, MAX_NAME_LENGTH, string().trim());
 
-/** A list of at least one value, all different. */
+/** A list of at least one value, without duplicates. */
 export const list = <T>(of: z.ZodType<T>) =>
   z
     .array(of, { error: required('must be a list') })
     .min(1, 'must have at least one value')
     .refine((values) => new Set(values).size === values.length, 'must not have a value twice');
 
-/** One of a closed set of values. */
+/** One value of an enumeration. */
 export const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: required(`must be one of ${values.join(', ')}`) });
 

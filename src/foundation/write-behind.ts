@@ -1,6 +1,4 @@
-/**
- * Data that is gathered in memory and written together at intervals, so that a kill loses at most one interval of it.
- */
+/** Data that is collected in memory and written at intervals, so that a killed process loses at most one interval. */
 export abstract class WriteBehind {
   readonly #interval: number;
   readonly #report: (error: unknown) => void;
@@ -9,28 +7,28 @@ export abstract class WriteBehind {
 
   /**
    * @param interval in milliseconds
-   * @param report receives errors of writing in the background, which is tried again
+   * @param report receives errors of background writes, which are retried
    */
   constructor(interval: number, report: (error: unknown) => void) {
     this.#interval = interval;
     this.#report = report;
   }
 
-  /** Writes what was gathered, and keeps what could not be written. @throws UNAVAILABLE */
+  /** Writes the collected data, and keeps what could not be written. @throws UNAVAILABLE */
   protected abstract write(): Promise<void>;
 
-  /** To be called when something was gathered. */
+  /** Must be called when data was collected. */
   protected writeLater(): void {
     this.#timer ??= setInterval(() => void this.flush().catch(this.#report), this.#interval).unref();
   }
 
-  /** Runs work after any write under way. */
+  /** Runs work after any write in progress. */
   protected inTurn(work: () => Promise<void>): Promise<void> {
     this.#running = this.#running.catch(() => {}).then(work);
     return this.#running;
   }
 
-  /** Writes everything gathered so far. @throws UNAVAILABLE, after which it is tried again */
+  /** Writes everything collected so far. @throws UNAVAILABLE, and retries later */
   flush(): Promise<void> {
     return this.inTurn(() => this.write());
   }
