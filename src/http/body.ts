@@ -9,10 +9,9 @@ const MAX_BODY_BYTES = 100_000;
 const tooLarge = () => new AppError('PAYLOAD_TOO_LARGE', `The body exceeds ${MAX_BODY_BYTES} bytes.`);
 
 /**
- * Reads a body of at most MAX_BODY_BYTES. A body without Content-Type counts as JSON. The headers are checked before
- * any of the body is buffered.
+ * Reads a body of at most MAX_BODY_BYTES, after checking its headers. A body without Content-Type counts as JSON.
  *
- * @param types the media types that it may have
+ * @param types the accepted media types
  * @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST if the client disconnects while sending
  */
 export async function readBody(context: RequestContext, types: readonly string[]): Promise<Buffer> {
@@ -24,7 +23,7 @@ export async function readBody(context: RequestContext, types: readonly string[]
     throw unsupported(types, `Content-Type: ${type}`);
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
   if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
-  // Most bodies arrive with the head and are complete by the next microtask.
+  // Most bodies arrive with the head, complete by the next microtask.
   await undefined;
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
     return (context.body = await receiveBody(request, session));
@@ -36,7 +35,7 @@ export async function readBody(context: RequestContext, types: readonly string[]
 
 const NOTHING = Buffer.alloc(0);
 
-/** @param session pays for the bytes received, whether or not the body is refused */
+/** @param session pays for the received bytes, even of a refused body */
 async function receiveBody(request: IncomingMessage, session: Session): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -6,8 +6,8 @@ const EXPOSED =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, Retry-After, ETag, Link, Location, Allow, Accept-Query, WWW-Authenticate, Deprecation, Sunset, Idempotency-Replayed, X-Request-Id';
 
 /**
- * CORS (Fetch standard): the origins that may read responses. Keys travel in headers, never in cookies. As a transport
- * it answers the preflight requests of browsers on every path, without a key and free of charge.
+ * CORS (Fetch standard): the origins that may read responses. Keys are sent in headers, never in cookies. As a
+ * transport, it answers preflight requests on every path, without a key and free of charge.
  */
 export class Cors implements Transport {
   readonly name = 'page';
@@ -19,7 +19,7 @@ export class Cors implements Transport {
     this.#origins = origins[0] === '*' ? null : new Set(origins);
   }
 
-  /** True if pages of an origin may call the gateway. */
+  /** True if pages of this origin may call the gateway. */
   allows(origin: string): boolean {
     return this.#origins === null || this.#origins.has(origin);
   }

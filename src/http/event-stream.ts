@@ -4,8 +4,8 @@ import { asAppError } from '../foundation/errors.ts';
 export const STREAM_TYPE = 'text/event-stream';
 
 /**
- * A line before the error that ends a stream: the time until another can be opened, which clients wait before they
- * reconnect. Empty if waiting doesn't help.
+ * The line before the error that ends a stream: how long clients wait before they reconnect. Empty if waiting doesn't
+ * help.
  */
 export function retryLine(failure: unknown): string {
   const { retryAfter } = asAppError(failure);

@@ -6,8 +6,8 @@ import type { RequestContext } from './request-context.ts';
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
 
 /**
- * Reads the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07). The draft quotes the key
- * but most clients don't, so `"abc"` and `abc` are the same key.
+ * Parses an Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header-07). The draft quotes keys but most
+ * clients don't, so `"abc"` and `abc` are the same key.
  *
  * @returns 1 to 255 visible ASCII characters; null for anything else
  */
@@ -28,7 +28,7 @@ export function checkIdempotencyKey(header: unknown): void {
     throw validationFailed([IDEMPOTENCY_KEY_ISSUE]);
 }
 
-/** The idempotency of the nth operation of a request with this key; undefined if there is no key. */
+/** The idempotency of a request's nth operation; undefined without a valid key. */
 export function idempotencyOf(context: RequestContext, header: unknown, index = 0): Idempotency | undefined {
   const key = parseIdempotencyKey(header);
   if (key === null) return undefined;

@@ -2,13 +2,13 @@ import Negotiator from 'negotiator';
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 
-/** Headers longer than any client's are not cached. */
+/** The length of the longest cached header: real clients send less. */
 const MAX_KEPT_LENGTH = 500;
 
 /** Chooses one of several media types by an Accept header (RFC 9110 section 12.5.1). */
 export class Negotiation {
   readonly #types: readonly string[];
-  /** Clients repeat their header, and parsing it takes 5 µs. */
+  /** Choices by header: clients repeat theirs, and parsing takes 5 µs. */
   readonly #choices = lruCache<{ type: string | undefined }>(50);
 
   /** @param types the default first */
@@ -16,13 +16,13 @@ export class Negotiation {
     this.#types = types;
   }
 
-  /** @returns undefined if the header excludes all of them */
+  /** @returns undefined if the header excludes all types */
   choose(accept: string | undefined): string | undefined {
     const [first] = this.#types;
     if (accept === undefined || accept === '*/*' || accept === first || accept.trim() === '') return first;
     let choice = this.#choices.get(accept);
     if (!choice) {
-      // Clients send a charset and other parameters, and no type here has any.
+      // Drops parameters such as a charset: no type here has any.
       const headers = { accept: accept.replace(/;(?!\s*q\s*=)[^;,]*/gi, '') };
       choice = { type: new Negotiator({ headers }).mediaType([...this.#types]) };
       if (accept.length <= MAX_KEPT_LENGTH) this.#choices.set(accept, choice);
@@ -30,10 +30,7 @@ export class Negotiation {
     return choice.type;
   }
 
-  /**
-   * Chooses a media type. @param what the name of the responder, for the message @throws NOT_ACCEPTABLE if the header
-   * excludes all of them
-   */
+  /** Chooses a media type. @param what the responder, for the message @throws NOT_ACCEPTABLE if none is acceptable */
   require(accept: string | undefined, what = 'This operation'): string {
     const type = this.choose(accept);
     if (type !== undefined) return type;

@@ -5,17 +5,15 @@ import { isObject } from '../schema/json-text.ts';
 
 /** A number that JSON.parse might round or normalise: many digits, a fraction or an exponent. */
 const INEXACT_NUMBER = /\d{16}|\d[.eE]/;
-/** The same, or a string. An unterminated string ends where the text ends, or failing would take quadratic time. */
+/** The same, or a string. An unterminated one matches up to the end, since failing would take quadratic time. */
 const STRING_OR_INEXACT_NUMBER = /"(?:[^"\\]|\\.?)*"?|\d{16}|\d[.eE]/gs;
 
 /**
- * Parses JSON without losing integer precision. A number is its value, however it is written: `2.0` and `1e1` are
- * integers, and those beyond 2^53 become bigints. A number that a double cannot hold becomes a `SentNumber`, which
- * every rule refuses. Of duplicate names in an object the last counts. A byte order mark is ignored (RFC 8259 section
- * 8.1).
+ * Parses JSON without losing integer precision. Notation doesn't matter: `2.0` and `1e1` are integers. Integers beyond
+ * 2^53 become bigints; other numbers that a double cannot hold become a `SentNumber`, which every rule refuses. The
+ * last of duplicate names in an object wins. A byte order mark is ignored (RFC 8259 section 8.1).
  *
- * @param name its name in messages
- * @param hint what to send instead of text that isn't JSON
+ * @param name the name of the text in messages @param hint what to send instead of text that isn't JSON
  * @throws BAD_REQUEST for anything but JSON in UTF-8
  */
 export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
@@ -32,7 +30,7 @@ export function parseJson(bytes: Buffer, name = BODY, hint = ''): unknown {
 const BODY = 'The body';
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** The position at which text stops being JSON. Only some messages of JSON.parse give it. */
+/** The position of the first syntax error, for messages. Not all messages of JSON.parse have it. */
 function placeOfFault(text: string): string {
   try {
     parse(text);
@@ -45,11 +43,11 @@ function placeOfFault(text: string): string {
   }
 }
 
-/** True if any number outside of strings needs lossless parsing, which is slow. */
+/** True if any number outside strings needs lossless parsing, which is slow. */
 const needsLosslessParsing = (text: string): boolean =>
   INEXACT_NUMBER.test(text) && text.match(STRING_OR_INEXACT_NUMBER)!.some((match) => !match.startsWith('"'));
 
-/** Digits of an integer that is read: a longer one is out of every range, and BigInt takes 20 ms for 99,000. */
+/** Maximum digits of an integer: longer ones are out of every range, and BigInt takes 20 ms for 99,000 digits. */
 const MAX_DIGITS = 40;
 
 /** The last duplicate wins, as with JSON.parse. */
@@ -58,7 +56,7 @@ const LOSSLESS_OPTIONS = {
   onDuplicateKey: ({ newValue }: DuplicateKeyInfo) => newValue,
 };
 
-/** A number that neither a double nor an integer of reasonable length can hold. Messages repeat it as it was sent. */
+/** A number that neither a double nor an integer of MAX_DIGITS can hold. Messages repeat it as sent. */
 class SentNumber extends LosslessNumber {
   /** Used in graphql-js's messages. */
   toJSON(): string {
@@ -66,7 +64,7 @@ class SentNumber extends LosslessNumber {
   }
 }
 
-/** The exact value of a number as JSON writes it; NaN for any other text. */
+/** The exact value of a JSON number; NaN for any other text. */
 export function exactNumber(literal: string): number | bigint | SentNumber {
   const parts = NUMBER.exec(literal);
   if (!parts) return Number.NaN;
@@ -76,7 +74,7 @@ export function exactNumber(literal: string): number | bigint | SentNumber {
   return String(value) === literal ? value : new SentNumber(literal);
 }
 
-/** The digits of a number whose value is an integer of at most MAX_DIGITS of them; undefined for any other. */
+/** The digits of a number that is an integer of at most MAX_DIGITS digits; undefined for any other. */
 function integerOf([, sign, whole, fraction = '', exponent = '0']: RegExpExecArray): string | undefined {
   const digits = (whole! + fraction).replace(/^0+/, '');
   let end = digits.length;
@@ -89,7 +87,7 @@ function integerOf([, sign, whole, fraction = '', exponent = '0']: RegExpExecArr
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** @param name its name in messages @throws BAD_REQUEST unless it is an object */
+/** @param name the name of the value in messages @throws BAD_REQUEST unless it is an object */
 export function asObject(value: unknown, name = BODY): Record<string, unknown> {
   if (isObject(value)) return value;
   throw new AppError('BAD_REQUEST', `${name} must be a JSON object.`);

@@ -6,7 +6,7 @@ import type { Session } from '../access/session.ts';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { Headers } from './response.ts';
 
-/** One request, its response, and everything learned about it along the way. */
+/** A request, its response, and everything learned about it along the way. */
 export class RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -22,25 +22,25 @@ export class RequestContext {
   readonly root: string;
   /** Without its `?`. */
   readonly query: string;
-  /** True if the method only reads a representation, which caches may keep (RFC 9110, RFC 10008). */
+  /** True if the method only reads, so that caches may keep the response (RFC 9110, RFC 10008). */
   readonly isRead: boolean;
   /** The Accept header. */
   readonly accept: string | undefined;
   /** As sent: `X-API-Key: <key>` or `Authorization: Bearer <key>` (RFC 6750 section 2.1). */
   readonly apiKey: string | undefined;
-  /** Set by the gateway to the one that matches. */
+  /** Set by the gateway: the transport that matches. */
   transport: { readonly name: string; readonly vary?: string } | undefined;
   /** Set by admission once the key is accepted. */
   session: Session | undefined;
   /** Set by admission: the per-address window, shown when no key's budget applies. */
   guardWindow: WindowView | undefined;
-  /** Set once it is read. */
+  /** Set once read. */
   body: Buffer | undefined;
-  /** Set by the transport: the name of the called operation, from a bounded set, for the log, metrics and traces. */
+  /** Set by the transport: the operation's name, from a bounded set, for the log, metrics and traces. */
   operation: string | undefined;
-  /** Set by the transport: the name that the client gave the operation, if it did. */
+  /** Set by the transport: the client's name for the operation, if any. */
   operationName: string | undefined;
-  /** Set by the transport: `query`, `mutation` or `subscription`, if it knows such types. */
+  /** Set by GraphQL transports: `query`, `mutation` or `subscription`. */
   operationType: string | undefined;
   /** The codes of the errors in the response, each once. */
   readonly errorCodes: ErrorCode[] = [];
@@ -48,7 +48,7 @@ export class RequestContext {
   errorMessage: string | undefined;
   /** Set by the transport: the path template of the operation. */
   route: string | undefined;
-  /** Set by the transport if the operation is deprecated: the headers on each of its responses. */
+  /** Set by the transport if the operation is deprecated: headers for each of its responses. */
   deprecation: Headers | undefined;
   /** True if the response replays an earlier idempotent call. */
   replayed = false;
@@ -77,7 +77,7 @@ export class RequestContext {
     this.accept = headers.accept;
   }
 
-  /** Notes the error in the response, for the log, metrics and traces. */
+  /** Records an error of the response, for the log, metrics and traces. */
   addError(code: ErrorCode, message: string): void {
     this.errorMessage ??= message;
     if (!this.errorCodes.includes(code)) this.errorCodes.push(code);
@@ -91,8 +91,8 @@ export function requestIdOf(request?: IncomingMessage): string {
 }
 
 /**
- * The entry that the outermost of the `proxies` trusted proxies added for the client. Each appends its own to the
- * header, so entries further left are unverified client input.
+ * The entry for the client by the outermost of `proxies` trusted proxies. Each proxy appends to the header, so entries
+ * further left are unverified client input.
  *
  * @returns undefined without proxies or entries
  */
@@ -107,11 +107,11 @@ function forwarded(header: string | string[] = [], proxies: number): string | un
   return hops.at(-Math.min(proxies, hops.length));
 }
 
-/** The client's address, by X-Forwarded-For. */
+/** The client's address: that of X-Forwarded-For behind proxies. */
 export const clientAddress = ({ headers, socket }: IncomingMessage, proxies: number): string =>
   forwarded(headers['x-forwarded-for'], proxies) ?? socket.remoteAddress ?? '';
 
-/** The scheme that the client used, by X-Forwarded-Proto: TLS ends at a proxy. */
+/** The client's scheme, from X-Forwarded-Proto: TLS ends at a proxy. */
 export const clientScheme = (headers: IncomingHttpHeaders, proxies: number): 'https' | 'http' =>
   forwarded(headers['x-forwarded-proto'], proxies)?.toLowerCase() === 'https' ? 'https' : 'http';
 
@@ -122,9 +122,9 @@ export function rootOf(path: string): string {
 }
 
 /**
- * Takes the prefix that the gateway is served below out of the target of a request, as routers do where they are mounted.
+ * Removes the prefix that the gateway is mounted at from the target of a request, as routers do.
  *
- * @returns whether the request is below it
+ * @returns false if the target is not below the prefix
  */
 export function unmount(request: IncomingMessage, prefix: string): boolean {
   const target = originForm(request.url ?? '/');
@@ -134,7 +134,7 @@ export function unmount(request: IncomingMessage, prefix: string): boolean {
   return true;
 }
 
-/** Proxies may send the absolute form of the target, which a server must accept (RFC 9112 section 3.2.2). */
+/** The target without scheme and host, which proxies may send and servers must accept (RFC 9112 section 3.2.2). */
 const originForm = (target: string): string =>
   target.startsWith('/')
     ? target

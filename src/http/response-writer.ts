@@ -9,17 +9,17 @@ import { type Headers, type HttpResponse, namesTag, type StreamedBody } from './
 
 export interface ResponseWriterOptions {
   cors: Cors;
-  /** The base put before the paths in Location and Link: where clients reach the gateway. */
+  /** The base URL of the gateway for clients, put before the paths in Location and Link. */
   base: string;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Receives the fields that a streamed body reports at its end. */
+  /** Receives the log fields of a streamed body at its end. */
   onStreamEnd: (context: RequestContext, fields: Record<string, unknown>) => void;
-  /** Receives errors that cut a streamed body off. */
+  /** Receives errors that cut off a streamed body. */
   onStreamError: (context: RequestContext, error: unknown) => void;
 }
 
-/** Writes responses with the headers that all of them have, over any transport. */
+/** Writes responses, with the headers that are common to all transports. */
 export class ResponseWriter {
   readonly #options: ResponseWriterOptions;
 
@@ -47,7 +47,7 @@ export class ResponseWriter {
       if (stream === undefined) all.push('Content-Length', Buffer.byteLength(body));
     }
     addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
-    // Responses to reads are private to the key and subject to change (RFC 9111), and name the request headers that
+    // Responses to reads are private to the key and may change any time (RFC 9111). Vary names the request headers that
     // select them (RFC 9110 section 12.5.5).
     const vary = context.isRead || live ? context.transport!.vary : undefined;
     if (vary !== undefined) all.push('Cache-Control', 'private, no-cache', 'Vary', vary);
@@ -59,7 +59,7 @@ export class ResponseWriter {
     if (headers.length > 0) all.push(...headers);
     if (base !== '') addBase(all, base);
     const content = method === 'HEAD' || body.length === 0 ? undefined : body;
-    // The rest of a body that was not read to its end is discarded.
+    // Discards the unread rest of the body.
     if (!request.complete) request.resume();
     try {
       response.writeHead(status, all as never);
@@ -72,13 +72,13 @@ export class ResponseWriter {
     if (stream && method !== 'HEAD') void this.#stream(context, stream);
     else if (content === undefined) response.end();
     else if (content.length <= PIECE) {
-      // `end` alone would hand the socket a second, empty piece, which takes 9 µs more.
+      // `end` alone hands the socket a second, empty chunk, which takes 9 µs.
       response.cork();
       response.write(content);
       response.uncork();
       response.end();
     }
-    // Ends if the client disconnects.
+    // Stops if the client disconnects.
     else pipeline(Readable.from(piecesOf(content)), response, () => {});
     return true;
   }
@@ -112,7 +112,7 @@ function addBase(headers: Headers, base: string): void {
   }
 }
 
-/** Node writes longer bodies, in pieces of this many bytes, so that a slow reader's progress shows. */
+/** The size of the pieces that longer bodies are written in, in bytes, so that a slow reader's progress shows. */
 const PIECE = 65_536;
 
 function* piecesOf(content: string | Buffer): Generator<Buffer> {
@@ -120,7 +120,7 @@ function* piecesOf(content: string | Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE);
 }
 
-/** Adds X-RateLimit-* for the tightest window, and the fields of draft-ietf-httpapi-ratelimit-headers-11 for all. */
+/** Adds X-RateLimit-* for the tightest window, and the headers of draft-ietf-httpapi-ratelimit-headers-11 for all. */
 export function addRateLimitHeaders(
   headers: Headers,
   decision: Decision | undefined,
@@ -150,7 +150,7 @@ export function addRateLimitHeaders(
   );
 }
 
-/** @param length upper bound in milliseconds, in case the clock was set back */
+/** @param length upper bound in milliseconds, in case the clock jumped back */
 const secondsUntil = (time: number, now: number, length: number): number =>
   Math.max(0, Math.ceil(Math.min(length, time - now) / 1000));
 

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { AppError, cut } from '../foundation/errors.ts';
 
-/** Response headers as a flat list of names and values, the format Node writes fastest. */
+/** Response headers as a flat list of names and values, which Node writes fastest. */
 export type Headers = (string | number)[];
 
-/** A complete response, to which the gateway adds the common headers. */
+/** A response before the gateway adds the common headers. */
 export interface HttpResponse {
   status: number;
   headers: Headers;
@@ -12,29 +12,29 @@ export interface HttpResponse {
   body?: string | Buffer;
   /** `application/json` by default. Not sent with 204 and 304. */
   contentType?: string;
-  /** The entity tag of the body. A read whose If-None-Match names it is answered with 304 instead. */
+  /** The entity tag of the body. A read whose If-None-Match names it gets 304 instead. */
   etag?: string;
-  /** A body of unknown length after the head; null if the request is for the head alone. */
+  /** A body of unknown length; null in the response to HEAD. */
   stream?: StreamedBody | null;
-  /** True if the body is produced while it is sent, so that no proxy may buffer or store it. */
+  /** True if the body is produced while it is sent, so proxies must not buffer or store it. */
   live?: boolean;
-  /** Withholds the CORS headers, so that only pages of this origin can read the response. */
+  /** True to leave out the CORS headers, so that only pages of this origin can read the response. */
   sameOriginOnly?: boolean;
 }
 
-/** A body that is sent as fast as its client reads. */
+/** A body that is produced as fast as the client reads. */
 export interface StreamedBody {
-  /** Its pieces. Returns fields for the log entry at its end. */
+  /** The pieces of the body. Returns fields for its log entry. */
   pieces: AsyncGenerator<string | Uint8Array, Record<string, unknown>>;
-  /** Aborted with the error that ends it early. Then nothing waits for the client to read: little is left to write. */
+  /** Aborted with the error that ends it early. The rest, which is short, then doesn't wait for the client. */
   ending: AbortController;
 }
 
-/** Refuses a method and names those that the path supports. */
+/** The error for a method that the path does not support. */
 export class MethodNotAllowed extends AppError {
   readonly allow: string;
 
-  /** @param allow as in the Allow header */
+  /** @param allow the supported methods, as in the Allow header */
   constructor(method: string, path: string, allow: string) {
     super('METHOD_NOT_ALLOWED', `${cut(path)} supports ${allow}, not ${method}.`);
     this.allow = allow;
@@ -48,7 +48,7 @@ export const errorResponse = (error: AppError): HttpResponse => ({
   body: JSON.stringify(error.toPublic()),
 });
 
-/** The headers of an error response, over any transport. @param methods for Allow, if the error does not know them */
+/** The headers of an error response, over any transport. @param methods the value of Allow, unless the error has it */
 export function errorHeaders(error: AppError, methods?: string): Headers {
   const headers: Headers = [];
   if (error.retryAfter !== undefined) headers.push('Retry-After', error.retryAfter);
@@ -64,9 +64,9 @@ export const etagOf = (body: string | Buffer): string => `"${hash('sha256', body
 const TAG = /(?:W\/)?"[^"]*"|^\s*\*\s*$/g;
 
 /**
- * True if If-Match or If-None-Match names an entity tag; `*` names any. Proxies that compress change tags, nginx,
- * HAProxy and Varnish to `W/"…"`, Apache and Caddy to `"…-gzip"`. No tag of ours is weak or ends so, and the content
- * is the same, so that one comparison does for both headers.
+ * True if If-Match or If-None-Match names an entity tag; `*` names any. Compressing proxies change tags: nginx, HAProxy
+ * and Varnish to `W/"…"`, Apache and Caddy to `"…-gzip"`. The content is the same and our own tags have no such form,
+ * so changed tags match for both headers.
  */
 export const namesTag = (header: string, etag: string): boolean =>
   header.match(TAG)?.some((tag) => tag === etag || tag.trim() === '*' || originalOf(tag) === etag) ?? false;

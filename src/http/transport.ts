@@ -4,34 +4,34 @@ import type { RequestContext } from './request-context.ts';
 import type { HttpResponse } from './response.ts';
 
 /**
- * One way to call the gateway over HTTP. Each request goes through four phases, which docs/architecture.md draws: the
- * first transport that matches it admits and handles it, and the response writer responds.
+ * A way to call the gateway over HTTP. The first transport that matches a request admits and handles it, and the
+ * response writer responds (drawn in docs/architecture.md).
  */
 export interface Transport {
   /** For the log and the metrics. */
   readonly name: string;
   /**
-   * The request headers that select its responses to reads, as in Vary, which are then marked as private to the key.
-   * Absent if its responses set these headers themselves.
+   * The Vary header for responses to reads, which are then also marked as private to the key. Absent if responses set
+   * these headers themselves.
    */
   readonly vary?: string;
-  /** The roots of the paths that it may match (`RequestContext.root`). Absent if it may match any path. */
+  /** The roots (`RequestContext.root`) of the paths that it may match; any path if absent. */
   readonly roots?: readonly string[];
-  /** Absent if it matches all requests below its roots. */
+  /** Matches a request below its roots; all of them if absent. */
   match?(context: RequestContext): boolean;
-  /** Decides whether the caller may send this request, before anything of its body is read. @throws AppError */
+  /** Admits or refuses a request before any of its body is read. @throws AppError */
   admit(context: RequestContext): MaybePromise<void>;
-  /** @throws AppError for requests that are invalid or refused, possibly before anything is charged */
+  /** @throws AppError for an invalid or refused request, possibly before anything is charged */
   handle(context: RequestContext): MaybePromise<HttpResponse>;
-  /** Writes an error in the transport's own format. */
+  /** Formats an error for the transport's clients. */
   errorResponse(error: AppError, context: RequestContext): HttpResponse;
-  /** Loads modules that are slow to load and rarely needed. */
+  /** Loads slow, rarely needed modules. */
   load?(): Promise<void>;
 }
 
-/** Serves GraphQL to programs and GraphiQL to browsers. */
+/** GraphQL for programs, GraphiQL for browsers. */
 export const GRAPHQL_PATH = '/graphql';
-/** Prices a GraphQL request without running it. */
+/** The price of a GraphQL request that is not run. */
 export const COST_PATH = '/graphql/cost';
-/** Serves agents. */
+/** The Model Context Protocol, for agents. */
 export const MCP_PATH = '/mcp';
