@@ -14,53 +14,49 @@ import { MutationBursts } from './mutation-bursts.ts';
 import type { RequestLog } from './request-log.ts';
 import type { UsageHistory } from './usage-history.ts';
 
-/** The time for which a key is served from the cache. Revocation must take effect within 5 s. */
+/** How long a key stays cached, in milliseconds. Revocation must take effect within 5 s. */
 const CACHE_TTL = 4_000;
 const MAX_CACHED = 50_000;
 /** Requests per minute and network without a valid key. */
 const GUARD_LIMIT = 60;
-/**
- * Requests per second and key that are free because of what they ask for, or are read although the budget is
- * exhausted.
- */
+/** Requests per second and key that are free by their content, or that are read despite an exhausted budget. */
 const FREE_REQUESTS = 10;
 
 interface CachedPrincipal {
   principal: Principal;
   /** On the monotonic clock. */
   until: number;
-  /** The time at which the secret or the key expires, in milliseconds since 1970. */
+  /** When the secret or the key expires, in milliseconds since 1970. */
   expiresAt: number;
 }
 
-/** The caller's data in a request, and what access control derives from it. */
+/** The sender of a request, and the result of admission. */
 export interface Caller extends Sender {
-  /** Of the request's URL, without its `?`. */
+  /** The query of the URL, without its `?`. */
   readonly query: string;
   /** Set once the key is accepted. */
   session: Session | undefined;
-  /** Set otherwise: the address's window, shown when no key's budget applies. */
+  /** Set otherwise: the address's window, shown instead of a key's budget. */
   guardWindow: WindowView | undefined;
 }
 
 interface AccessOptions {
   clock: Clock;
-  /** The store as requests of this caller see it. */
+  /** The store as seen by this caller's requests. */
   storeOf(caller: Caller): Store;
-  /** Counts what keys do. */
   history: UsageHistory;
   requestLog: RequestLog;
-  /** True if development keys are refused. */
+  /** True to refuse development keys. */
   isProduction: boolean;
 }
 
-/** Access control: turns credentials into sessions and throttles callers without any. Cached keys cost no read. */
+/** Access control: opens sessions for keys, and throttles callers without a valid one. Cached keys cost no read. */
 export class Access {
   readonly #options: AccessOptions;
   readonly #clock: Clock;
-  /** Hashing would cost each request more than everything else here, so for these few seconds keys are in memory. */
+  /** Keys in plain text, for a few seconds: hashing would cost each request more than everything else here. */
   readonly #byKey = lruCache<CachedPrincipal>(MAX_CACHED, { ttl: CACHE_TTL, ttlAutopurge: true });
-  /** Slows down key guessing: requests without a valid key by network, as one customer has a whole /64 of IPv6. */
+  /** Counts requests without a valid key, to slow down guessing. By network, since a customer has a whole IPv6 /64. */
   readonly #addressGuard: FixedWindows;
   readonly #counters: Counters;
 
@@ -80,9 +76,9 @@ export class Access {
   }
 
   /**
-   * Admits a request by its key: opens its session, unless its refusal is already certain.
+   * Admits a request by its key and opens its session, unless a refusal is already certain.
    *
-   * @param subject what an immediate refusal is counted as
+   * @param subject the subject that an immediate refusal is counted under
    * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   admit(caller: Caller, expected: ExpectedPrice, subject: Session['subject']): MaybePromise<void> {
@@ -105,7 +101,7 @@ export class Access {
     );
   }
 
-  /** Opens a session for something that the holder of a key left behind; null if the key is no longer valid. */
+  /** Opens a session for work on behalf of a key without a request; null if the key is no longer valid. */
   async sessionOf(apiKeyId: string, store: Store): Promise<Session | null> {
     const apiKey = await store.apiKeyById(apiKeyId);
     const owner = await ownerOf(apiKey, store);
@@ -114,9 +110,9 @@ export class Access {
   }
 
   /**
-   * The reason a key is invalid, if it is: a child ends with its owner.
+   * The reason a key is invalid, if it is. A child is valid only while its owner is.
    *
-   * @param secretHash of the secret that was sent; by default, any secret matches
+   * @param secretHash the hash of the sent secret; by default, any secret matches
    */
   #faultOf(apiKey: ApiKey | null, owner: ApiKey | undefined, secretHash?: string): string | undefined {
     const faultOf = (key: ApiKey | null, secretExpiresAt: number) =>
@@ -127,17 +123,17 @@ export class Access {
   }
 
   /**
-   * The caller a key belongs to, at most a few seconds out of date.
+   * The principal of a key, at most CACHE_TTL out of date.
    *
    * @returns null if the key is not valid
    * @throws UNAVAILABLE if the store cannot be read
    */
   principalOf(key: string, store: ApiKeyStore): MaybePromise<Principal | null> {
-    // A slow read says nothing about the time since it began.
+    // The result of a slow read is as old as its start.
     const readAt = this.#clock.monotonic();
     const cached = this.#byKey.get(key);
     if (cached && readAt < cached.until && this.#clock.now() < cached.expiresAt) return cached.principal;
-    // Saves a read.
+    // Malformed keys cost no read.
     if (!isWellFormed(key)) return null;
     const keyHash = hashOf(key);
     const cache = (apiKey: ApiKey | null, owner: ApiKey | undefined) => {
@@ -157,10 +153,10 @@ export class Access {
   }
 
   /**
-   * Counts a request without a valid key, or with one that may not be used from there, against its address: a thief
-   * uses up none of the key's budget.
+   * Counts a request without a valid key, or from a network where the key is not allowed, against its address, so that
+   * a thief can't use up the key's budget.
    *
-   * @returns the error to respond with, which says what is wrong with the key
+   * @returns the error to respond with
    * @throws UNAVAILABLE if the store cannot be read
    */
   #rejection(
@@ -192,13 +188,13 @@ export class Access {
   }
 }
 
-/** The owner of a child; undefined if there is none. */
+/** The key that owns a child; undefined for any other key. */
 const ownerOf = (apiKey: ApiKey | null, store: ApiKeyStore): MaybePromise<ApiKey | undefined> =>
   apiKey?.owner === undefined
     ? undefined
     : andThen(store.apiKeyById(apiKey.owner), (owner) => owner ?? undefined);
 
-/** The time at which one secret of a key expires, or the last of them does, in milliseconds since 1970. */
+/** When a secret of a key expires, by default the last to do so; in milliseconds since 1970. */
 const expiryOf = (apiKey: ApiKey | null, secretHash?: string): number =>
   Math.max(
     ...(apiKey?.secrets ?? [])

@@ -2,12 +2,12 @@ import { lruCache } from '../foundation/cache.ts';
 import type { Clock } from '../foundation/instant.ts';
 import type { WindowView } from './limiter.ts';
 
-/** An attacker may have many addresses. */
+/** Bounds memory, since an attacker may have many addresses. */
 const MAX_WINDOWS = 100_000;
 
 /**
- * Counts requests in windows that begin with the first one, by an id such as a network or a key. Counters live in memory
- * and are bounded.
+ * Counts requests by an id, such as a network or a key, in windows that open at the first request. Counters live in
+ * memory.
  */
 export class FixedWindows {
   readonly #clock: Clock;

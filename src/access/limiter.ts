@@ -26,20 +26,20 @@ export interface Decision {
   verdict: Verdict;
   minute: WindowView;
   day: WindowView;
-  /** The tightest window: the one that refused, or else the one with the smaller remainder. */
+  /** The window that refused, or else the one with the smaller remainder. */
   tightest: WindowView;
   /** Whole seconds. Set for every verdict except `passed`. */
   retryAfter?: number;
-  /** Set if this request began a ban: the start in milliseconds since 1970. */
+  /** Set if this request began a ban: its start in milliseconds since 1970. */
   banBegan?: number;
 }
 
-/** The number of banned or exhausted keys to cache, most recently used first. */
+/** The maximum number of cached keys. */
 const MAX_CACHED = 20_000;
 
 /**
- * Charges the budgets of API keys, each charge atomically in the store. If the store cannot be reached, nothing passes.
- * Bans and exhausted windows are cached, because neither can end early, whichever instance detected it.
+ * Charges the budgets of API keys, atomically in the store. If the store cannot be reached, nothing passes. Bans and
+ * exhausted windows are cached, because neither ends early on any instance.
  */
 export class Limiter {
   readonly #blocked = lruCache<UsageState>(MAX_CACHED);
@@ -72,7 +72,7 @@ export class Limiter {
 
 const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
-/** Translates the state after a charge into the values of headers. */
+/** Translates the state after a charge to the limiter's decision. */
 export function toDecision(
   { verdict, usage }: ChargeResult,
   limits: Limits,
@@ -89,13 +89,13 @@ export function toDecision(
     const retryAfter = toRetryAfter(Math.min(length, usage.bannedUntil - now));
     return { ...decision, retryAfter, ...(usage.bannedUntil === now + length && { banBegan: now }) };
   }
-  // If both windows refuse, a retry can pass only after the later one resets, which may be the minute.
+  // If both windows refuse, a retry passes only after the later one resets, which may be the minute.
   const refusing = [minute, day].filter(({ remaining }) => remaining < cost);
   const last = refusing.length === 2 && minute.resetAt > day.resetAt ? minute : refusing.at(-1)!;
   return { ...decision, tightest: last, retryAfter: toRetryAfter(last.resetAt - now) };
 }
 
-/** If another instance's clock is ahead, a window may start in the future. It then ends as if it started now. */
+/** The view of a window. One that another instance's clock started in the future ends as if it started now. */
 function windowView(start: number, used: number, length: number, limit: number, now: number): WindowView {
   if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
   return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };

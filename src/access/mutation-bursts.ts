@@ -3,15 +3,15 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { getGraphQLRateLimiter } from 'graphql-rate-limit';
 import { lruCache } from '../foundation/cache.ts';
 
-/** Each has at most as many timestamps as a plan allows mutations per second. */
+/** Maximum number of tracked keys. Each has at most as many timestamps as its plan allows mutations per second. */
 const MAX_KEYS = 20_000;
 
 /**
- * Limits the mutations that a key may send within any second. graphql-rate-limit counts and decides, before anything
- * runs: its directive and its rule would count each field by itself, after the first ones have run.
+ * Limits the mutations of a key within any second, by graphql-rate-limit, before anything runs. The library's directive
+ * and rule would count field by field, after the first ones have run.
  */
 export class MutationBursts {
-  /** The times of the mutations let through, by key; the library's own store grows without bound. */
+  /** The times of the mutations that passed, by key; the library's own store is unbounded. */
   readonly #timestamps = lruCache<readonly number[]>(MAX_KEYS);
   readonly #limiter = getGraphQLRateLimiter({
     identifyContext: (account: string) => account,
@@ -22,15 +22,15 @@ export class MutationBursts {
       },
     },
   });
-  /** The library reads, awaits and then writes. Concurrent calls would miss each other, so they run one at a time. */
+  /** The library reads, awaits and then writes, so concurrent calls would miss each other: they run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   /**
-   * Counts the mutations of one operation: all of them pass, or none does and none counts.
+   * Counts the mutations of one operation if all of them fit.
    *
    * @param account the id of the key
    * @param max the limit per second
-   * @returns whether they pass
+   * @returns false if they don't fit
    */
   async take(account: string, mutations: number, max: number): Promise<boolean> {
     const decision = this.#turn.then(() =>
@@ -53,7 +53,7 @@ export class MutationBursts {
     return Math.max(0, max - this.#recent(account).length);
   }
 
-  /** By the library's clock. If that was set back, times that lie ahead of it would count for as long. */
+  /** The times within the last second by the library's clock, without any that are ahead because it was set back. */
   #recent(account: string): readonly number[] {
     const now = Date.now();
     return (this.#timestamps.get(account) ?? []).filter((time) => time > now - SECOND && time <= now);

@@ -6,10 +6,7 @@ import { AppError } from '../foundation/errors.ts';
 /** An IP address. IPv4-mapped IPv6 addresses become the IPv4 address they stand for. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/**
- * Parses an address as sockets and proxies write it, with or without a port. @returns null if the text isn't an
- * address
- */
+/** Parses an address as sockets and proxies write it, with or without a port. @returns null for anything else */
 function parseAddress(text: string): Address | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   // The library also reads octal, hexadecimal and shortened forms, and takes `::192.0.2.1` for IPv4-mapped.
@@ -17,10 +14,10 @@ function parseAddress(text: string): Address | null {
 }
 
 /**
- * The network that one customer gets: an IPv4 address itself, the first half of an IPv6 address.
+ * The network of one customer: an IPv4 address itself, or the first half of an IPv6 address.
  *
- * @param text anything but an address is represented by its digest, since it may be long; proxies may send such
- * identifiers (RFC 7239 section 6)
+ * @param text an address, or any other identifier that a proxy sends (RFC 7239 section 6), represented by its digest
+ * since it may be long
  */
 export function customerNetwork(text: string): string {
   const address = parseAddress(text);
@@ -32,11 +29,11 @@ export function customerNetwork(text: string): string {
 
 /** The networks that a key may be used from. */
 export interface Reach {
-  /** Any network if absent. A value that isn't an address, such as a proxy may forward, is in no network. */
+  /** Any network if absent. A forwarded identifier that isn't an address is in no network. */
   networks?: NetworkList;
 }
 
-/** Networks per key. */
+/** Maximum networks per key. */
 export const MAX_NETWORKS = 20;
 
 /** An address and the number of its leading bits that count. */
@@ -58,16 +55,16 @@ function parseNetwork(text: string): Network | null {
 /** True if a text is a network in CIDR notation, or a single address. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** Lists of networks in CIDR notation. IPv4 addresses belong to IPv4 networks alone, also in their IPv4-mapped form. */
+/** Lists of networks in CIDR notation. IPv4 addresses, IPv4-mapped ones included, belong to IPv4 networks alone. */
 export class NetworkList {
   readonly #lists: readonly (readonly Network[])[];
 
-  /** @param lists anything but a network contains no address; an address is in all of them or in none */
+  /** @param lists an address must be in all of them. Anything but a network is ignored */
   constructor(...lists: readonly (readonly string[])[]) {
     this.#lists = lists.map((networks) => networks.map(parseNetwork).filter((network) => network !== null));
   }
 
-  /** @param text as sockets and proxies write an address; false if it isn't one */
+  /** @param text an address as sockets and proxies write it; false for anything else */
   has(text: string): boolean {
     const address = parseAddress(text);
     return address !== null && this.#contains([address, Number.POSITIVE_INFINITY]);
@@ -79,7 +76,7 @@ export class NetworkList {
     return network !== null && this.#contains(network);
   }
 
-  /** Node's BlockList would make an object outside of the heap for each address, which costs 20 µs a request. */
+  /** Node's BlockList would create an off-heap object for each address, at 20 µs a request. */
   #contains([address, least]: Network): boolean {
     return this.#lists.every((networks) =>
       networks.some(
@@ -90,6 +87,6 @@ export class NetworkList {
   }
 }
 
-/** Refuses a key that may not be used from where the caller is. */
+/** The error for a key that may not be used from the caller's address. */
 export const foreignAddress = (): AppError =>
   new AppError('FORBIDDEN', 'The API key may not be used from this address.');

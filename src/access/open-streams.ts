@@ -6,10 +6,10 @@ import type { Session } from './session.ts';
 
 /** The interval between checks of keys, in milliseconds. Revocations and bans must take effect within 5 seconds. */
 const CHECK_INTERVAL = 500;
-/** Checking for a ban reads the store, so it is done less often. */
+/** Checking for a ban reads the store, so it happens less often. */
 const CHECKS_PER_BAN_CHECK = 4;
 
-/** Reasons that clients are not told about. */
+/** Reasons that clients don't see. */
 export const CLIENT_DISCONNECTED = new Error('The client has disconnected.');
 export const SERVER_STOPPING = new Error('The server is stopping.');
 
@@ -20,11 +20,11 @@ export function endReason(reason: unknown): string {
   return reason instanceof AppError ? reason.code : 'INTERNAL';
 }
 
-/** True if the reason is the server's fault, which the log reports. */
+/** True if the reason is the server's fault, to be logged. */
 export const isFault = (reason: unknown): boolean =>
   reason !== CLIENT_DISCONNECTED && reason !== SERVER_STOPPING && !isRefusal(reason);
 
-/** A response that lasts: an event stream, a subscription, a long poll or an export. */
+/** A long-lived response: an event stream, a subscription, a long poll or an export. */
 interface OpenStream {
   readonly session: Session;
   /**
@@ -32,25 +32,25 @@ interface OpenStream {
    * SERVER_STOPPING.
    */
   readonly ending: AbortController;
-  /** To be called once it has ended. */
+  /** Must be called once the stream has ended. */
   close(): void;
 }
 
 /**
- * The streams open in this process, of whatever kind. Bounds their number by the plan of their key, and ends
- * them when the key is revoked or banned and when the server stops.
+ * The open streams of this process, of all kinds. Limits their number by the plan, and ends them when their key is
+ * revoked or banned and when the server stops.
  */
 export class OpenStreams {
   readonly #principalOf: (key: string) => MaybePromise<Principal | null>;
-  /** By the account of their key. */
+  /** Streams by the account of their key. */
   readonly #open = new Map<string, Set<OpenStream>>();
   #timer: NodeJS.Timeout | undefined;
   #checks = 0;
-  /** Ids of keys whose check is in progress. */
+  /** Accounts whose check is in progress. */
   readonly #checking = new Set<string>();
   #stopped = false;
 
-  /** @param principalOf the caller of a key; null if the key is no longer valid */
+  /** @param principalOf returns null if the key is no longer valid */
   constructor(principalOf: (key: string) => MaybePromise<Principal | null>) {
     this.#principalOf = principalOf;
   }
@@ -58,8 +58,7 @@ export class OpenStreams {
   /**
    * Registers a stream for a session that has paid for opening it.
    *
-   * @throws RATE_LIMITED if the key has as many streams open as its plan allows, UNAVAILABLE if the server is
-   * stopping
+   * @throws RATE_LIMITED if the plan allows no more open streams, UNAVAILABLE if the server is stopping
    */
   open(session: Session): OpenStream {
     if (this.#stopped) throw unavailable(SERVER_STOPPING);
@@ -91,7 +90,7 @@ export class OpenStreams {
       for (const { ending } of streams) ending.abort(SERVER_STOPPING);
   }
 
-  /** Checks the keys of all streams except those whose last check is still running, so a slow check delays no other. */
+  /** Checks the keys of all streams, except where the last check is still running: a slow check delays no other. */
   #checkKeys(): void {
     const looksForBans = this.#checks++ % CHECKS_PER_BAN_CHECK === 0;
     for (const [id, streams] of this.#open) {
@@ -101,7 +100,7 @@ export class OpenStreams {
     }
   }
 
-  /** Ends the streams of a key if it has been revoked, banned or changed so that it does not permit them. */
+  /** Ends streams whose keys have been revoked, banned or changed so that they no longer permit them. */
   async #check(streams: readonly OpenStream[], looksForBans: boolean): Promise<void> {
     try {
       for (const { session, ending } of streams) {

@@ -1,19 +1,19 @@
 import type { PlanName } from '../store/stored-api-keys.ts';
 import type { Limits } from '../store/limiter-algorithm.ts';
 
-/** What a plan grants. */
+/** The terms of a plan. */
 interface PlanTerms {
-  /** null: set for each key. */
+  /** Null if set for each key. */
   limits: Limits | null;
-  /** Mutations per second that the burst guard lets through; null: unlimited. */
+  /** Mutations per second allowed by the burst guard; null if unlimited. */
   mutationsPerSecond: number | null;
-  /** Event streams that may be open at once in one process. */
+  /** Maximum open streams per process. */
   streams: number;
-  /** Webhooks that a key may have. */
+  /** Maximum webhooks per key. */
   webhooks: number;
 }
 
-/** The plans of the specification. Schema, help texts and tests of the documentation read their numbers from here. */
+/** The plans of the specification: the source of all numbers in the schema, help texts and documentation tests. */
 export const PLANS: Record<PlanName, PlanTerms> = {
   free: { limits: { perMinute: 60, perDay: 1_000 }, mutationsPerSecond: 20, streams: 2, webhooks: 1 },
   pro: { limits: { perMinute: 300, perDay: 10_000 }, mutationsPerSecond: 20, streams: 10, webhooks: 5 },

@@ -1,23 +1,23 @@
 import { AppError } from '../foundation/errors.ts';
 
-/** The permissions of a key's holder. */
+/** The permissions of a principal. */
 export interface Permissions {
-  /** Includes the scopes they imply; everything if absent. Use {@link permits} to check. */
+  /** Includes implied scopes; absent if everything is permitted. Check with {@link permits}. */
   scopes?: ReadonlySet<string>;
 }
 
-/** All reads. */
+/** The scope of all reads. */
 export const ALL_READS = '*:read';
 
 const READ = ':read';
 const WRITE = ':write';
 
-/** The scope to read the data of this domain. */
+/** The scope to read a domain's data. */
 export const readScope = (domain: string): string => domain + READ;
-/** The scope to change that data, which includes reading it. */
+/** The scope to read and change a domain's data. */
 export const writeScope = (domain: string): string => domain + WRITE;
 
-/** The scopes of a key together with those they imply. */
+/** The scopes of a key, including those they imply. */
 export const impliedScopes = (scopes: readonly string[]): ReadonlySet<string> =>
   new Set(
     scopes.flatMap((scope) =>
@@ -25,7 +25,7 @@ export const impliedScopes = (scopes: readonly string[]): ReadonlySet<string> =>
     ),
   );
 
-/** True if a key has a scope, or needs none (undefined). */
+/** True if the scope is permitted, or undefined (none is needed). */
 export const permits = ({ scopes }: Permissions, scope: string | undefined): boolean =>
   scopes === undefined ||
   scope === undefined ||
@@ -40,7 +40,7 @@ export function intersection(...permissions: readonly Permissions[]): Permission
   return permissions.some((each) => each.scopes) ? { scopes: new Set(scopes) } : {};
 }
 
-/** Checks the scopes of a request before any of it runs. @throws FORBIDDEN naming all that are missing */
+/** Checks the scopes of a request before any of it runs. @throws FORBIDDEN that names all missing ones */
 export function requireScopes(principal: Permissions, scopes: Iterable<string>): void {
   const missing = [...scopes].filter((scope) => !permits(principal, scope));
   if (missing.length === 0) return;

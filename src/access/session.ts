@@ -12,7 +12,7 @@ import type { RequestLog } from './request-log.ts';
 import type { MutationBursts } from './mutation-bursts.ts';
 import { OTHER, type UsageHistory } from './usage-history.ts';
 
-/** Units charged for a request that fails before its cost is known. */
+/** Units charged for a request that fails before its price is known. */
 export const FAILURE_COST = 1;
 
 /** The caller's budget, as shown to clients. */
@@ -24,14 +24,14 @@ export interface RateLimitView {
   day: WindowView;
 }
 
-/** The subject of charges, by which they are counted. */
+/** The subject under which charges are counted in the usage history. */
 export interface UsageSubject {
   transport: UsageTransport;
-  /** The root fields with their units. The request, and units charged beyond theirs, count for the first. */
+  /** The root fields with their units. The request itself and any further units count for the first. */
   operations: readonly { readonly name: string; readonly units: number }[];
 }
 
-/** The counters that all sessions of a process share. */
+/** The counters shared by all sessions of a process. */
 export interface Counters {
   history: UsageHistory;
   requestLog: RequestLog;
@@ -57,40 +57,37 @@ export interface Sender {
  */
 export type ExpectedPrice = 'charged' | 'perhaps free' | 'free';
 
-/** Bytes of a body that a unit pays for. */
+/** Bytes of a body per unit. */
 const BYTES_PER_UNIT = 10_000;
 
 /**
- * The permissions and budget of a key's holder in one request or stream, over any transport. All charges go through
- * it.
+ * The permissions and budget of a principal in one request or stream, over any transport. All charges go through it.
  */
 export class Session {
   readonly store: Store;
   readonly now: () => number;
-  /** Counts what keys have done so far. */
   readonly history: UsageHistory;
-  /** Their latest requests. */
   readonly requestLog: RequestLog;
   readonly #counters: Counters;
-  /** Undefined if nobody sent the request. */
+  /** Undefined for work without a request. */
   readonly sender: Sender | undefined;
-  /** The key, as it was when it was last checked. */
+  /** The key as of its last check. */
   principal: Principal;
-  /** The permissions that an open stream needs of its key. */
+  /** Checks of the permissions that an open stream needs. */
   #requirements: ((principal: Principal) => MaybePromise<void>)[] = [];
-  /** The subject of the next charges, or a function that finds it, since few of them need it. */
+  /** The subject of the next charges, or a function that computes it when needed, which is rare. */
   subject: UsageSubject | (() => UsageSubject) = NO_SUBJECT;
   #isCounted = false;
-  /** Bytes of a body that have been read but not yet charged. */
+  /** Bytes of the body that have been read but not charged. */
   bodyBytes = 0;
-  /** True if this is one of the free requests of its second. */
+  /** True if the request is one of the free ones of its second. */
   #isFree = false;
   /** The limiter's latest decision; undefined until the first charge. */
   decision: Decision | undefined;
   /** Units charged so far. */
   units = 0;
 
-  /** @param store charged by the session, and read and written by its requests */
+  /** @param store the store for charges and for the request's reads and writes */
   constructor(principal: Principal, store: Store, counters: Counters, sender?: Sender) {
     this.principal = principal;
     this.store = store;
@@ -101,14 +98,14 @@ export class Session {
     this.sender = sender;
   }
 
-  /** True if the key may be used from where the caller is. */
+  /** True if the key may be used from the sender's address. */
   get isAllowed(): boolean {
     const { networks } = this.principal;
     return !this.sender || !networks || networks.has(this.sender.address);
   }
 
   /**
-   * Requires that the key permits something now and for as long as a stream is open.
+   * Requires a permission now, and again at each check of an open stream.
    *
    * @param requirement throws FORBIDDEN if the key does not permit it
    */
@@ -118,7 +115,7 @@ export class Session {
   }
 
   /**
-   * Continues with the key's current state.
+   * Replaces the key by its current state.
    *
    * @param principal null if it is no longer valid
    * @throws UNAUTHENTICATED, FORBIDDEN if it no longer permits the open stream
@@ -131,10 +128,10 @@ export class Session {
   }
 
   /**
-   * Refuses a request before its body is read if the verdict is already certain. A cached ban costs nothing more. An
-   * exhausted budget is charged at the store, so that the refusal can count as a strike.
+   * Refuses a request before its body is read if the verdict is certain. A cached ban costs no read. An exhausted
+   * budget is charged in the store, so that the refusal can count as a strike.
    *
-   * Possibly free requests are read even so, as long as the free ones of the second last.
+   * Possibly free requests are read regardless, within FREE_REQUESTS.
    *
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
@@ -145,12 +142,12 @@ export class Session {
     if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_COST);
   }
 
-  /** Charges nothing for the free requests of a second, and a unit for each beyond. @throws as `charge` */
+  /** Charges nothing for the free requests of a second, and a unit for each further one. @throws like `charge` */
   chargeFree(): MaybePromise<void> {
     return this.charge(this.#takeFree() ? 0 : 1);
   }
 
-  /** Charges nothing for the free requests of a second. @throws RATE_LIMITED beyond, and as `charge` */
+  /** Charges nothing for the free requests of a second. @throws RATE_LIMITED for further ones, and like `charge` */
   async requireFree(): Promise<void> {
     await this.charge(0);
     if (this.#takeFree()) return;
@@ -163,7 +160,7 @@ export class Session {
     return this.#isFree;
   }
 
-  /** The cost of a request with this price: at least the cost of its body. */
+  /** The cost of a request: the larger of its price and the cost of its body. */
   priceOf(units: number): number {
     const ofBody = Math.ceil(this.bodyBytes / BYTES_PER_UNIT);
     return units > 0 || ofBody > 1 ? Math.max(units, ofBody) : 0;
@@ -171,10 +168,10 @@ export class Session {
 
   /**
    * Charges all of the units or none, and at least the cost of the request's body. Bursts of mutations are refused
-   * first, so that they use up nothing of the plan.
+   * first, without using up the plan.
    *
    * @param units 0 only reads
-   * @param mutations number of writing fields; all of them pass or none
+   * @param mutations the number of mutation fields; all of them pass, or none
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   charge(units: number, mutations = 0): MaybePromise<void> {
@@ -185,7 +182,7 @@ export class Session {
     if (max === null) return this.#charge(due);
     return andThen(this.#counters.bursts.take(account, mutations, max), (passes) => {
       if (passes) return this.#charge(due);
-      // Charges nothing: a ban takes precedence over any other limit, and the response shows what is left.
+      // Charging 0 lets a ban take precedence and gets the windows for the headers.
       return andThen(this.#charge(0), () => {
         throw this.#burstRefusal('mutations', max, this.#counters.bursts.remaining(account, max), mutations);
       });
@@ -193,9 +190,9 @@ export class Session {
   }
 
   /**
-   * Ends a failed request, which is charged too, though its cost may be unknown.
+   * Charges a failed request, whose cost may be unknown.
    *
-   * @returns the error to respond with: if the budget is exhausted, that takes precedence
+   * @returns the error to respond with: an exhausted budget takes precedence
    */
   async fail(error: unknown): Promise<unknown> {
     try {
@@ -229,13 +226,12 @@ export class Session {
     this.#count(units, 0);
   }
 
-  /** The subject of the session. */
   get resolvedSubject(): UsageSubject {
     if (typeof this.subject === 'function') this.subject = this.subject();
     return this.subject;
   }
 
-  /** Counts units and refusals for the request's subject, and once the request itself. */
+  /** Counts units and refusals under the request's subject, and the request itself once. */
   #count(units: number, refused: number, isRequest = units > 0): void {
     const { history } = this;
     const { id } = this.principal;
@@ -257,12 +253,12 @@ export class Session {
     history.add(id, now, transport, operations[0]?.name ?? OTHER, { requests, units: rest, refused });
   }
 
-  /** Counts a request that was paid for together with others, unless a charge of its own has counted it. */
+  /** Counts a request that was paid for together with others, unless a charge of its own did. */
   countRequest(): void {
     if (!this.#isCounted) this.#count(0, 0, true);
   }
 
-  /** The budget after the last charge. Costs no read. */
+  /** The budget after the last charge, without a read. */
   budget(cost: number): RateLimitView {
     const { minute, day } = this.decision!;
     return { cost, plan: this.principal.plan, minute, day };
@@ -291,7 +287,7 @@ export class Session {
     );
   }
 
-  /** Response headers show the window that refused, even if it is not one of the plan's. */
+  /** The error of a guard, whose window the response headers then show instead of the plan's. */
   #burstRefusal(name: string, limit: number, remaining: number, amount = 1): AppError {
     this.decision = {
       ...this.decision!,
@@ -303,7 +299,7 @@ export class Session {
     return new AppError('RATE_LIMITED', message, { retryAfter: 1 });
   }
 
-  /** A request that cannot be counted does not pass, and the headers show that. */
+  /** The decision on a request that cannot be counted: it does not pass, and nothing is left. */
   #uncountedDecision(): Decision {
     const { perMinute, perDay } = this.principal.limits;
     const minute = { limit: perMinute, remaining: 0, resetAt: this.now() + 1_000 };

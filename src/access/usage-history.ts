@@ -11,17 +11,17 @@ import {
 
 /** The interval at which counts are added to the store, in milliseconds. */
 const INTERVAL = 10_000;
-/** Operations shown per day. */
+/** Maximum operations shown per day. */
 export const MAX_OPERATIONS = 100;
-/** Requests that fail before their operation is known, and operations beyond {@link MAX_OPERATIONS}. */
+/** The name for requests that fail before their operation is known, and operations beyond {@link MAX_OPERATIONS}. */
 export const OTHER = 'other';
 
 type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 
-/** The first date that is still kept. */
+/** The oldest date in the history. */
 export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
 
-/** The usage of keys, by day and operation. Counted in memory and added to the store every 10 seconds. */
+/** The usage of keys by day and operation, counted in memory and added to the store at intervals. */
 export class UsageHistory extends WriteBehind {
   readonly #store: UsageHistoryStore;
   /** By key, day, transport and operation. */
@@ -61,7 +61,7 @@ export class UsageHistory extends WriteBehind {
     counts.refused += refused;
   }
 
-  /** The days of a key with use, oldest first, both ends included, up to this moment. @throws UNAVAILABLE */
+  /** The days on which a key was used, oldest first, both dates included, up to date. @throws UNAVAILABLE */
   async days(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
     await this.flush();
     return (await this.#store.usageDays(apiKeyId, from, to)).map(summarised);
@@ -86,7 +86,7 @@ export class UsageHistory extends WriteBehind {
 const byUnits = (a: UsageOperation, b: UsageOperation): number =>
   b.units - a.units || b.requests - a.requests || (a.operation < b.operation ? -1 : 1);
 
-/** A day with its most used operations first, and the rest of each transport as one. */
+/** Sorts the operations of a day by units, and sums up those of each transport beyond {@link MAX_OPERATIONS}. */
 export function summarised({ date, operations }: UsageDay): UsageDay {
   const sorted = operations.toSorted(byUnits);
   if (sorted.length <= MAX_OPERATIONS) return { date, operations: sorted };
