@@ -4,29 +4,29 @@ import { MAX_GROUPS } from '../foundation/meter.ts';
 import { type AnyRecord, type Fields, blockerName, type Referrer } from '../foundation/record.ts';
 import { capitalised, indefinite, listed, grouped } from '../foundation/words.ts';
 
-/** The error of a deletion that another record blocks. */
+/** The error for a deletion that another record blocks. */
 export const stillReferred = ({ kind }: AnyRecord, id: Id, referrer: Referrer) =>
   new AppError(
     'CONFLICT',
     `${capitalised(kind)} ${id} cannot be deleted because it still has ${blockerName(referrer)}.`,
   );
 
-/** The error of a deletion while other records are about to refer to the one it deletes. */
+/** The error for a deletion while concurrent transactions create references to the record. */
 export const beingReferred = ({ kind }: AnyRecord, id: Id) =>
   new AppError(
     'CONFLICT',
     `${capitalised(kind)} ${id} cannot be deleted while records are created that refer to it. Please try again.`,
   );
 
-/** The error of a creation whose chosen id is in use. */
+/** The error for a new record whose chosen id is in use. */
 export const idTaken = ({ kind }: AnyRecord, id: Id) =>
   new AppError('CONFLICT', `${capitalised(kind)} id ${id} is taken.`);
 
-/** The error of a write whose values must be unique. @param fields the fields whose values another record has */
+/** The error for a write that breaks a unique combination. @param fields the fields of the combination */
 export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
   new AppError('CONFLICT', `There is already ${indefinite(kind)} with this ${listed(fields, 'and')}.`);
 
-/** The error of a change that would take an integer out of its range. @param record the current one */
+/** The error for a change that would take an integer out of its range. @param record the current record */
 export const outOfRange = (
   { kind, fields }: AnyRecord,
   record: Readonly<Record<string, unknown>>,
@@ -46,7 +46,7 @@ export const tooManyGroups = () =>
     `There are more than ${grouped(MAX_GROUPS)} groups to count: use a narrower filter, or count by less.`,
   );
 
-/** A count that would examine too much. */
+/** The error for a count that would examine too much. */
 export const tooManyToCount = (cause?: unknown) =>
   new AppError(
     'QUERY_TOO_COMPLEX',

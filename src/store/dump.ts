@@ -8,36 +8,36 @@ import type { UsageState } from './limiter-algorithm.ts';
 /** The windows, strikes and bans of a key. */
 export type KeyUsage = UsageState & { apiKeyId: string };
 
-/** An empty store to be filled, which nobody sees until it is complete. */
+/** An empty store for an import, invisible until it is complete. */
 export interface DumpTarget {
   readonly store: Store;
   /** Must be called first. */
   setLastIds(lastIds: LastIds): Promise<void>;
-  /** Adds records as they are: they keep their ids, no rule is checked again, and no event is logged. */
+  /** Adds records as they are, with their ids, without checking rules or logging events. */
   addRecords(record: AnyRecord, rows: readonly Stored[]): Promise<void>;
   addUsage(rows: readonly KeyUsage[]): Promise<void>;
-  /** Must be called once everything has been added. */
+  /** Must be called after everything has been added. */
   finish(): Promise<void>;
-  /** Makes it the served store if it is finished; otherwise discards it. */
+  /** Makes a finished store the served one; discards any other. */
   close(): Promise<void>;
 }
 
-/** One part of a store's content, in a form that is the same on every engine. */
+/** A part of a store's content, in a form common to all engines. */
 export interface ExportPart<T = unknown> {
-  /** The name of its file. */
+  /** The name of the file. */
   name: string;
-  /** Its contents, for the description of an export. */
+  /** The content, for the description of an export. */
   contents?: string;
-  /** The rule for a row, besides being JSON. */
+  /** The rule for each row. */
   rule?: z.ZodType;
   read(store: Store): AsyncIterable<readonly T[]> | Iterable<Promise<readonly T[]>>;
   add(target: DumpTarget, rows: readonly T[]): Promise<void>;
 }
 
-/** Parts of all kinds go together: a part receives only rows of its own file. */
+/** Declares a part. The type of its rows is forgotten, since a part receives only rows of its own file. */
 export const exportPart = <T>(part: ExportPart<T>) => part as unknown as ExportPart;
 
-/** A part with all objects of a kind. @param moved maps them to their form in the store that they are moved to; by default the same */
+/** A part with all objects of a kind. @param moved converts them for the target store; by default unchanged */
 export const objectPart = <T>(
   name: string,
   contents: string,
@@ -51,7 +51,7 @@ export const objectPart = <T>(
     add: async ({ store }, rows) => store.addObjects(kind, await moved(rows, store)),
   });
 
-/** @throws Error if the store holds anything that an import would be mixed with */
+/** @throws Error if the store is not empty */
 export async function refuseUnlessEmpty(store: Store, records: readonly AnyRecord[]): Promise<void> {
   const held: [string, readonly unknown[]][] = [
     ['keys', await store.apiKeys()],

@@ -7,98 +7,98 @@ import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
 import type { Group, Page, PageRequest } from '../foundation/table.ts';
 import type { LimiterStore } from './limiter-algorithm.ts';
 
-/** The values of some fields, by field. */
+/** Values by field. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** A record as an engine keeps it: values in their canonical form, absent ones left out. */
+/** A record as engines store it: values in canonical form, without absent ones. */
 export type Stored = { readonly id: Id } & Values;
 
-/** The last id that was assigned to each kind of record, by its plural. */
+/** The last assigned id of each kind of record, by plural. */
 export type LastIds = Readonly<Record<string, Id>>;
 
-/** Lists of records that are read together: a single one, or one below each of a set of parents. */
+/** Lists of records that are read together: a single list, or the lists of children of a set of parents. */
 export interface Lists {
   /** Conditions on fields, as in {@link FilterOf}. No list of values is empty. */
   filter: Values;
-  /** The field that refers to the parents, and their ids, at least one. */
+  /** The field that refers to the parents, and the parents' ids, at least one. */
   below?: { field: string; parents: readonly Id[] };
 }
 
-/** The records of one kind. */
+/** Reads of one kind of record. */
 export interface Reads {
-  /** The records in the order of the ids, null for those that don't exist. */
+  /** Reads records in the order of the ids; null for a record that doesn't exist. */
   byIds(ids: readonly Id[]): MaybePromise<(Stored | null)[]>;
-  /** The record if the engine has it cached; undefined says nothing about its existence. */
+  /** The record if it is cached; undefined says nothing about its existence. */
   cached(id: Id): Stored | undefined;
-  /** The first record that a request asks for, where reading several together saves little. */
+  /** Reads a request's first record without waiting for more. Unset if reading several together saves much. */
   readFirst?(id: Id): MaybePromise<Stored | null>;
-  /** A page of each list, in the order of the parents, with at most one database command. */
+  /** Reads a page of each list, in the order of the parents, with at most one database command. */
   pages(lists: Lists, page: PageRequest): MaybePromise<Page<Stored>[]>;
   /**
-   * The length of each list, in the order of the parents, with at most one database command.
+   * Counts each list, in the order of the parents, with at most one database command.
    *
    * @throws QUERY_TOO_COMPLEX if there are too many to count, or more than the meter allows
    */
   counts(lists: Lists, meter?: Meter): Promise<number[]>;
   /**
-   * Counts the records of a list by the values of some fields, which none of them lacks, as they are at one moment. In no
+   * Counts the records of a list grouped by the values of some fields (never missing ones), in one snapshot. In no
    * order.
    *
-   * @param most how many groups are read at most
+   * @param most the maximum number of groups to read
    * @throws QUERY_TOO_COMPLEX if there are too many records to count, or more than the meter allows
    */
   groups(filter: Values, by: readonly string[], most: number, meter?: Meter): Promise<Group[]>;
 }
 
 /**
- * The records of one kind within a transaction. Reads see the transaction's own writes. Nothing here
- * knows the rules, which are written once above both engines (`rules.ts`).
+ * The records of one kind within a transaction. Reads see the transaction's own writes. The rules of records are
+ * written once, above both engines (`rules.ts`).
  */
 export interface Rows extends Reads {
-  /** True if there is a record with all these values. */
+  /** True if a record has all these values. */
   exists(values: Values): Promise<boolean>;
   /**
-   * Locks records until the transaction ends: `shared`, so that nobody else deletes them, or `alone`, so that nobody
-   * else locks them at all. Does nothing where transactions exclude one another.
+   * Locks records until the transaction ends: `shared` keeps others from deleting them, `alone` from locking them at
+   * all. Does nothing where transactions exclude one another.
    *
-   * @returns the ids of those that exist
+   * @returns the ids of the records that exist
    */
   lock(ids: readonly Id[], how?: 'shared' | 'alone'): Promise<ReadonlySet<Id>>;
   /**
-   * Returns ids that no record has at this moment, and that were never assigned before.
+   * Assigns ids that no record has and that were never assigned before.
    *
-   * @throws CONFLICT if there are none left
+   * @throws CONFLICT if no ids are left
    */
   nextIds(count: number): Promise<Id[]>;
   insert(records: readonly Stored[]): Promise<void>;
   /** @param before the record as it was read in this transaction */
   replace(before: Stored, after: Stored): Promise<void>;
   /**
-   * Adds to an integer in one command, whatever its current value, if it stays within its range.
+   * Adds to an integer in one command, unless that takes it out of its range.
    *
-   * @returns the record afterwards; null if there is none, or the result would be out of range
+   * @returns the changed record; null if it doesn't exist or the result would be out of range
    */
   add(id: Id, field: string, amount: number): Promise<Stored | null>;
   /** @param record as it was read in this transaction */
   delete(record: Stored): Promise<void>;
 }
 
-/** Runs a write in its transaction. */
+/** Runs a write in a transaction. */
 export type Run<Own = EngineTransaction> = <T>(write: (own: Own) => Promise<T>) => Promise<T>;
 
-/** The interface that the work of a transaction uses. Not usable once the work has ended. */
+/** The interface for the work of a transaction, unusable once the work has ended. */
 export interface EngineTransaction {
   rows(record: AnyRecord): Rows;
   objects<T>(kind: ObjectKind<T>): Objects<T>;
 }
 
 /**
- * The engine port: rows, objects, transactions, ids, a feed of changes, and the limiter's charges. Each change of a record
- * is one event (`eventOf`), in the order of commitment.
+ * The engine port: rows, objects, transactions, ids, a feed of changes, and the limiter's charges. Each change of a
+ * record is an event (`eventOf`), in commit order.
  */
 export interface Engine extends EventStore, LimiterStore {
   readonly engine: 'sqlite' | 'mongodb';
-  /** True if only one process at a time serves the database. */
+  /** True if only one process at a time may serve the database. */
   readonly isExclusive: boolean;
   /** The committed records of one kind. */
   reads(record: AnyRecord): Reads;
@@ -108,18 +108,18 @@ export interface Engine extends EventStore, LimiterStore {
   /** The database's clock, in milliseconds since 1970. */
   now(): Promise<number>;
   /**
-   * Commits all writes of `work`, or none if it throws. Whatever its decisions rest on is unchanged at the commit:
-   * otherwise the engine rolls back and runs it again, also if an id or a unique combination was taken meanwhile.
+   * Commits all writes of `work`, or none if it throws. If anything that it read has changed by the commit, or an id or
+   * unique combination was taken, the engine rolls back and runs it again.
    *
    * @param how `single` if `work` makes at most one write, at its end, which is cheaper (`single-write.ts`)
    * @throws what `work` throws, UNAVAILABLE
    */
   transaction<T>(work: (transaction: EngineTransaction) => Promise<T>, how?: 'single'): Promise<T>;
   /**
-   * Runs work that adds this many records of a kind in transactions. If it has the database to itself, lists of that kind
-   * may be unreadable meanwhile.
+   * Runs work that adds this many records of a kind, in transactions. With no other process on the database, lists of
+   * that kind may be unreadable meanwhile.
    *
-   * @param work gets a function that is called before each transaction, and returns true if no server waits for it
+   * @param work gets a function to call before each transaction, which returns true if no server is waiting
    */
   filling<T>(record: AnyRecord, rows: number, work: (isAlone: () => boolean) => Promise<T>): Promise<T>;
   /** @throws UNAVAILABLE if the database does not respond or cannot be written */

@@ -2,22 +2,22 @@ import type { Id } from '../foundation/id.ts';
 import { allowanceOf, type Meter } from '../foundation/meter.ts';
 import { type AnyRecord, type Fields, formerNames, renamed } from '../foundation/record.ts';
 
-/** The position after everything committed so far, also as clients send it. */
+/** The position after everything committed so far, as clients send it too. */
 export const NOW = 'now';
 
-/** The domain of a record and the past participle of its change: `pet.updated`. */
+/** A domain and the past participle of a change: `pet.updated`. */
 export type EventType = `${string}.${string}`;
 
-/** The record of an event; of a deletion, only its id. */
+/** The record of an event; only its id for a deletion. */
 export type EventRecord = { id: Id } & Readonly<Record<string, unknown>>;
 
-/** The event types of a record, apart from those of its views. */
+/** The event types of a record, except for those of its views. */
 export const eventTypesOf = ({ kind }: AnyRecord) =>
   ({ created: `${kind}.created`, updated: `${kind}.updated`, deleted: `${kind}.deleted` }) as const;
 
 /**
- * The event types of some records and their views. A log can also have events of others: another version of the program,
- * whose declarations differ, may have written them.
+ * The event types of some records and their views. A log may contain others, written by versions of the program with
+ * other declarations.
  */
 export const allEventTypes = (records: readonly AnyRecord[]): ReadonlySet<EventType> =>
   new Set(
@@ -37,10 +37,10 @@ export const changedFields = (
 ): string[] => Object.keys(fields).filter((field) => before[field] !== after[field]);
 
 /**
- * The event of a change: that of a view if only fields of this view changed.
+ * The event of a change: that of a view if only the view's fields changed.
  *
  * @param before undefined if the record is new
- * @param after undefined if it is deleted
+ * @param after undefined if the record is deleted
  */
 export function eventOf(
   record: AnyRecord,
@@ -56,7 +56,7 @@ export function eventOf(
   return { type: isOfView ? `${view}.updated` : updated, record: after };
 }
 
-/** Gives the record of an event, which may be of an earlier declaration, the current names. */
+/** Creates a function that renames the fields of an event's record, which may follow an earlier declaration. */
 export function renamedIn(records: readonly AnyRecord[]) {
   const changed = records.filter((record) => formerNames(record).length > 0);
   const byKind = new Map(
@@ -86,53 +86,51 @@ export interface StoredEvent {
 export interface EventRequest {
   /** A position in the log: an event id, a page's `next` or {@link NOW}. By default, before the oldest event kept. */
   after?: string;
-  /** True to read the latest events before `before` instead of the first after `after`. */
+  /** True to read the latest events before `before` instead of the first ones after `after`. */
   backward?: boolean;
-  /** Of a backward page: an event id or the `next` of a backward page. By default, after the newest event. */
+  /** For a backward page: an event id or the `next` of a backward page. By default, after the newest event. */
   before?: string;
-  /** All types by default; with an empty list, a page is empty and its position advances all the same. */
+  /** All types by default. With an empty list, pages are empty and the position still advances. */
   types?: readonly EventType[];
   /** 1..100 */
   limit: number;
-  /** Bounds the events that the page examines, up to the number that a unit buys, which is the default. */
+  /** Limits the events that the page examines, to at most the number that one unit buys (the default). */
   meter?: Meter;
 }
 
 export interface EventPage {
   /**
-   * Oldest first. May be shorter than the limit even if there are more events, because a page scans a bounded part of
+   * Oldest first. May be shorter than the limit even if more events follow, because a page examines a bounded part of
    * the log.
    */
   events: StoredEvent[];
   /**
-   * The position to continue from, even if the page is empty: the next `after`, or `before` of a backward page. It is that of
-   * an event, as followers see it, if any was examined.
+   * The position to continue from, even after an empty page: the next `after`, or `before` of a backward page. It is an
+   * event's own position, as followers see it, if any event was examined.
    */
   next: string;
   /** True if the page reached the end of the log at the time of the request, or its beginning if read backward. */
   atEnd: boolean;
 }
 
-/** The most events that a page may examine: however much was paid, no page takes longer than what one unit buys. */
+/** The maximum number of events that a page examines: at most as many as one unit buys, whatever was paid. */
 export const examinedAtMost = (meter: Meter | undefined): number =>
   Math.min(allowanceOf('events', 1), meter?.left('events') ?? Number.POSITIVE_INFINITY);
 
-/** The longest time that a follower of the log waits before it gets an empty page, in milliseconds. */
+/** The time after which a follower of the log gets an empty page, in milliseconds. */
 export const FOLLOW_WAIT = 500;
 
-/**
- * The event log: every write that changed something, once, in commit order. Writes that were rolled back are not in it.
- */
+/** The event log: every committed write that changed something, once, in commit order. */
 export interface EventStore {
   /**
    * @throws VALIDATION_FAILED if `after` or `before` is not a position in this log, GONE if it is no longer kept
    */
   eventPage(request: EventRequest): Promise<EventPage>;
   /**
-   * The pages of the log after a position, each as soon as it is there, with an empty one at least every
-   * {@link FOLLOW_WAIT} while nothing is committed. If they end, the caller follows the log anew from the last one.
+   * Follows the log from a position. Yields pages as events are committed, or an empty one every {@link FOLLOW_WAIT}.
+   * If the pages end, the caller must follow again from the last one.
    *
-   * @throws UNAVAILABLE, after which the same applies, and GONE
+   * @throws UNAVAILABLE, after which the caller must follow again too; GONE
    */
   followEvents(after: string): AsyncIterable<EventPage>;
 }

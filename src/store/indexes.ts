@@ -1,12 +1,12 @@
 import { memoized } from '../foundation/cache.ts';
 import { type AnyRecord, type Fields, filteredFields } from '../foundation/record.ts';
 
-/** The most single-value lists that an engine merges into one ordered list. */
+/** The maximum number of single-value lists that an engine merges into one ordered list. */
 const MAX_MERGED = 8;
 
 /**
- * The fields of the index for lists with conditions on some fields, in the order of the declaration, and ordered by one
- * (by default the id). A field with only one value in a list does not order it.
+ * The fields of the index for lists filtered by some fields and ordered by another (by default the id): the filters as
+ * declared, then the sort, unless it is a filter and so has the same value throughout.
  */
 export function indexFor(
   record: AnyRecord,
@@ -18,10 +18,9 @@ export function indexFor(
 }
 
 /**
- * The fields of an index for each order of lists with each combination of filters, so that a page or a count reads no
- * entries but its own.
+ * The fields of an index for each order and combination of filters, so that a page or count reads only its own entries.
  *
- * @param merged fields whose values the engine merges a list for, each: all indexes but those by id include them
+ * @param merged fields for which the engine merges a list per value: all indexes except those by id include them
  */
 export function indexesOf(record: AnyRecord, merged: readonly string[] = []): readonly (readonly string[])[] {
   const sets = new Map<string, readonly string[]>();
@@ -36,12 +35,12 @@ export function indexesOf(record: AnyRecord, merged: readonly string[] = []): re
 }
 
 /**
- * The required fields with few possible values, each with these values. In orders other than by id, an engine that merges a
- * list per value can do without the indexes that lack them: a write changes 7 indexes of pets instead of 11.
+ * The required fields with few possible values, and those values. An engine that merges a list per value needs no
+ * indexes without these fields, except by id: a write of a pet updates 7 indexes instead of 11.
  */
 export const choiceFields = memoized((record: AnyRecord): Readonly<Record<string, readonly unknown[]>> => {
   const enumerated: Record<string, readonly unknown[]> = {};
-  // Only if each can be added to every combination.
+  // Each must be allowed in every combination.
   if (record.combinations.length < 2 ** filteredFields(record).length) return enumerated;
   let merged = 1;
   for (const field of record.filters as readonly string[]) {
@@ -55,15 +54,15 @@ export const choiceFields = memoized((record: AnyRecord): Readonly<Record<string
 });
 
 /**
- * The fields by whose values records are counted for lists with conditions on some: those of few values too, over which
- * a count is summed, and last, so that what a list has conditions on comes first.
+ * The fields that counts are grouped by for lists filtered by `fields`: first those, then the ones with few values,
+ * over which a count sums.
  */
 export function countedSet(record: AnyRecord, fields: readonly string[]): readonly string[] {
   const few = Object.keys(choiceFields(record));
   return [...indexFor(record, fields, undefined).filter((field) => !few.includes(field)), ...few];
 }
 
-/** The sets of fields that an engine which keeps counts keeps them for: enough for each combination of filters. */
+/** The sets of fields for which an engine maintains counts: enough for each combination of filters. */
 export const countedSets = (record: AnyRecord): readonly (readonly string[])[] => [
   ...new Map(
     record.combinations.map((fields) => countedSet(record, fields)).map((set) => [String(set), set]),

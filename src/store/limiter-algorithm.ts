@@ -41,14 +41,14 @@ export interface UsageState extends Strikes {
   minuteUsed: number;
   dayStart: number;
   dayUsed: number;
-  /** The strikes of its children that were refused lately: they share its windows, but not its strikes. */
+  /** The strikes of recently refused children, which share the key's windows but not its strikes. */
   children?: Readonly<Record<string, Strikes>>;
 }
 
 export interface Charge {
   /** The key whose windows are charged. */
   apiKeyId: string;
-  /** The child of that key on whose behalf it is charged. */
+  /** The child that the charge is for. */
   child?: string | undefined;
   limits: Limits;
   /** Units; 0 only reads. */
@@ -69,15 +69,15 @@ export interface ChargeResult {
 export interface LimiterStore {
   /** Charges both windows of a key atomically, or neither, as `chargeUsage` does. */
   charge(charge: Charge): MaybePromise<ChargeResult>;
-  /** The last stored usage of each key; null if there is none yet. */
+  /** The last stored usage of each key; null if it has none yet. */
   usage(apiKeyIds: readonly string[]): Promise<(UsageState | null)[]>;
 }
 
 /** The number of strikes within {@link STRIKE_WINDOW} that begins a ban. */
 export const STRIKES_TO_BAN = 20;
-/** The time for which a strike counts, in milliseconds. */
+/** How long a strike counts, in milliseconds. */
 export const STRIKE_WINDOW = 10 * MINUTE;
-/** The length of a first ban and of the longest, in milliseconds. */
+/** The duration of the first and of the longest ban, in milliseconds. */
 const FIRST_BAN = MINUTE;
 const MAX_BAN = DAY;
 
@@ -92,11 +92,11 @@ export const initialUsage = (): UsageState => ({
   ...NO_STRIKES,
 });
 
-/** The strikes that count for a key: its owner's during a ban, else its own. @param child the key, unless it is the owner */
+/** The strikes that count for a key: the owner's while it is banned, else the child's own, if it is one. */
 export const strikesOf = (usage: UsageState, child: string | undefined, now: number): Strikes =>
   child === undefined || usage.bannedUntil > now ? usage : (usage.children?.[child] ?? NO_STRIKES);
 
-/** The state with the strikes of a key, without those of other children that no longer count. */
+/** Sets the strikes of a key, and drops those of other children that no longer count. */
 function withStrikes(
   usage: UsageState,
   strikes: Strikes,
@@ -132,7 +132,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   if (minuteFits && dayFits) {
     return {
       verdict: 'passed',
-      // Field by field: spreading the state takes longer than the rest of a charge.
+      // Spreading the state would take longer than the rest of a charge.
       usage: {
         minuteStart: minuteOpen ? before.minuteStart : now,
         minuteUsed: minuteUsed + cost,
@@ -147,7 +147,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
     };
   }
 
-  // Retry-After is in whole seconds, so a strike counts until that second has passed.
+  // Retry-After is in whole seconds, so retries are strikes until that second has passed.
   const opensAt = Math.max(
     minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
     dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
@@ -163,7 +163,7 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
     };
 
   const next = now < bannedUntil + DAY ? bans + 1 : 1;
-  // Retry-After gives the end of the ban rather than of the windows, so a later retry breaks no promise.
+  // Retry-After says when the ban ends, so a retry after it is no strike, even if the windows are still full.
   const ban = {
     refusedUntil: own.refusedUntil,
     strikes: [],

@@ -4,18 +4,18 @@ import { AppError } from '../foundation/errors.ts';
 import type { EngineTransaction } from './engine.ts';
 import type { ObjectKind, ObjectReads } from './objects.ts';
 
-/** The progress of loading a file. */
+/** The progress of a load. */
 export interface LoadPosition {
-  /** The next line to load, as people count them. */
+  /** The number of the next line to load, from 1. */
   line: number;
-  /** The number of its rows that are loaded or left out. */
+  /** The number of rows loaded or skipped. */
   rows: number;
 }
 
-/** One load of one file, and the process that does it. It is committed together with the loaded records. */
+/** A load of one file by one process, committed together with the loaded records. */
 export interface Load extends LoadPosition {
   id: string;
-  /** The kind of its records and the digest of the file. */
+  /** The kind of record and the digest of the file. */
   source: string;
   owner: string;
   /** Milliseconds since 1970. */
@@ -30,12 +30,10 @@ export const LOADS: ObjectKind<Load> = {
 };
 
 const NEVER = Date.UTC(9999, 0);
-/** The time for which the progress of a load is remembered, in milliseconds. */
+/** How long the progress of a load is kept, in milliseconds. */
 const KEEP_FOR = DAY;
 
-/**
- * Finds the load of a process that was killed after it had reported this line as the next: it may have committed more.
- */
+/** The load of a killed process that had reported this line as the next. It may have committed more. */
 export async function interruptedLoad(
   loads: Pick<ObjectReads<Load>, 'find'>,
   source: string,
@@ -46,7 +44,7 @@ export async function interruptedLoad(
   return earlier.sort((a, b) => a.line - b.line)[0];
 }
 
-/** Begins to load a file, or takes over from another process. @returns the load with its progress so far */
+/** Begins a load, or takes it over from another process. @returns the load with its progress so far */
 export async function beginLoad(
   { objects }: EngineTransaction,
   load: Omit<Load, 'expiresAt'>,
@@ -59,7 +57,7 @@ export async function beginLoad(
   return begun;
 }
 
-/** Records the progress of a load in a transaction. @throws CONFLICT if another process has taken the load over */
+/** Stores the progress of a load in a transaction. @throws CONFLICT if another process has taken it over */
 export async function continueLoad({ objects }: EngineTransaction, load: Load): Promise<void> {
   const loads = objects(LOADS);
   const [kept] = await loads.get([load.id]);
@@ -68,7 +66,7 @@ export async function continueLoad({ objects }: EngineTransaction, load: Load): 
   await loads.put([load]);
 }
 
-/** Makes a transaction see everything written by transactions that called this and were committed before it. */
+/** Serialises transactions that call this: each sees everything that the earlier ones committed. */
 export const excludeOthers = ({ objects }: EngineTransaction): Promise<void> =>
   // A new owner each time, since a database may skip a write that changes nothing.
   objects(LOADS).put([{ id: 'alone', source: '', owner: randomUUID(), line: 0, rows: 0, expiresAt: NEVER }]);

@@ -1,17 +1,17 @@
 /**
- * A kind of object that isn't a record, such as API keys and trusted documents: plain JSON data that is found by its key. The code
- * that uses it is written once, above both engines.
+ * A kind of object, anything but a record, such as API keys and trusted documents: plain JSON data by key. Code that
+ * uses it is written once, above both engines.
  */
 export interface ObjectKind<T> {
-  /** The plural, which is the name of the collection: `apiKeys`. */
+  /** The plural, and name of the collection: `apiKeys`. */
   name: string;
   /** The key of an object, unique among its kind. */
   keyOf(object: T): string;
-  /** Further terms that the object is found by. */
+  /** Terms to find the object by, besides its key. */
   termsOf?(object: T): readonly string[];
-  /** The time from which the object is of no use, in milliseconds since 1970. It may still be found for a while after it. */
+  /** When the object becomes useless, in milliseconds since 1970. It may be deleted some time later. */
   expiresAt?(object: T): number;
-  /** Set if objects are written only once, and need not be written atomically with those put together with them. */
+  /** Set if each object is written only once, and objects that are put together need not be written atomically. */
   separate?: true;
 }
 
@@ -20,22 +20,22 @@ export interface ObjectReads<T> {
   get(keys: readonly string[]): Promise<T[]>;
   /** The objects with a term, in the order of their addition if the engine knows it. */
   find(term: string): Promise<T[]>;
-  /** All objects, in that order. */
+  /** All objects, in the same order. */
   all(): Promise<T[]>;
-  /** The objects with a term that have the greatest keys, in descending order. @param upTo the greatest key to consider */
+  /** The objects with a term, by descending key. @param upTo the greatest key to return */
   latest(term: string, limit: number, upTo?: string): Promise<T[]>;
 }
 
 /** The objects of one kind within a transaction, which sees its own writes. */
 export interface Objects<T> extends ObjectReads<T> {
-  /** Adds objects, each replacing the one with the same key if there is one. */
+  /** Adds objects, or replaces those with the same keys. */
   put(objects: readonly T[]): Promise<void>;
   delete(keys: readonly string[]): Promise<void>;
-  /** Deletes the objects with any of these terms whose keys are less than the one for the term. */
+  /** Deletes objects by term: those whose keys are less than the key for the term. */
   deleteBefore(keys: ReadonlyMap<string, string>): Promise<void>;
 }
 
-/** The number of objects of some kind that an owner has had, so that concurrent creations write the same object. */
+/** The number of objects that an owner has ever created. All creations write it, so that concurrent ones conflict. */
 interface CreationCount {
   owner: string;
   created: number;
@@ -47,13 +47,13 @@ export const creationCounts = (name: string): ObjectKind<CreationCount> => ({
   keyOf: ({ owner }) => owner,
 });
 
-/** Counts a creation in its transaction. */
+/** Counts a creation, in the same transaction. */
 export async function countCreation(counts: Objects<CreationCount>, owner: string): Promise<void> {
   const [{ created } = { created: 0 }] = await counts.get([owner]);
   await counts.put([{ owner, created: created + 1 }]);
 }
 
-/** Moves `lastUsedAt` of objects forwards. @param times in milliseconds since 1970, by key */
+/** Advances the `lastUsedAt` of objects. @param times in milliseconds since 1970, by key */
 export async function touch<T extends { lastUsedAt?: number }>(
   objects: Objects<T>,
   keyOf: (object: T) => string,

@@ -4,19 +4,19 @@ import type { AnyRecord } from '../foundation/record.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
 
-/** The place of a store, and how durable it is. */
+/** The location and durability of a store. */
 export interface StoreSettings {
-  /** Of the database; undefined for the embedded store. */
+  /** The URI of the database; undefined for the embedded store. */
   MONGODB_URI?: string | undefined;
   /** The file of the embedded store. */
   DATA_FILE: string;
-  /** The time for which it keeps events, in milliseconds. */
+  /** How long the embedded store keeps events, in milliseconds. */
   EVENTS_KEEP: number;
-  /** The failure that a commit survives: the end of the process, or that of the machine too. */
+  /** The failures that a commit survives: of the process, or also of the machine (`full`). */
   DURABILITY: 'process' | 'full';
 }
 
-/** The contents of a store: the records, none for a tool that needs only keys, and the kinds of objects that features add. */
+/** The contents of a store: records (none for a tool that needs only keys), and the kinds of objects of features. */
 export interface Contents {
   records: readonly AnyRecord[];
   objects: readonly ObjectKind<never>[];
@@ -25,15 +25,15 @@ export interface Contents {
 /**
  * Opens the configured store.
  *
- * @param role only one server at a time may open an embedded store; tools may run beside it, and a `snapshot` is a tool that
- *   reads an embedded store as it is now
+ * @param role only one server at a time may open an embedded store, but tools may run beside it. A `snapshot` is a tool
+ * that reads an embedded store as of now
  */
 export async function openStore(
   config: StoreSettings,
   { records, objects }: Contents,
   role: 'server' | 'tool' | 'snapshot',
 ): Promise<Store> {
-  // Load only the driver in use.
+  // Loads only the driver in use.
   if (config.MONGODB_URI !== undefined) {
     const { openMongoStore } = await import('./mongo/mongo-store.ts');
     return openMongoStore({
@@ -53,7 +53,7 @@ export async function openStore(
   });
 }
 
-/** Opens the configured store to be filled. @throws Error if it is not empty, or an embedded one is in use */
+/** Opens the configured store for an import. @throws Error if it is not empty, or embedded and in use */
 export async function openDumpTarget(
   { MONGODB_URI, DATA_FILE }: Pick<StoreSettings, 'MONGODB_URI' | 'DATA_FILE'>,
   { records, objects }: Contents,
@@ -64,10 +64,10 @@ export async function openDumpTarget(
 }
 
 /**
- * Copies an embedded store to a new file, also beside a running server.
+ * Copies an embedded store to a new file, even while a server uses it.
  *
  * @returns the size of the copy in bytes
- * @throws Error if the store is on MongoDB, or the copy cannot be made
+ * @throws Error if the store is on MongoDB, or copying fails
  */
 export async function backUpStore(
   { MONGODB_URI, DATA_FILE }: Pick<StoreSettings, 'MONGODB_URI' | 'DATA_FILE'>,
@@ -81,7 +81,7 @@ export async function backUpStore(
   return (await import('./sqlite/dump.ts')).backUp(DATA_FILE, file);
 }
 
-/** The error for a data file that a command would only read. */
+/** The error for a missing data file that a command would only read. */
 export const missingFile = (file: string): Error =>
   new Error(`The data file ${file} does not exist. Is DATA_FILE set as for the server?`);
 
@@ -89,7 +89,7 @@ export const missingFile = (file: string): Error =>
 const INTERVAL = 30_000;
 
 /**
- * Logs that the database is unreachable, again at each check while it stays so, and when it is back.
+ * Logs at each check that the database is unreachable, and once when it is back.
  *
  * @param uri the MongoDB URI; undefined for the embedded store, which is always reachable
  */

@@ -32,8 +32,8 @@ import { requestLogOver } from './stored-request-log.ts';
 import { USAGE_HISTORY, usageHistoryOver } from './stored-usage-history.ts';
 
 /**
- * Builds the store over an engine: the rules of records, written once for all engines. If several errors apply to an
- * operation, it throws the first in this order: existence (404), precondition (412), references (422), conflicts (409).
+ * Builds the store over an engine: the rules of records, written once for all engines. The order of errors is that of
+ * {@link Store}.
  */
 export function storeOver(database: Engine, records: readonly AnyRecord[]): Store {
   const engine = withSingleWrites(database);
@@ -55,7 +55,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
       objects: own.objects,
     };
   };
-  // Each write is a transaction of its own.
+  // Outside transactions, each write is one of its own.
   const table = memoized((record: AnyRecord) =>
     tablesOver(engine.reads, (write) => transaction(write, record.hooks ? undefined : 'single'))(record),
   );
@@ -122,7 +122,7 @@ function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRe
 
 const NO_PAGE: Page<never> = { items: [], hasMore: false };
 
-/** True unless the conditions rule out every record. */
+/** False if the conditions exclude every record. */
 const canMatch = ({ filter, below }: Lists): boolean =>
   below?.parents.length !== 0 &&
   !Object.values(filter).some((value) => Array.isArray(value) && value.length === 0);
@@ -132,7 +132,7 @@ const onePerList = async <T>({ below }: Lists, value: T): Promise<T[]> =>
 
 const first = <T>([one]: readonly T[]): T => one!;
 
-/** The outcome of a call that succeeded. */
+/** The stored outcome of an idempotent call. */
 interface KeptOutcome {
   call: string;
   fingerprint: string;
@@ -157,7 +157,7 @@ export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   LOADS,
 ];
 
-/** Runs a call once per idempotency key, and stores its outcome atomically with its writes. Refusals are not kept. */
+/** Runs a call once per idempotency key, and stores its outcome atomically with its writes. Refusals are not stored. */
 async function once<T>(
   transaction: EngineTransaction,
   { apiKeyId, idempotencyKey, fingerprint, now, keepFor }: IdempotentCall,
@@ -180,8 +180,8 @@ type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'adjust' | 'remove
 /**
  * The rules for the records of one kind, within a transaction.
  *
- * @param records the kinds that the store holds
- * @param tables the tables that hooks get
+ * @param records all kinds of record in the store
+ * @param tables the tables for hooks
  */
 function writesOf(
   record: AnyRecord,
@@ -201,9 +201,9 @@ function writesOf(
   }
 
   /**
-   * Makes sure that the parents of records exist, and that they stay if a record blocks their deletion.
+   * Checks that the parents of records exist, and locks those whose deletion a record blocks.
    *
-   * @param current for a change of one record, the record before it, whose references hold already
+   * @param current the record before a change, whose references hold already
    * @throws UNKNOWN_REFERENCE
    */
   async function checkReferences(all: readonly Values[], current?: Stored): Promise<void> {
@@ -231,8 +231,8 @@ function writesOf(
   }
 
   /**
-   * @param current for a change of one record, the record before it; only changed values are checked
-   * @throws CONFLICT if another record has the same values in fields that are unique together
+   * @param current the record before a change: only changed values are checked
+   * @throws CONFLICT if another record has the same unique combination
    */
   async function checkUnique(all: readonly Values[], current?: Stored): Promise<void> {
     for (const fields of record.unique as readonly (readonly string[])[]) {
@@ -251,10 +251,10 @@ function writesOf(
   /**
    * Writes a change of a record between its hooks.
    *
-   * @param values those of the record afterwards
-   * @param check throws if the change may not be made, which the first hook can influence
-   * @param write returns the record after the change
-   * @returns that record, once the hooks have run
+   * @param values the record's values after the change
+   * @param check throws if the change is not allowed; runs again after the `before` hook
+   * @param write makes the change and returns the record
+   * @returns the record after all hooks
    */
   async function makeChange(
     before: Stored | undefined,
@@ -321,7 +321,7 @@ function writesOf(
     async insertAll(inputs: readonly Values[]) {
       if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as StoredRecord[];
       const added: Stored[] = [];
-      // Each sees the writes of the hooks of those before it.
+      // Each insertion sees the writes of earlier ones' hooks.
       for (const input of inputs) added.push(...(await insertSome([input])));
       return added as StoredRecord[];
     },
@@ -358,7 +358,7 @@ function writesOf(
       const current = await existing(id, check);
       const referrers = blockersOf(records, record);
       const checkChildren = async () => {
-        // Locked before children are looked for, so that none is added afterwards.
+        // Locks before looking for children, so that none is added afterwards.
         if (referrers.length > 0) await own.lock([id], 'alone');
         for (const referrer of referrers)
           if (await rows(referrer.child).exists({ ...referrer.where, [referrer.field]: id }))
@@ -375,7 +375,7 @@ function writesOf(
   };
 }
 
-/** The values of a record after a change (null removes, undefined keeps) in their canonical form, without absent ones. */
+/** The values of a record after a change (null removes, undefined keeps), in canonical form, without absent ones. */
 export function canonical({ fields }: AnyRecord, change: Values, current: Values): Values {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields as Fields)) {
@@ -388,7 +388,7 @@ export function canonical({ fields }: AnyRecord, change: Values, current: Values
 
 function canonicalValue({ kind }: Field, value: unknown): unknown {
   if (kind === 'instant') return formatInstant(Date.parse(value as string));
-  // -0 becomes 0.
+  // Turns -0 into 0.
   return typeof value === 'number' ? value + 0 : value;
 }
 

@@ -1,14 +1,14 @@
-/** A set of texts that were seen, of any size. */
+/** A set of texts, of any size. */
 export interface Seen {
-  /** Adds texts. @returns for each, true if it was there before */
+  /** Adds texts. @returns true for each text that was in the set before */
   addAll(texts: readonly string[]): boolean[];
   close(): void;
 }
 
-/** Opens an empty set that is kept in an unnamed temporary file rather than in memory. */
+/** Opens an empty set in an unnamed temporary file. */
 export async function openSeen(): Promise<Seen> {
   const { SqliteConnection } = await import('./sqlite/connection.ts');
-  // In SQLite, an empty name means a temporary database on disk.
+  // SQLite takes an empty name for a temporary database on disk.
   const db = new SqliteConnection('', 0);
   db.keepSmall();
   db.exec('pragma temp_store = file; create table seen (text text primary key) strict, without rowid; begin');

@@ -1,10 +1,10 @@
 import type { Engine, EngineTransaction } from './engine.ts';
 
 /**
- * Restricts a transaction to the single write that was announced. Engines commit that without a transaction of its own,
- * so a second one would be committed apart from the first.
+ * Limits a transaction to the single write that was announced. Engines commit a single write without a real
+ * transaction, so a second one would be committed separately.
  *
- * @returns the same transaction, whose second write throws: a programmer's error
+ * @returns the same transaction, whose second write throws, as a programming error
  */
 export function singleWrite({ rows, objects }: EngineTransaction): EngineTransaction {
   let hasWritten = false;
@@ -42,7 +42,7 @@ export function singleWrite({ rows, objects }: EngineTransaction): EngineTransac
   };
 }
 
-/** Has an engine enforce that `single` transactions make one write. */
+/** Makes an engine enforce that `single` transactions make one write. */
 export const withSingleWrites = <E extends Pick<Engine, 'transaction'>>(engine: E): E => ({
   ...engine,
   transaction: ((work, how) =>

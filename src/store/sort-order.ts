@@ -6,12 +6,12 @@ import type { PageRequest } from '../foundation/table.ts';
 import type { Values } from './engine.ts';
 
 /**
- * The key by which a value is ordered: the folded form of a text, the milliseconds of an instant, the number of an int64, or
- * else the value itself.
+ * The key that a value is sorted by: the folded form of a text, the milliseconds of an instant, the bigint of an int64,
+ * or else the value itself.
  */
 export type SortKey = string | number | bigint | boolean;
 
-/** @returns null if there is no value */
+/** @returns null for no value */
 function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   if (value === null) return null;
   if (isFolded(field)) return folded(value as string);
@@ -19,13 +19,13 @@ function sortKeyOf(field: Field, value: SortValue): SortKey | null {
   return field.kind === 'instant' ? Date.parse(value as string) : value;
 }
 
-/** Texts compare as databases do, by their bytes in UTF-8: JavaScript's `<` puts U+FFFD after U+10000. */
+/** Compares keys, texts by their UTF-8 bytes as databases do: JavaScript's `<` puts U+FFFD after U+10000. */
 const compare = (a: SortKey, b: SortKey): number => {
   if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
   return a < b ? -1 : a > b ? 1 : 0;
 };
 
-/** Orders records by the values of some fields, none of which is absent: those of a closed set in its order. */
+/** Compares records by some fields (never missing ones): an enumeration's values in its own order. */
 export function compareValues({ fields }: AnyRecord, by: readonly string[], a: Values, b: Values): number {
   const keyOf = (name: string, value: unknown) => {
     const field = (fields as Fields)[name]!;
@@ -47,8 +47,8 @@ export interface Bound {
 }
 
 /**
- * A contiguous piece of an index. With `value`: the records with this value (without any if it is null) whose ids are
- * within the bounds. Without it: the records whose values are within the bounds, or whose ids are in a list by id.
+ * A contiguous range of an index. With `value`: the records with this value (null: with none) whose ids are within the
+ * bounds. Without: the records whose values are within the bounds (ids, in a list by id).
  */
 export interface Range {
   value?: SortKey | null;
@@ -57,11 +57,11 @@ export interface Range {
 }
 
 /**
- * Plans how a page is read: from the ranges of one search after another until it is full. There is one search, or a second
- * if values may be absent, since those come after all others.
+ * Plans the reading of a page: one search after another, each over several ranges, until the page is full. A second
+ * search is for absent values, which come after all others.
  *
- * @param field the field that the list is ordered by; undefined for its id
- * @param condition on the field
+ * @param field the field that orders the list; undefined for the id
+ * @param condition a condition on the field
  */
 export function rangeSearches(
   field: Field | undefined,
@@ -70,7 +70,7 @@ export function rangeSearches(
 ): { searches: readonly (readonly Range[])[]; descending: boolean } {
   const isDescending = order?.descending ?? false;
   const descending = isDescending !== backward;
-  /** The range between two bounds, which begins at the upper end if the list is descending. */
+  /** The range between two bounds, which starts at the upper end if the list is descending. */
   const between = (start: Bound | undefined, end: Bound | undefined): Range =>
     isDescending ? { lower: end, upper: start } : { lower: start, upper: end };
   const bound = (key: SortKey | null | undefined, inclusive: boolean): Bound | undefined =>
@@ -83,7 +83,7 @@ export function rangeSearches(
   const first = keyOf(start, order?.afterValue);
   const last = keyOf(end, order?.beforeValue);
   const ranges: Range[] = [];
-  // Records with the bound's own value, which may be all of them, are a range apart from the others.
+  // Records with the same value as the bound, which may be all of them, are a range of their own.
   if (first !== undefined && first === last) ranges.push({ value: first, ...between(start, end) });
   else if (
     first === undefined ||
@@ -118,7 +118,7 @@ function endsOf(field: Field, condition: OrderCondition): Pick<Range, 'lower' | 
   return { lower, upper };
 }
 
-/** The part of a range within the ends of a condition, which excludes absent values. */
+/** The part of a range within the ends of a condition, without absent values. */
 function meeting(ends: Pick<Range, 'lower' | 'upper'>, { value, lower, upper }: Range): Range[] {
   const isWithin = (key: SortKey, end: Bound | undefined, side: number): boolean => {
     const distance = end ? side * compare(key, end.key) : 1;

@@ -9,20 +9,20 @@ import type { DocumentStore } from './trusted-documents.ts';
 import type { LimiterStore } from './limiter-algorithm.ts';
 import type { UsageHistoryStore } from './stored-usage-history.ts';
 
-/** The reads and writes of a transaction. Reads see its own writes and nothing that others commit meanwhile. */
+/** The reads and writes of a transaction. Reads see its own writes, and nothing that others commit meanwhile. */
 export interface Transaction extends Tables, Pick<EngineTransaction, 'objects'> {}
 
 /** Identifies an idempotent call (docs/interface.md, "Safe retries and caching"). */
 export interface IdempotentCall {
   apiKeyId: string;
   idempotencyKey: string;
-  /** Digest of the operation and its input. The same key with a different one is refused. */
+  /** The digest of the operation and its input. A reused key with another digest is refused. */
   fingerprint: string;
   /** Milliseconds since 1970. */
   now: number;
-  /** The time for which the outcome is kept, in milliseconds. */
+  /** How long the outcome is kept, in milliseconds. */
   keepFor: number;
-  /** `single` if its work makes at most one write, at its end. */
+  /** `single` if the work makes at most one write, at its end. */
   how?: 'single' | undefined;
 }
 
@@ -33,13 +33,12 @@ export interface Outcome<T> {
 }
 
 /**
- * The store port: everything the gateway needs from a database, in domain terms. It consists of the rules of records
- * (`rules.ts`) over an engine (`engine.ts`): MongoDB (`store/mongo`) or embedded SQLite (`store/sqlite`).
- * `test/store/{model,contract}.test.ts` test both.
+ * The store port: everything the gateway needs from a database, in domain terms. The rules of records (`rules.ts`) are
+ * the same over both engines (`engine.ts`): MongoDB (`store/mongo`) and embedded SQLite (`store/sqlite`).
  *
- * Errors for clients are AppErrors, and `UNAVAILABLE` means that the database cannot be reached. If several apply to an
- * operation, it throws the first in this order, and nothing is written: existence (404), precondition (412),
- * references (422), conflicts (409).
+ * Errors for clients are AppErrors. `UNAVAILABLE` means that the database cannot be reached. If several errors apply,
+ * an operation throws the first in this order and writes nothing: existence (404), precondition (412), references
+ * (422), conflicts (409).
  */
 export interface Store
   extends
@@ -52,29 +51,29 @@ export interface Store
     DocumentStore,
     EventStore {
   /**
-   * Runs `work` once per idempotency key. Its writes and its value are stored atomically, or neither if it throws.
-   * `work` must read and write through its argument and do nothing else asynchronous. It may run several times.
+   * Runs `work` once per idempotency key. Stores its writes and its value atomically, or neither if it throws. `work`
+   * must read and write through its argument, do nothing else asynchronous, and may run several times.
    *
    * @throws IDEMPOTENCY_KEY_REUSED, CONFLICT while the first call is running, and whatever `work` throws
    */
   once<T>(call: IdempotentCall, work: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>>;
   /**
-   * Makes all writes of `work` atomically, or none if it throws. `work` must read and write through its argument and do
-   * nothing else asynchronous. It may run several times.
+   * Commits all writes of `work` atomically, or none if it throws. `work` must read and write through its argument, do
+   * nothing else asynchronous, and may run several times.
    *
-   * @param how `single` if `work` makes at most one write, at its end, which is cheaper. A second one throws
+   * @param how `single` if `work` makes at most one write, at its end, which is cheaper. A second write throws
    * @throws what `work` throws
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, how?: 'single'): Promise<T>;
-  /** The load of a process that reported this line as the next; undefined if none has done so for a day. */
+  /** The load of a killed process that had reported this line as the next; undefined after a day without progress. */
   interruptedLoad(source: string, line: number): Promise<Load | undefined>;
-  /** Begins to load a file, or takes over from another process. @returns the load with its progress so far */
+  /** Begins a load, or takes it over from another process. @returns the load with its progress so far */
   beginLoad(load: Omit<Load, 'expiresAt'>): Promise<Load>;
   /**
-   * Commits a part of a load together with the progress it makes, like {@link Store.transaction}.
+   * Commits part of a load together with its progress, like {@link Store.transaction}.
    *
-   * @param alone true to see everything that other such transactions have committed: of two that meet, one runs again
-   * @throws CONFLICT if another process has taken this load over
+   * @param alone true to serialise it with other such transactions: of two concurrent ones, one runs again
+   * @throws CONFLICT if another process has taken over the load
    */
   continueLoad<T>(load: Load, work: (transaction: Transaction) => Promise<T>, alone?: boolean): Promise<T>;
   /** Adds objects as they are, for an import. */

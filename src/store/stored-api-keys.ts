@@ -12,22 +12,22 @@ export interface ApiKey {
   plan: PlanName;
   /** The plan's limits at creation, or the key's own on Enterprise. */
   limits: Limits;
-  /** The id of the key that created it, whose plan it shares and with which it ends. Absent for an owner's key. */
+  /** The id of the key that created this one, which shares its plan and ends with it. Absent for an owner. */
   owner?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
-  /** A development key is created by a server in development, and refused in production. */
+  /** Set for a key that a development server created: production refuses it. */
   kind?: 'development';
   revokedAt?: number;
-  /** The time from which the key is not valid, in milliseconds since 1970. Never if absent. */
+  /** When the key expires, in milliseconds since 1970; never if absent. */
   expiresAt?: number;
-  /** The scopes of the key: `pets:read`, `orders:write`, `*:read`. All if absent. */
+  /** The scopes of the key, such as `pets:read`, `orders:write` or `*:read`; all if absent. */
   scopes?: readonly string[];
-  /** The networks it may be used from, in CIDR notation. Any if absent. */
+  /** The networks it may be used from, in CIDR notation; any if absent. */
   allow?: readonly string[];
-  /** The list of documents it may run: `NAME`, or `report:NAME` to let others pass. Any if absent. */
+  /** The list of documents it may run: `NAME`, or `report:NAME` to let others pass; any document if absent. */
   documents?: string;
-  /** When the key was last used, a little behind; in milliseconds since 1970. */
+  /** When the key was last used, with some delay; in milliseconds since 1970. */
   lastUsedAt?: number;
   /** Usually one; two during the grace period after a rotation. */
   secrets: ApiKeySecret[];
@@ -44,7 +44,7 @@ export interface ApiKeyChanges extends Partial<Pick<ApiKey, 'name' | 'plan' | 'l
 export interface ApiKeySecret {
   /** SHA-256 of the whole key, lower-case hex. */
   hash: string;
-  /** The first characters of the key, by which people recognise it. */
+  /** The first characters of the key, to recognise it by. */
   prefix: string;
   /** Milliseconds since 1970; never expires if absent. */
   expiresAt?: number;
@@ -61,7 +61,7 @@ export const API_KEYS: ObjectKind<ApiKey> = {
 
 const ofOwner = (id: string): string => `owner ${id}`;
 
-/** By the owner of the children. */
+/** Counts of created children, by owner. */
 export const CHILD_COUNTS = creationCounts('childCounts');
 
 const oldestFirst = (keys: readonly ApiKey[]): ApiKey[] =>
@@ -77,10 +77,10 @@ export function changed(key: ApiKey, changes: ApiKeyChanges): ApiKey {
   return Object.fromEntries(fields) as unknown as ApiKey;
 }
 
-/** The most former secrets that still work when a key's holder rotates it, so that it can't grow without end. */
+/** The maximum number of former secrets that keep working when a holder rotates a key, so that it stays small. */
 const MAX_FORMER_SECRETS = 9;
 
-/** Adds a secret to a key; the others work until then. @param others the number of the latest ones to keep */
+/** Adds a secret to a key; the latest `others` keep working until `othersExpireAt`. */
 const rotated = (
   key: ApiKey,
   secret: ApiKeySecret,
@@ -97,7 +97,7 @@ const rotated = (
   ],
 });
 
-/** API keys. Always read from the database, because the key tool changes them while servers run. */
+/** API keys. Always read from the database, since the key tool changes them while servers run. */
 export function apiKeysOver({ objects, transaction }: Engine) {
   const keys = objects(API_KEYS);
 
@@ -112,35 +112,32 @@ export function apiKeysOver({ objects, transaction }: Engine) {
     });
 
   return {
-    /** The key with this secret, even if revoked or expired; null if there is none. */
+    /** The key with this secret, even if revoked or expired; null if it doesn't exist. */
     apiKeyBySecretHash: async (hash: string): Promise<ApiKey | null> => (await keys.find(hash))[0] ?? null,
-    /** The key with this id, even if revoked or expired; null if there is none. */
+    /** The key with this id, even if revoked or expired; null if it doesn't exist. */
     apiKeyById: async (id: string): Promise<ApiKey | null> => (await keys.get([id]))[0] ?? null,
     /** All keys, oldest first. */
     apiKeys: async (): Promise<ApiKey[]> => oldestFirst(await keys.all()),
-    /** The children of a key that are not revoked, oldest first. */
+    /** The children of a key, oldest first, without revoked ones. */
     childrenOf: async (owner: string): Promise<ApiKey[]> => oldestFirst(await keys.find(ofOwner(owner))),
 
     createApiKey: (key: ApiKey): Promise<void> =>
       transaction((own) => own.objects(API_KEYS).put([key]), 'single'),
 
-    /** Changes a key; null if it does not exist or is revoked. */
+    /** Changes a key; null if it doesn't exist or is revoked. */
     updateApiKey: (id: string, changes: ApiKeyChanges) =>
       change(id, (key) => (key.revokedAt === undefined ? changed(key, changes) : null)),
 
-    /** Revokes the key if it is not already; null if it does not exist. */
+    /** Revokes a key, unless it is revoked already; null if it doesn't exist. */
     revokeApiKey: (id: string, now: number) => change(id, (key) => ({ revokedAt: now, ...key })),
 
-    /**
-     * Adds a secret and makes the others expire no later than `othersExpireAt`; null if the key does not exist or is
-     * revoked.
-     */
+    /** Adds a secret and lets the others expire by `othersExpireAt`; null if the key doesn't exist or is revoked. */
     rotateApiKey: (id: string, secret: ApiKeySecret, othersExpireAt: number) =>
       change(id, (key) => (key.revokedAt === undefined ? rotated(key, secret, othersExpireAt) : null)),
   };
 }
 
-/** Writes of keys by their holders, which belong to the transaction of their operation. */
+/** Writes of keys by their holders, in the transaction of the operation. */
 export function apiKeyWritesOf({ objects }: Pick<EngineTransaction, 'objects'>) {
   const keys = objects(API_KEYS);
   const change = async (id: string, isOwn: (key: ApiKey) => boolean, work: (key: ApiKey) => ApiKey) => {
@@ -152,7 +149,7 @@ export function apiKeyWritesOf({ objects }: Pick<EngineTransaction, 'objects'>) 
   };
   const isChildOf = (owner: string) => (key: ApiKey) => key.owner === owner;
   return {
-    /** @param max how many children the owner may have @throws CONFLICT if it has as many */
+    /** @param max the maximum number of children @throws CONFLICT if the owner has as many */
     async createChild(key: ApiKey & { owner: string }, max: number): Promise<ApiKey> {
       if ((await keys.find(ofOwner(key.owner))).length >= max) throw tooManyKeys(max);
       await countCreation(objects(CHILD_COUNTS), key.owner);
@@ -171,7 +168,7 @@ export function apiKeyWritesOf({ objects }: Pick<EngineTransaction, 'objects'>) 
         check?.(key);
         return { ...key, revokedAt: now };
       }),
-    /** @param by the key that asks @throws NOT_FOUND unless it is that key or a child of it */
+    /** @param by the caller's key @throws NOT_FOUND unless the key is that one or a child of it */
     rotateKey: (by: string, id: string, secret: ApiKeySecret, othersExpireAt: number) =>
       change(
         id,

@@ -3,10 +3,10 @@ import { API_KEYS } from './stored-api-keys.ts';
 import type { Engine } from './engine.ts';
 import { type ObjectKind, touch } from './objects.ts';
 
-/** The number of days that are kept, today included. */
+/** The number of days kept, including today. */
 export const HISTORY_KEPT = 92;
 
-/** The ways in which operations are used, with descriptions. */
+/** The transports that usage is counted by, with descriptions. */
 export const USAGE_TRANSPORTS = {
   rest: 'Over REST.',
   graphql: 'Over GraphQL.',
@@ -16,7 +16,7 @@ export const USAGE_TRANSPORTS = {
 };
 export type UsageTransport = keyof typeof USAGE_TRANSPORTS;
 
-/** The use of one operation by a key over one transport. */
+/** A key's use of one operation over one transport. */
 export interface UsageOperation {
   /** The GraphQL root field, over any transport. */
   operation: string;
@@ -29,20 +29,19 @@ export interface UsageOperation {
   refused: number;
 }
 
-/** The use of a key on one day. */
+/** A key's use on one day. */
 export interface UsageDay {
   /** In UTC: `2026-11-22`. */
   date: string;
   operations: readonly UsageOperation[];
 }
 
-/** The use of one operation by a key over one transport, on one day. */
+/** A key's use of one operation over one transport, on one day. */
 export interface UsageRow extends UsageOperation {
   apiKeyId: string;
   date: string;
 }
 
-/** A day of use with its key. */
 interface KeyDay extends UsageDay {
   apiKeyId: string;
 }
@@ -55,7 +54,7 @@ export const USAGE_HISTORY: ObjectKind<KeyDay> = {
   expiresAt: ({ date }) => Date.parse(date) + (HISTORY_KEPT + 1) * DAY,
 };
 
-/** Adds the use of one more operation to a day. */
+/** Adds the use of an operation to a day. */
 function plus(day: KeyDay, { operation, transport, requests, units, refused }: UsageRow): KeyDay {
   const isSame = (each: KeyDay['operations'][number]) =>
     each.operation === operation && each.transport === transport;
@@ -70,16 +69,13 @@ function plus(day: KeyDay, { operation, transport, requests, units, refused }: U
   return { ...day, operations: [...day.operations.filter((each) => !isSame(each)), after] };
 }
 
-/**
- * The past use of keys, to which every instance adds. Days are kept for a quarter of a year
- * (`access/usage-history.ts`).
- */
+/** The usage history of keys, to which all instances add (`access/usage-history.ts`). */
 export function usageHistoryOver({ objects, transaction }: Engine) {
   return {
     /**
      * Adds counts to the days of keys, each day atomically.
      *
-     * @param uses the time of each key's latest use, to which its `lastUsedAt` moves forwards, in milliseconds since 1970
+     * @param uses the time of each key's latest use, in milliseconds since 1970, to which its `lastUsedAt` advances
      */
     addUsage: (rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void> =>
       transaction(async (own) => {
@@ -96,7 +92,7 @@ export function usageHistoryOver({ objects, transaction }: Engine) {
         await history.put([...days.values()]);
       }),
 
-    /** The days on which a key was used, oldest first. Both dates are included. */
+    /** The days on which a key was used, oldest first. Both dates are inclusive. */
     async usageDays(apiKeyId: string, from: string, to: string): Promise<UsageDay[]> {
       const keys: string[] = [];
       for (let time = Date.parse(from); time <= Date.parse(to); time += DAY)

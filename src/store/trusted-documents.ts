@@ -11,7 +11,7 @@ export interface TrustedDocument {
   text: string;
   /** Milliseconds since 1970. */
   addedAt: number;
-  /** When it was last used, a little behind; in milliseconds since 1970. */
+  /** When it was last used, with some delay; in milliseconds since 1970. */
   lastUsedAt?: number;
 }
 
@@ -25,13 +25,13 @@ export const DOCUMENTS: ObjectKind<TrustedDocument> = {
 };
 
 /**
- * Lists of GraphQL documents, each of which exists while it has one. Always read from the database, because the tool
- * changes them while servers run.
+ * Lists of trusted documents; a list exists while it has any. Always read from the database, since the tool changes
+ * them while servers run.
  */
 export function documentsOver({ objects, transaction }: Engine) {
   const documents = objects(DOCUMENTS);
   return {
-    /** The document with this hash. @param list the list to look in; any if undefined */
+    /** The document with this hash. @param list the list to search; all if undefined */
     async documentByHash(list: string | undefined, hash: string): Promise<TrustedDocument | null> {
       const candidates = await documents.find(`hash ${hash}`);
       return candidates.find((document) => list === undefined || document.list === list) ?? null;
@@ -40,7 +40,7 @@ export function documentsOver({ objects, transaction }: Engine) {
     documentById: async (list: string, id: string): Promise<TrustedDocument | null> =>
       (await documents.get([keyOf({ list, id })]))[0] ?? null,
 
-    /** All documents by list and id, or those of one list. */
+    /** The documents of a list or of all lists, ordered by list and id. */
     async documents(list?: string): Promise<TrustedDocument[]> {
       const listed = await (list === undefined ? documents.all() : documents.find(`list ${list}`));
       return listed.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
@@ -57,7 +57,7 @@ export function documentsOver({ objects, transaction }: Engine) {
     removeDocuments: (list: string, ids: readonly string[]): Promise<void> =>
       transaction((own) => own.objects(DOCUMENTS).delete(ids.map((id) => keyOf({ list, id })))),
 
-    /** Moves `lastUsedAt` forwards. */
+    /** Advances `lastUsedAt`. */
     touchDocuments: (
       uses: readonly (Pick<TrustedDocument, 'list' | 'id'> & { lastUsedAt: number })[],
     ): Promise<void> =>
