@@ -2,24 +2,24 @@ import { statSync } from 'node:fs';
 import { PAGES_PER_COMMIT, type SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** The size of a log that has grown beside a reader, in bytes: four times what commits let it grow to. */
+/** The size of a log that has outgrown normal operation, in bytes: four times what commits let it grow to. */
 const LARGE = 16 * 2 ** 20;
-/** The bytes by which a large log is cut at once, which takes as long. */
+/** The bytes to cut off a large log at once: the time it takes is proportional. */
 const CUT = 16 * 2 ** 20;
-/** The time until the next attempt while somebody reads an older state, in milliseconds: a thread takes 30 ms to start. */
+/** The delay between attempts while a reader holds an older state, in milliseconds: starting a thread takes 30. */
 const REST = 4_000;
 
 /**
- * Keeps the work that a long reader leaves behind off the event loop. While an export, a backup or another program reads an
- * older state, the write-ahead log grows; the first commit after it would move all of it to the data file, and cut the log,
- * which take 3 s and 0.5 s for a gigabyte. So a log that has grown is moved in a thread, until what is left is no more than a
- * commit moves, and cut in pieces.
+ * Shrinks a large write-ahead log without blocking the event loop. The log grows while an export, a backup or another
+ * program reads an older state. The first commit afterwards would move all of it to the data file and truncate it,
+ * which takes 3 s and 0.5 s for a gigabyte. So a thread moves it, until no more is left than a commit moves, and it is
+ * truncated in pieces.
  *
- * @returns a function that does the next step. Must be called regularly
+ * @returns a function to call regularly, which does the next step
  */
 export function shortenLog(db: SqliteConnection, writer: Writer): () => void {
   const sizeOfLog = () => statSync(`${db.file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  /** Up to this size, nothing has piled up. */
+  /** The size up to which the log is left to commits. */
   let harmless = LARGE;
   let isUnderWay = false;
   let restsUntil = 0;
@@ -41,13 +41,13 @@ export function shortenLog(db: SqliteConnection, writer: Writer): () => void {
       restsUntil = performance.now() + REST;
       return;
     }
-    // Not within a transaction.
+    // Checkpoints must not run within a transaction.
     await writer.committed();
-    // It has grown meanwhile.
+    // The log has grown meanwhile.
     const size = sizeOfLog();
     db.tryExec(`pragma wal_checkpoint(passive); pragma journal_size_limit = ${Math.max(size - CUT, LARGE)}`);
     leaveToCommits(size);
-    // The log begins anew with the next write, and is cut then.
+    // The next write starts the log over and truncates it.
     await writer.write(() => db.run('update event_log set removed = removed', []), 'single');
     leaveToCommits(sizeOfLog());
   };
@@ -56,7 +56,7 @@ export function shortenLog(db: SqliteConnection, writer: Writer): () => void {
     if (isUnderWay) return;
     isUnderWay = true;
     shorten()
-      // Commits do it then, however long that takes.
+      // Commits then do it, however long that takes.
       .catch(() => leaveToCommits(sizeOfLog()))
       .finally(() => {
         isUnderWay = false;

@@ -6,7 +6,7 @@ import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.
 import type { Stored } from '../engine.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
-/** The stored form of values by kind. Absent values never get here. */
+/** The stored form of values by kind, except for absent ones. */
 const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {
   id: { type: 'integer', stored: (id: string) => BigInt(id), read: String },
   bigInteger: { type: 'integer', stored: (digits: string) => BigInt(digits), read: String },
@@ -20,7 +20,7 @@ const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'
 /** A column of a record's table. */
 export interface Column {
   field: string;
-  /** In snake case and quoted, since a field may be called `order`. */
+  /** In snake case and quoted, since a field may have a name such as `order`. */
   name: string;
   declaration: Field;
   type: 'integer' | 'text';
@@ -45,7 +45,7 @@ export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[]
 /** The column with the folded form of a text. */
 export const foldedName = (field: string): string => `"${snakeCase(field)}_folded"`;
 
-/** The column by which a field is ordered: for a text, the one with its folded form. */
+/** The column to order a field by: for a text, the one with its folded form. */
 export const sortColumn = ({ fields, sorts }: AnyRecord, field: string): string =>
   sorts.includes(field) && isFolded((fields as Fields)[field]!) ? foldedName(field) : columnName(field);
 
@@ -53,7 +53,7 @@ export const sortColumn = ({ fields, sorts }: AnyRecord, field: string): string 
 export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
   `"${plural} by ${fields.join(', ')}"`;
 
-/** All columns of a record's table, including those with folded forms of texts that lists are ordered by. */
+/** All columns of a record's table, including the folded forms of texts that lists can be ordered by. */
 export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
   const columns = columnsOf(record);
   const folds = columns.filter(({ field, name }) => sortColumn(record, field) !== name);
@@ -83,20 +83,22 @@ export function insertRecords(db: SqliteConnection, record: AnyRecord, records: 
   db.insert(into, records, params);
 }
 
-/** A column as it is read. An int64 beyond 2^53 is exact as text alone, which takes JSON.parse thrice as long as an integer. */
+/**
+ * The expression that reads a column. Text is exact beyond 2^53, but takes JSON.parse three times as long as integers.
+ */
 export function readOf({ name, declaration: { kind } }: Column): string {
   if (kind !== 'id' && kind !== 'bigInteger') return name;
   const isExact = kind === 'id' ? `${name} < 9007199254740992` : `abs(${name} / 2) < 4503599627370496`;
   return `iif(${isExact}, ${name}, cast(${name} as text))`;
 }
 
-/** The form in which rows of a record's table are read: their columns, and these as they are read. */
+/** The columns of a record's table, the expressions that read them, and the decoder of rows. */
 export const rowForm = memoized((record: AnyRecord) => {
   const columns = columnsOf(record);
   return {
     columns: columns.map(({ name }) => name).join(', '),
     read: columns.map(readOf).join(', '),
-    /** Makes a record from the columns of its row, without absent values. */
+    /** Converts a row to a record, without absent values. */
     decode(row: readonly unknown[]): Stored {
       const record: Record<string, unknown> = {};
       for (let i = 0; i < columns.length; i++) {

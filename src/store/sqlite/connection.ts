@@ -6,7 +6,7 @@ import type LibSql from 'libsql';
 import { lruCache } from '../../foundation/cache.ts';
 import { isUnavailable, unavailable } from '../../foundation/errors.ts';
 
-/** The types that can be bound: ids as bigints, which are exact. A boolean would abort the process inside libsql. */
+/** The types that can be bound. Ids are bigints, which are exact. A boolean would abort the process inside libsql. */
 export type Value = string | number | bigint | null;
 
 interface Statement {
@@ -17,7 +17,7 @@ interface Statement {
   run(params: readonly Value[]): number;
 }
 
-/** A connection to a file by either driver: Node's own where it is no longer experimental, else libsql. */
+/** A connection by either driver: `node:sqlite` where it is stable, else libsql. */
 export interface Database {
   prepare(sql: string): Statement;
   exec(sql: string): void;
@@ -42,11 +42,11 @@ interface NodeSqlite {
 }
 
 const [major, minor] = process.versions.node.split('.').map(Number) as [number, number];
-/** Elsewhere it prints a warning when it is loaded, or doesn't exist. */
+/** Where it isn't stable, `node:sqlite` prints a warning when loaded, or doesn't exist. */
 const isStable = major >= 26 || (major === 25 && minor >= 7) || (major === 24 && minor >= 15);
 const nodeSqlite = isStable ? (process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined) : undefined;
 
-/** Opens a file, which is created if it is missing. Errors of SQLite have a {@link resultCode}. */
+/** Opens a file, or creates it if missing. SQLite's errors have a {@link resultCode}. */
 export const openDatabase = (file: string): Database =>
   nodeSqlite ? openNode(nodeSqlite, file) : openLibSql(file);
 
@@ -60,7 +60,7 @@ function openNode({ DatabaseSync }: NodeSqlite, file: string): Database {
         get: (params) => statement.get(...params),
         all: (params) => statement.all(...params),
         run(params) {
-          // It also returns the id that was inserted last, and from Node 26 throws if that exceeds 2^53, having written.
+          // `run` also returns the last inserted id. From Node 26, it throws (after writing) if that exceeds 2^53.
           statement.setReadBigInts(true);
           return Number(statement.run(...params).changes);
         },
@@ -74,7 +74,7 @@ function openNode({ DatabaseSync }: NodeSqlite, file: string): Database {
   };
 }
 
-/** For libsql, which is loaded where it is used. */
+/** For libsql, which is loaded only where it is used. */
 const require = createRequire(import.meta.url);
 
 function openLibSql(file: string): Database {
@@ -110,15 +110,15 @@ export const BUSY = 5;
 /** The result codes caused by the statement rather than the disk or other processes: SQLITE_ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE and RANGE. */
 const STATEMENT_ERRORS: ReadonlySet<number | undefined> = new Set([undefined, 1, 18, 19, 20, 21, 25]);
 
-/** The failure that a commit survives: of the process, or with `full` of the machine too. */
+/** The failures that a commit survives: of the process, or also of the machine (`full`). */
 export type Durability = 'process' | 'full';
 
-/** The pages of the write-ahead log from which a commit moves them to the file, which takes 10 ms. */
+/** The pages in the write-ahead log at which a commit moves them to the file, which takes 10 ms. */
 export const PAGES_PER_COMMIT = 1_000;
 
 /**
- * Runs in a thread. Moves what the log has to the file, and again what was written meanwhile, until that is little. Sends
- * true unless somebody reads an older state, which prevents it.
+ * Runs in a thread. Moves the log to the file, and again what was written meanwhile, until little is left. Sends false
+ * if a reader of an older state prevents that.
  */
 const CHECKPOINT = `
   const { parentPort, workerData: { file, libsql } } = require('node:worker_threads');
@@ -138,7 +138,7 @@ const CHECKPOINT = `
 `;
 
 const ROWS_AT_ONCE = 50;
-/** The most statements that stay prepared, of the many that conditions and orders of lists can produce. */
+/** The maximum number of prepared statements: conditions and orders of lists can produce many. */
 const MAX_STATEMENTS = 500;
 
 /** A connection whose statements stay prepared. */
@@ -153,17 +153,16 @@ export class SqliteConnection {
   #closed = false;
 
   /**
-   * @param busyTimeout milliseconds to wait for another process's lock, in which everything else in this one waits too,
-   * until `waitNoLonger`
+   * @param busyTimeout milliseconds to wait for another process's lock, which blocks this process, until `waitNoLonger`
    */
   constructor(file: string, busyTimeout: number, durability: Durability = 'process') {
     this.#db = openDatabase(file);
     this.busyTimeout = busyTimeout;
     this.file = file;
     this.#inode = inodeOf(file);
-    // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses
-    // nothing; FULL waits for the disk too. Pages that are not in this cache come from that of the file system, at no
-    // measurable cost with 500,000 pets.
+    // In WAL mode, a commit reaches the file system before it is acknowledged, so killing the process loses nothing;
+    // FULL waits for the disk too. Pages outside this cache come from the file system's, at no measurable cost with
+    // 500,000 pets.
     this.#db.exec(`
       pragma busy_timeout = ${busyTimeout};
       pragma journal_mode = wal;
@@ -174,18 +173,18 @@ export class SqliteConnection {
     `);
   }
 
-  /** @throws UNAVAILABLE if the path no longer leads to the open file, to which writes would be lost */
+  /** @throws UNAVAILABLE if the path no longer leads to the open file, whose writes would be lost */
   checkFile(): void {
     if (inodeOf(this.file) !== this.#inode)
       throw unavailable(new Error(`The data file ${this.file} was deleted or replaced. Restart the server.`));
   }
 
-  /** Has statements fail at once that another process's lock keeps waiting. Readers wait for none while a file is open. */
+  /** Makes statements fail instead of waiting for another process's lock. Reads need none while a file is open. */
   waitNoLonger(): void {
     this.exec('pragma busy_timeout = 0');
   }
 
-  /** Begins a transaction that writes. @returns false if another process writes */
+  /** Begins a write transaction. @returns false if another process has one */
   tryBegin(): boolean {
     try {
       this.exec('begin immediate');
@@ -196,31 +195,31 @@ export class SqliteConnection {
     }
   }
 
-  /** Bounds the memory of a command. It bounds what is sorted at once too. */
+  /** Limits the memory of a command: for the cache, and for sorting. */
   keepSmall(): void {
     this.exec('pragma cache_size = -4096');
   }
 
-  /** The first row; undefined if there is none. */
+  /** The first row; undefined if no row matches. */
   row(sql: string, params: readonly Value[] = []): unknown[] | undefined {
     return this.#use(() => this.#statement(sql).get(params));
   }
 
-  /** The first column of the first row; undefined if there is no row. */
+  /** The first column of the first row; undefined if no row matches. */
   value(sql: string, params: readonly Value[] = []): unknown {
     return this.row(sql, params)?.[0];
   }
 
   /**
-   * Rows of columns, in the order of what they are selected from. libsql takes twice as long for rows as for one JSON text
-   * of all of them, Node's own driver two thirds of that.
+   * Reads rows of columns, in the order of `from`. libsql reads rows half as fast as a single JSON text of all rows;
+   * node:sqlite reads them faster than that text.
    */
   rows(columns: string, from: string, params: readonly Value[] = []): unknown[][] {
     if (nodeSqlite) return this.#use(() => this.#statement(`select ${columns} from ${from}`).all(params));
     return this.json(`select json_group_array(json_array(${columns})) from ${from}`, params)!;
   }
 
-  /** The same column, parsed as JSON. */
+  /** Like {@link value}, parsed as JSON. */
   json<T>(sql: string, params: readonly Value[] = []): T | undefined {
     const text = this.value(sql, params);
     return text === undefined ? undefined : (JSON.parse(text as string) as T);
@@ -233,7 +232,7 @@ export class SqliteConnection {
     return changes;
   }
 
-  /** Inserts rows, many per statement, which takes half the time of one each. @param into the table and its columns */
+  /** Inserts rows, many per statement, which takes half the time. @param into the table and its columns */
   insert<T>(into: string, rows: readonly T[], params: (row: T, index: number) => Value[]): void {
     const width = rows.length > 0 ? params(rows[0]!, 0).length : 0;
     const row = `(${Array(width).fill('?').join(', ')})`;
@@ -250,7 +249,7 @@ export class SqliteConnection {
     this.#use(() => this.#db.exec(sql));
   }
 
-  /** Runs a statement that other processes may prevent, and ignores that. */
+  /** Runs statements, and ignores it if other processes prevent that. */
   tryExec(sql: string): void {
     try {
       this.exec(sql);
@@ -260,9 +259,9 @@ export class SqliteConnection {
   }
 
   /**
-   * Moves what the write-ahead log has to the file in a thread, while this connection goes on.
+   * Moves the write-ahead log to the file in a thread, while this connection stays in use.
    *
-   * @returns false if somebody reads an older state, so that some of it has to stay; else what is left is little
+   * @returns false if a reader of an older state kept part of the log; otherwise little is left
    */
   async checkpointInThread(): Promise<boolean> {
     const libsql = nodeSqlite ? undefined : require.resolve('libsql');
@@ -289,22 +288,22 @@ export class SqliteConnection {
     }
   }
 
-  /** Rolls back a transaction, unless SQLite has done so on its own, for example because the disk is full. */
+  /** Rolls back a transaction, unless SQLite already has, for example because the disk is full. */
   rollback(): void {
     if (this.isInTransaction) this.exec('rollback');
   }
 
-  /** True if a transaction is open; false once closed, when asking libsql would end the process. */
+  /** True if a transaction is open; false once closed, when asking libsql would crash the process. */
   get isInTransaction(): boolean {
     return !this.#closed && this.#db.isInTransaction;
   }
 
-  /** @param isAlone true to cut the log too, which keeps other processes from writing */
+  /** @param isAlone true to truncate the log too, which blocks writes by other processes */
   close(isAlone = false): void {
     if (this.#closed) return;
     try {
       this.rollback();
-      // libsql keeps the file open until its statements are garbage collected, so closing doesn't checkpoint.
+      // Closing doesn't checkpoint: libsql keeps the file open until its statements are garbage collected.
       this.#db.exec('pragma wal_checkpoint(passive)');
       if (isAlone) this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
@@ -314,7 +313,7 @@ export class SqliteConnection {
     }
   }
 
-  /** Runs work on the file. @throws UNAVAILABLE if the disk or another process is at fault, or it is closed */
+  /** Runs work on the file. @throws UNAVAILABLE if it is closed, or the disk or another process prevents it */
   #use<T>(work: () => T): T {
     if (this.#closed) throw unavailable();
     try {

@@ -27,15 +27,15 @@ function sync(file: string): void {
   closeSync(descriptor);
 }
 
-/** The time that a backup waits for another process's lock, in milliseconds. */
+/** How long a backup waits for another process's lock, in milliseconds. */
 const BUSY_TIMEOUT = 2_000;
 
 /**
- * Copies a data file as it is now to a new file for its owner only, also while a server writes. Unlike SQLite's `.backup`,
- * `vacuum into` reads one state and never begins again. The copy gets its name when it is whole.
+ * Copies a data file as of now to a new, private file, even while a server writes. Unlike SQLite's `.backup`, `vacuum
+ * into` reads one state and never restarts. The copy gets its name once it is complete.
  *
  * @returns the size of the copy in bytes
- * @throws Error if there is such a file, a load fills the data file, or the copy cannot be written; nothing is left of it then
+ * @throws Error if the copy exists or cannot be written, or a load fills the data file; no partial copy is left
  */
 export function backUp(file: string, copy: string): number {
   const place = locateFile(file);
@@ -64,8 +64,8 @@ const removeFile = (file: string): void => {
 };
 
 /**
- * Opens a new file, which replaces the data file when it is finished. Until then no other process can serve the data file
- * or import into it.
+ * Opens a new file that replaces the data file once finished. Until then no other process can serve the data file or
+ * import into it.
  *
  * @throws Error if the data file is in use or not empty
  */
@@ -83,7 +83,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   removeFile(filling);
   const store = openSqliteStore({ file: filling, records, role: 'server' });
   const { db } = store;
-  // Nobody sees it until it is complete and on disk.
+  // The file needs no journal: it is invisible until it is complete and on disk.
   db.keepSmall();
   db.exec('pragma journal_mode = memory; pragma synchronous = off');
   for (const record of records) dropIndexes(db, record);
@@ -107,7 +107,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       try {
         await store.close();
         if (!isWhole) return;
-        // A tool may have created or filled it meanwhile.
+        // A tool may have created or filled the data file meanwhile.
         await refuseIfFilled('tool');
         sync(filling);
         for (const suffix of ['-wal', '-shm']) rmSync(place + suffix, { force: true });

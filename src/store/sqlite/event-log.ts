@@ -14,9 +14,9 @@ import {
 import type { SqliteConnection, Value } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** The number of events that a follower of the log reads at once. */
+/** The number of events that a follower reads at once. */
 const BATCH_SIZE = 500;
-/** The number of events written at once. Those of a large transaction aren't gathered in memory until its end. */
+/** The number of events written at once, so that those of a large transaction don't pile up in memory. */
 const WRITTEN_AT_ONCE = 500;
 /** The number of events removed at once, which takes a few milliseconds. */
 const REMOVED_AT_ONCE = 2_500;
@@ -26,12 +26,12 @@ const EVENT = `json_array(position, type, time, json(record))`;
 type Row = [position: number, type: EventType, time: number, record: EventRecord];
 
 /**
- * The event log. Events are written in the transaction of the writes they describe, with positions that have no gaps,
- * and become visible once it is committed.
+ * The event log. Events are written in the transaction of the writes they describe, at positions without gaps, and
+ * become visible once it is committed.
  *
- * @param records those whose events are read; others are left out
+ * @param records the records whose events are read; other events are skipped
  * @param now milliseconds since 1970
- * @param keepFor the time for which events are kept, in milliseconds
+ * @param keepFor how long events are kept, in milliseconds
  */
 export function eventLog(
   db: SqliteConnection,
@@ -43,13 +43,13 @@ export function eventLog(
   const types = allEventTypes(records);
   const recordIn = renamedIn(records);
   const name = db.value('select name from event_log') as string;
-  /** The bounds of the log: all positions after `removed` up to `last` are there. */
+  /** The bounds of the log, which has all positions after `removed` up to `last`. */
   let removed = 0;
   let last = 0;
-  /** The events of the open transaction that are not in the table yet, and the number of those that are. */
+  /** The open transaction's events that are not in the table yet, and the number of those that are. */
   let pending: Omit<StoredEvent, 'id'>[] = [];
   let added = 0;
-  /** Resolves when there are more events, or none for a while. */
+  /** Resolves when more events are committed, or at the next housekeeping. */
   let written = deferred();
 
   const idOf = (position: number): string => `${name}-${position}`;
@@ -111,8 +111,8 @@ export function eventLog(
   });
 
   /**
-   * Reads a page of the events after a position, or of the latest before it. Each type has its own index range, so no
-   * others are examined.
+   * Reads a page of the first events after a position, or of the latest before it. Each type has its own index range,
+   * so no other events are examined.
    */
   function readPage(from: number, { types: wanted, limit, backward, meter }: EventRequest): EventPage {
     const [after, before] = backward ? [removed, from] : [from, last + 1];
@@ -167,11 +167,11 @@ export function eventLog(
     /** Removes some of the outdated events, and wakes followers. Must be called every {@link FOLLOW_WAIT}. */
     housekeep(): void {
       tell();
-      // The clock may have been ahead when some of them were written.
+      // Not only the first event: the clock may have been ahead when it was written.
       const some = 'select min(time) from events where position <= ?';
       const oldest = db.value(some, [removed + REMOVED_AT_ONCE]) as number | null;
       const before = now() - keepFor;
-      // If the disk is full or away, other writes report it.
+      // Other writes report a full or missing disk.
       if (oldest !== null && oldest < before)
         writer.write(() => removeSome(before), 'single').catch(() => {});
     },

@@ -3,26 +3,25 @@ import { PAGES_PER_COMMIT, type SqliteConnection } from './connection.ts';
 import { lockDataFile } from './data-file.ts';
 import { createIndexes, dropIndexes } from './record-schema.ts';
 
-/** The number of records from which it pays to create the indexes after them. */
+/** The number of records from which creating the indexes afterwards pays off. */
 const MANY = 20_000;
 
 /** The key of a pseudo-object that marks a file whose indexes are missing. */
 const MARK = 'filling';
 
-/** True if a process is adding many records to the file, and will create its indexes afterwards. */
+/** True if a process is adding many records to the file and will create the indexes afterwards. */
 export const isBeingFilled = (db: SqliteConnection): boolean =>
   db.value(`select 1 from stored_objects where kind = '' and key = ?`, [MARK]) !== undefined;
 
-/** Pages of the write-ahead log from which a commit moves them to the file, if no server reads the file: 256 MB. */
+/** The pages in the write-ahead log at which a commit moves them to the file while no server uses it: 256 MB. */
 const PAGES_IF_ALONE = 64_000;
 
 /**
- * Runs work that adds records. If there are many, the table is empty and no server has the file, this process becomes its
- * only user: then indexes are created after the records, which sorts them instead of writing their pages again and again,
- * and commits write new pages in place instead of to a log first. If the process is killed meanwhile, the next one to open
- * the file creates the indexes.
+ * Runs work that adds records. If they are many, their table is empty and no server has the file, this process becomes
+ * its only user. It then creates the indexes afterwards, which sorts entries instead of rewriting pages, and commits in
+ * place instead of to a log first. If it is killed, the next process to open the file creates the indexes.
  *
- * @param work gets a function that is called before each commit, and returns true if no server waits for it
+ * @param work gets a function to call before each commit, which returns true if no server is waiting
  */
 export async function fill<T>(
   db: SqliteConnection,
@@ -41,7 +40,7 @@ export async function fill<T>(
   };
   try {
     db.run(`insert or replace into stored_objects values ('', ?, '', null)`, [MARK]);
-    // Fails while another tool reads; then there is a log.
+    // While another tool reads, this fails and the log stays.
     db.tryExec('pragma journal_mode = delete');
     dropIndexes(db, record);
     let result: T;
@@ -51,7 +50,7 @@ export async function fill<T>(
       try {
         complete();
       } catch {
-        // The disk is full: the next process to open the file completes it.
+        // With a full disk, the next process to open the file completes it.
       }
       throw error;
     }
@@ -63,8 +62,8 @@ export async function fill<T>(
 }
 
 /**
- * Runs work that adds records to others, perhaps beside a server. New entries of indexes are all over them, so what several
- * commits put into the same page is moved to the file once, if nobody minds a long log.
+ * Runs work that adds records to existing ones, perhaps beside a server. New index entries are spread over all pages,
+ * so without a server a longer log lets several commits to a page be moved to the file at once.
  */
 async function extend<T>(db: SqliteConnection, work: (isAlone: () => boolean) => Promise<T>): Promise<T> {
   const isAlone = () => {

@@ -4,11 +4,11 @@ import { idsExhausted } from '../conflicts.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** The last id assigned to a record of this kind; `0` if none was. */
+/** The last id assigned to a record of this kind; `0` if none. */
 export const lastAssigned = (db: SqliteConnection, { plural }: AnyRecord): Id =>
   (db.value('select cast(last as text) from ids where records = ?', [plural]) as Id | undefined) ?? '0';
 
-/** Stores that no id up to this one may be assigned. */
+/** Marks all ids up to this one as assigned. */
 export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: Id): void {
   db.run('insert into ids values (?, ?) on conflict do update set last = max(last, excluded.last)', [
     plural,
@@ -16,10 +16,10 @@ export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: 
   ]);
 }
 
-/** The ids that are looked at one after another. Behind so many taken ones the steps double, as a million may be taken. */
+/** The number of ids to try one by one. After that many taken ones the steps double, since a million may be taken. */
 const LOOKED_AT = 50n;
 
-/** Assigns the ids of one kind of record, each once in the lifetime of the file. @returns a function that returns the next */
+/** Assigns the ids of one kind of record, each once in the lifetime of the file. @returns a function for the next id */
 export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): () => Id {
   const { plural, choosesId } = record;
   let last: bigint | undefined;
@@ -38,7 +38,7 @@ export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): 
   const isTaken = (id: bigint): boolean =>
     id <= MAX_INT64 && db.value(`select 1 from "${plural}" where id = ?`, [id]) !== undefined;
 
-  /** A free id from this one on: the first, or one behind a long run of taken ones. Skipped ones are never looked at again. */
+  /** A free id from this one on: the first, or one after a long run of taken ones. Skipped ids are never used. */
   const free = (first: bigint): bigint => {
     let id = first;
     for (const end = first + LOOKED_AT; id < end; id++) if (!isTaken(id)) return id;

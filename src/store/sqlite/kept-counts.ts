@@ -5,20 +5,19 @@ import { type Column, columnsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /**
- * The number of records with each combination of values, kept by triggers: counting the entries of an index takes 50 ms for a
- * million of them, on the event loop. Triggers, because whatever writes the file keeps them too, in its own transaction:
- * this program's single writes, bulk loads and imports, another process, `sqlite3`. A write adjusts one row for each set of
- * fields, two for a pet.
+ * The number of records with each combination of values, kept up to date by triggers: counting a million index entries
+ * would block the event loop for 50 ms. Triggers cover every writer in its own transaction: this program's writes, bulk
+ * loads and imports, other processes, `sqlite3`. A write adjusts one row per set of fields, two for a pet.
  */
 export interface KeptCounts {
-  /** In quotes. */
+  /** The quoted name. */
   table: string;
   columns: readonly Column[];
-  /** The names of its triggers, in quotes, each with the statement that makes it. */
+  /** The statements that create the triggers, by quoted name. */
   triggers: ReadonlyMap<string, string>;
-  /** Creates the table, empty. */
+  /** The statement that creates the empty table. */
   create: string;
-  /** Counts what there is already. */
+  /** The statement that counts existing records. */
   fill: string;
 }
 
@@ -34,7 +33,7 @@ function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
   const names = keys.map((key) => key.name).join(', ');
   const valueIn = (row: 'new' | 'old', key: (typeof keys)[number]) =>
     'value' in key ? key.value : `${row}.${key.name}`;
-  // What has no value is in no such list.
+  // Records without a value are in no list filtered by it.
   const isThere = (prefix: string) => {
     const optional = columns.filter(({ declaration }) => declaration.presence === 'optional');
     return optional.map((column) => `${prefix}${column.name} is not null`).join(' and ') || 'true';
@@ -67,12 +66,12 @@ function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
   };
 }
 
-/** All counts that are kept of a record. */
+/** All kept counts of a record. */
 const keptCountsOf = memoized((record: AnyRecord): readonly KeptCounts[] =>
   countedSets(record).map((fields) => keptCounts(record, fields)),
 );
 
-/** The counts that lists with conditions on these fields are summed from; undefined if none are kept for them. */
+/** The kept counts to sum for lists filtered by these fields; undefined if there are none. */
 export function keptFor(record: AnyRecord, fields: readonly string[]): KeptCounts | undefined {
   const wanted = countedSet(record, fields);
   return keptCountsOf(record).find(
@@ -80,7 +79,7 @@ export function keptFor(record: AnyRecord, fields: readonly string[]): KeptCount
   );
 }
 
-/** The existing triggers and tables of the kept counts of a record, in this order, by names in quotes. */
+/** The existing triggers, then tables, of a record's kept counts, with quoted names. */
 const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, name: string][] =>
   db.json(
     `select json_group_array(json_array(type, '"' || name || '"')) from (
@@ -89,7 +88,7 @@ const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, nam
     [`${plural} counted*`],
   )!;
 
-/** The statements that bring the kept counts of a record to its declaration; none if they are as declared. */
+/** The steps that bring a record's kept counts in line with its declaration; none if they are up to date. */
 export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generator<() => void> {
   const kept = keptCountsOf(record);
   const made = madeOf(db, record);
@@ -100,7 +99,7 @@ export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generat
       yield () => db.exec([create, fill, ...triggers.values()].join(';'));
 }
 
-/** Removes the counts of a record, until they are made again. */
+/** Removes the kept counts of a record, until {@link missingCounts} creates them again. */
 export function dropCounts(db: SqliteConnection, record: AnyRecord): void {
   for (const [type, name] of madeOf(db, record)) db.exec(`drop ${type} ${name}`);
 }

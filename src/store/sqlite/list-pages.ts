@@ -17,24 +17,24 @@ import { type KeptCounts, keptFor } from './kept-counts.ts';
 
 /** The conditions and order of lists, as SQL. */
 interface Conditions {
-  /** The table, with the index that has all conditions followed by the order. */
+  /** The table, with the index of all conditions followed by the order. */
   from: string;
-  /** Conditions on columns, all of which must match. */
+  /** Conditions on columns, which must all match. */
   where: readonly string[];
-  /** The combinations of values that they are compared with, any of which matches. */
+  /** The combinations of values to compare with; any may match. */
   values: readonly (readonly Value[])[];
-  /** The condition on the field that the lists are ordered by. */
+  /** The condition on the field that orders the lists. */
   within: OrderCondition | undefined;
-  /** The field that the lists are ordered by, and its column; undefined for the id. */
+  /** The field that orders the lists, and its column; undefined for the id. */
   sort: Field | undefined;
   sorted: string | undefined;
 }
 
 /**
- * The conditions of lists. In an order other than by id, few-valued fields without a condition get all their values, since
- * each value has its own index range.
+ * The conditions of lists. Except in the order of ids, fields with few values get all of them as a condition if they
+ * have none, since each value has its own index range.
  *
- * @param order the field that the lists are ordered by; by default that of an order condition
+ * @param order the field that orders the lists; defaults to that of an order condition
  */
 export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
   const [field, range] = Object.entries(filter).find(([, value]) => isOrderCondition(value)) ?? [];
@@ -66,7 +66,7 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
   };
 }
 
-/** The conditions of a range, with their parameters. @param sorted the column that lists are ordered by, if not by id */
+/** The conditions of a range, with parameters. @param sorted the column that orders the lists, unless by id */
 function rangeConditions({ value, lower, upper }: Range, sorted: string | undefined) {
   const [sql, params]: [string[], Value[]] = [[], []];
   const add = (condition: string, value: Range['value']) => {
@@ -83,8 +83,8 @@ function rangeConditions({ value, lower, upper }: Range, sorted: string | undefi
 }
 
 /**
- * Selects the matching records within ranges. In each, every combination of values has its own index range: SQLite merges
- * them in order and stops at a limit, whereas `in (…)` would sort everything.
+ * Selects the matching records within ranges. Every combination of values has its own index range in each: SQLite
+ * merges them in order and stops at a limit, whereas `in (…)` would sort everything.
  */
 function selectionOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
   const bounds = ranges.map((range) => rangeConditions(range, sorted));
@@ -98,7 +98,7 @@ function selectionOf({ from, where, values, sorted }: Conditions, ranges: readon
   };
 }
 
-/** The values that a query yields: one per parent, in their order, or a single one without parents. */
+/** The values of a query: one per parent, in their order, or a single value without parents. */
 function valuesOf<T>(db: SqliteConnection, { below }: Lists, query: string, params: Value[]): T[] {
   if (!below) return [db.value(query, params) as T];
   const each = `select (${query}) as value from json_each(?) as parent order by parent.key`;
@@ -108,7 +108,7 @@ function valuesOf<T>(db: SqliteConnection, { below }: Lists, query: string, para
 /** Ids as a JSON array of integers, which `json_each` reads exactly. */
 export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
 
-/** The counts that are kept for lists. @param by more fields @returns undefined for what is a piece of an order */
+/** The kept counts for lists. @param by more fields @returns undefined for lists with an order condition */
 function keptOf(
   record: AnyRecord,
   { filter, below }: Lists,
@@ -135,10 +135,10 @@ function rowsOfCounts({ table, columns }: KeptCounts, { filter, below }: Lists) 
 }
 
 /**
- * Counts the records that match: those of each of some parents, or all. Those within a piece of an order are counted in
- * its index, about 20 in a microsecond; others are kept counted.
+ * Counts matching records, by parent or in total: from kept counts, or, with an order condition, in its index at about
+ * 20 per microsecond.
  *
- * @throws QUERY_TOO_COMPLEX if there are more than the meter allows
+ * @throws QUERY_TOO_COMPLEX if it counts more than the meter allows
  */
 export function countMatching(
   db: SqliteConnection,
@@ -167,10 +167,9 @@ export function countMatching(
 }
 
 /**
- * Counts the records with each combination of values of some fields, in one statement, so that all counts are of one
- * moment.
+ * Counts the records with each combination of values of some fields, in one snapshot.
  *
- * @param most more groups are not read
+ * @param most the maximum number of groups to read
  */
 export function countGroups(
   db: SqliteConnection,
@@ -195,7 +194,7 @@ export function countGroups(
       ),
     }));
   if (Object.keys(plain).length === Object.keys(filter).length) return all;
-  // Each group has its own piece of the index.
+  // Each group has its own range of the index.
   return all.flatMap(({ values }) => {
     const [count] = countMatching(db, record, { filter: { ...filter, ...values } }, meter);
     return count! > 0 ? [{ values, count: count! }] : [];
@@ -203,8 +202,8 @@ export function countGroups(
 }
 
 /**
- * Reads pages in any order: of one list, or of one for each parent. A search is one statement for all lists, and reads
- * nothing but what it finds, from the index with all conditions in this order.
+ * Reads a page of a list, or of one list per parent, in any order. Each search is one statement for all lists, and
+ * reads only its results, from the index with all conditions in this order.
  */
 export function readPages(
   db: SqliteConnection,

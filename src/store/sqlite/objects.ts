@@ -4,11 +4,11 @@ import type { Gate } from './writer.ts';
 
 /** A text greater than any key. */
 const GREATEST = '\u{10ffff}';
-/** The number of expired objects removed per new one: more than one, so that the table shrinks. */
+/** The number of expired objects removed per new one; more than one, so that the table shrinks. */
 const REMOVED_PER_NEW = 4;
 
 /**
- * The objects of one kind, stored as JSON in one table with all others.
+ * The objects of one kind. All kinds are stored as JSON in one table.
  *
  * @param now milliseconds since 1970
  */
@@ -40,7 +40,7 @@ export function objectsOf<T>(
 
     async latest(term, limit, upTo) {
       await gate();
-      // The terms come first, because their index has the order.
+      // The cross join reads terms first, because their index has the order.
       return db.json<T[]>(
         `select json_group_array(json(value)) from (
            select o.value from object_terms t cross join stored_objects o using (kind, key)
@@ -52,7 +52,7 @@ export function objectsOf<T>(
 
     async put(objects) {
       await gate();
-      // As one JSON text, all of it would be parsed and written anew.
+      // One by one: SQLite would parse and write a JSON text of all objects once more.
       for (const object of objects)
         db.run(
           `insert into stored_objects (kind, key, value, expires_at) values (?, ?, ?, ?)

@@ -4,11 +4,11 @@ import { allColumnsOf, type Column, columnName, foldedName, indexName, sortColum
 import type { SqliteConnection } from './connection.ts';
 import { dropCounts, missingCounts } from './kept-counts.ts';
 
-/** The definition of a column. It lacks `not null`, which SQLite could not drop if the field became optional later. */
+/** The definition of a column, without `not null`, which SQLite could not drop if the field became optional later. */
 const definitionOf = (record: AnyRecord, { field, name, type }: Column): string => {
   if (field === 'id') return `${name} integer primary key`;
   const reference = referencesOf(record).find((reference) => reference.field === field);
-  // Children that don't block a deletion outlive their parent.
+  // Children that don't block the deletion of their parent outlive it.
   const foreignKey = reference && reference.where === undefined;
   return `${name} ${type}${foreignKey ? ` references "${reference.parent.plural}" (id)` : ''}`;
 };
@@ -43,10 +43,10 @@ function additionOf(record: AnyRecord, column: Column): string {
   return `alter table "${record.plural}" add column ${definitionOf(record, column)} default ${literal}`;
 }
 
-/** The number of records folded per statement. */
+/** The number of records updated per statement. */
 const STEP = 1_000;
 
-/** Fills in the folded form of a text by which lists can newly be ordered. */
+/** Fills the column with the folded form of a text that lists can now be ordered by. */
 function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds }: Column): void {
   for (let after: string | undefined = '0'; after !== undefined;) {
     const rows: [id: string, text: string | null][] = db.json(
@@ -64,7 +64,7 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds
   }
 }
 
-/** The steps that bring tables to their records' declarations; none if they are up to date. */
+/** The steps that bring tables in line with their declarations; none if they are up to date. */
 function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generator<() => void> {
   for (const record of records) {
     const { plural } = record;
@@ -101,14 +101,14 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
   }
 }
 
-/** Creates the indexes that were dropped, one after another. They are sorted in files rather than in memory. */
+/** Creates dropped indexes, sorting their entries in files rather than in memory. */
 export function createIndexes(db: SqliteConnection, records: readonly AnyRecord[]): void {
   db.exec('pragma temp_store = file');
   for (const change of missing(db, records)) change();
   db.exec('pragma temp_store = memory');
 }
 
-/** Removes the indexes of a record but those that keep values unique, and its counts, until they are created again. */
+/** Removes the kept counts and all indexes of a record except unique ones, until {@link createIndexes}. */
 export const dropIndexes = (db: SqliteConnection, record: AnyRecord): void =>
   db.transaction(() => {
     for (const [name, sql] of indexStatements(record))
@@ -116,13 +116,13 @@ export const dropIndexes = (db: SqliteConnection, record: AnyRecord): void =>
     dropCounts(db, record);
   });
 
-/** True if nothing has to be created for these records. */
+/** True if the tables of these records are up to date. */
 export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]): boolean =>
   missing(db, records).next().done === true;
 
 /**
- * Creates the tables, columns and indexes of records that a data file lacks. No other process may use the file. Nothing
- * that holds data is ever removed or changed.
+ * Brings the tables of a data file in line with the declarations. No other process may use the file. Nothing that holds
+ * data is ever removed or changed.
  */
 export const prepareRecords = (db: SqliteConnection, records: readonly AnyRecord[]): void =>
   db.transaction(() => {

@@ -13,21 +13,21 @@ import { idsOf } from './ids.ts';
 import { conditionsOf, countGroups, countMatching, idList, readPages } from './list-pages.ts';
 import type { Gate, Writer } from './writer.ts';
 
-/** The bytes that a cache entry takes besides its texts. */
+/** The overhead of a cache entry, in bytes. */
 const ENTRY_BYTES = 200;
 
-/** Estimates the bytes that a record takes in memory. */
+/** Estimates the size of a record in memory, in bytes. */
 const bytesOf = (record: Stored): number => ENTRY_BYTES + 2 * JSON.stringify(record).length;
 
-/** Runs work once a gate lets it pass, at once if it is open. */
+/** Runs work when a gate opens, at once if it is open. */
 const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(work) ?? work();
 
 /**
  * The records of one kind in the embedded engine.
  *
- * @param append logs a change, in the transaction that makes it
- * @param cacheBytes the bytes that records cached by id may take, and likewise those of pages
- * @returns its reads and writes, which pass a gate
+ * @param append logs a change in its transaction
+ * @param cacheBytes the maximum size of cached records, and of cached pages, in bytes
+ * @returns the reads and writes that wait at a gate
  */
 export function tableOf(
   record: AnyRecord,
@@ -39,7 +39,7 @@ export function tableOf(
   const { plural } = record;
   const { read, decode } = rowForm(record);
   const nextId = idsOf(db, writer, record);
-  /** Records by id, handed out without copying and therefore frozen. */
+  /** Records by id, returned without copying and therefore frozen. */
   const cache = new LRUCache<string, Stored>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
   /** Pages read since the last write to the table, by query. */
   const pages = new LRUCache<string, Page<Stored>[]>({
@@ -50,7 +50,7 @@ export function tableOf(
         2 * key.length,
       ),
   });
-  /** The latest ids and queries: only what is asked for again is cached, which takes longer than the read itself. */
+  /** Recent ids and queries. Only repeated ones are cached, since caching takes longer than the read itself. */
   const latest = new LatestKeys();
   writer.follow({
     refresh() {
@@ -95,7 +95,7 @@ export function tableOf(
 
   const requests = stage();
 
-  /** Reads for a request, or in a transaction, which waits for nothing but its own reads. */
+  /** Reads for a request, in stages, or within a transaction, without them. */
   const reading = <T>(gate: Gate, work: () => T): MaybePromise<T> =>
     gate === writer.committed ? requests(() => passing(gate, work)) : passing(gate, work);
 
@@ -133,7 +133,7 @@ export function tableOf(
       return db.value(query, [...values[0]!]) !== undefined;
     },
 
-    /** Needs no locks: nobody else writes before the transaction has ended. */
+    /** Needs no locks: nobody else writes until the transaction ends. */
     async lock(ids) {
       await gate();
       const records = byIds(ids);
@@ -148,7 +148,7 @@ export function tableOf(
     async insert(added) {
       await gate();
       insertRecords(db, record, added);
-      // After adding many records, a caller reads others next.
+      // Many new records aren't cached: callers read others next.
       if (added.length === 1) changed(undefined, added[0]);
       else for (const one of added) append(eventOf(record, undefined, one));
       pages.clear();
@@ -156,7 +156,7 @@ export function tableOf(
 
     async replace(before, after) {
       await gate();
-      // SQLite rewrites the indexes of every column in the statement, so unchanged ones are left out.
+      // SQLite rewrites the indexes of every column in the statement, so it leaves out unchanged ones.
       const written = allColumnsOf(record).filter(
         ({ field, stored }) => stored(after[field]) !== stored(before[field]),
       );
@@ -167,7 +167,7 @@ export function tableOf(
       changed(before, after);
     },
 
-    /** Reads and then writes: nobody else writes in between. */
+    /** Reads and then writes, since nobody else writes in between. */
     async add(id, field, amount) {
       const [before] = await this.byIds([id]);
       const value = Number(before?.[field] ?? 0) + amount;

@@ -4,14 +4,11 @@ import type { SqliteConnection } from './connection.ts';
 export const APPLICATION_ID = 0x50657473;
 
 /**
- * The SQL that makes an empty file one of ours, with all tables except those of records, which follow from their
- * declarations (`record-schema.ts`).
+ * The SQL that sets up an empty file, with all tables except those of records (`record-schema.ts`).
  *
- * `stored_objects` has everything that isn't a record, such as API keys and trusted documents (`objects.ts`); `object_terms` the
- * terms by which objects are found.
- * `ids` has the last id assigned to each kind of record.
- * `events` is the event log, whose positions have no gaps; `event_log` has a name that identifies it, and the last
- * position removed.
+ * `stored_objects` has everything but records, such as API keys and trusted documents (`objects.ts`), and
+ * `object_terms` the terms to find them by. `ids` has the last assigned id of each kind of record. `events` is the
+ * event log, whose positions have no gaps; `event_log` has its unique name and the last removed position.
  */
 export const NEW_FILE = `
   pragma application_id = ${APPLICATION_ID};
@@ -51,12 +48,12 @@ export const NEW_FILE = `
 `;
 
 /**
- * The SQL that leads from layout 1, the first, to 2, from 2 to 3 and so on. Released migrations never change. New files
- * have the latest layout without them: {@link NEW_FILE} and the declarations of records include their results.
+ * The migrations from layout 1 to 2, 2 to 3 and so on. Released ones never change. New files don't need them:
+ * {@link NEW_FILE} and the declarations of records include their results.
  */
 export const MIGRATIONS: readonly string[] = [];
 
-/** The version of a file's layout. */
+/** The layout version of a file. */
 export const layoutOf = (db: SqliteConnection): number => Number(db.value('pragma user_version'));
 
 /** Brings a file to the latest layout. No other process may use it. */

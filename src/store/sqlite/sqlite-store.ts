@@ -21,33 +21,35 @@ import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
 
 export interface SqliteOptions {
-  /** The records to store. A tool that declares none leaves their tables alone. */
+  /** The records to store; none for a tool that leaves their tables alone. */
   records: readonly AnyRecord[];
   /** The data file. Created with its directory if missing. */
   file: string;
-  /** Only one `server` has a file at a time. A `tool` may run beside it; a `snapshot` is a tool that reads it as it is now. */
+  /**
+   * Only one `server` has a file at a time. A `tool` may run beside it; a `snapshot` is a tool that reads as of now.
+   */
   role: 'server' | 'tool' | 'snapshot';
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;
-  /** The time for which events are kept, in milliseconds; forever by default. */
+  /** How long events are kept, in milliseconds; forever by default. */
   keepEvents?: number;
-  /** The time that a write waits for another process, in milliseconds. Everything else in this process waits too. */
+  /** How long opening and writes wait for another process's lock, in milliseconds. */
   busyTimeout?: number;
   durability?: Durability | undefined;
-  /** The bytes that cached records of each kind may take, by id and as pages each. */
+  /** The maximum size of cached records, and of cached pages, per kind of record; in bytes. */
   cacheBytes?: number;
-  /** The migrations of a later version, in tests. */
+  /** Migrations, for tests of later versions. */
   migrations?: readonly string[];
 }
 
 /** The embedded store and its connection. */
 export interface SqliteStore extends Store {
-  /** For operations that the port lacks: nothing else may be under way. */
+  /** For operations that the port lacks. Nothing else may be in progress. */
   readonly db: SqliteConnection;
 }
 
 /**
- * Opens the store over the embedded engine. Returned records must not be modified, because they are cached.
+ * Opens the embedded store. Returned records must not be modified, because they are cached.
  *
  * @throws Error if another server has the file, it is not one of ours, or it cannot be opened
  */
@@ -56,7 +58,7 @@ export function openSqliteStore(options: SqliteOptions): SqliteStore {
   return { ...storeOver(engineOver(db, release, options), options.records), db };
 }
 
-/** Builds the engine over an open file. @param release gives the file up */
+/** Builds the engine over an open file. @param release releases the file's lock */
 function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
   const { role, records, now = Date.now } = options;
   const { cacheBytes = Math.floor(bytesFor('records') / (2 * records.length + 1)) } = options;
@@ -68,18 +70,18 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const shorten = release && shortenLog(db, writer);
   const tick = () => {
     try {
-      // As every write does, so that tools' writes are seen even without one.
+      // Makes writes by tools visible even if nothing is written here.
       writer.catchUp();
       housekeep();
       shorten?.();
-      // A failed flush is tried again, and shows in `writer.failure`.
+      // A failed flush is retried, and shows in `writer.failure`.
       flush().catch(() => {});
     } catch {
-      // The next call that needs the file reports that it is away.
+      // The next call that needs the file reports the error.
     }
   };
   const timer = setInterval(tick, FOLLOW_WAIT).unref();
-  // A transaction doesn't see anything written after its first read.
+  // A transaction sees nothing that is written after its first read.
   if (role === 'snapshot') db.exec('begin; select 1 from event_log');
 
   return {
@@ -100,7 +102,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     ...usage,
     async ping() {
       db.checkFile();
-      // A disk that was full may have room again: tries more than the smallest of writes.
+      // Checks whether a full disk has room again, for more than the smallest write.
       if (writer.failure) {
         await writer.write(
           () => db.run(`insert or replace into stored_objects values ('', '', ?, 0)`, ['-'.repeat(65_536)]),
@@ -115,7 +117,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       if (role === 'snapshot') db.rollback();
       try {
         await flush();
-        // After all waiting writes.
+        // Waits for all earlier writes.
         await writer.write(() => {}, 'single');
       } finally {
         db.close(release !== undefined);
@@ -125,10 +127,10 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   };
 }
 
-/** The time that a tool waits for another to fill the file, in milliseconds. */
+/** How long a tool waits for another to fill the file, in milliseconds. */
 const UNTIL_FILLED = DAY;
 
-/** Opens the file, and brings it to the layout that this program and its records need. */
+/** Opens the file and brings it to the current layout. */
 function open(options: SqliteOptions): { db: SqliteConnection; release: (() => void) | undefined } {
   const { role, records, busyTimeout = 2_000, durability, migrations = MIGRATIONS } = options;
   let release: (() => void) | undefined;
@@ -138,20 +140,20 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
     const file = locateFile(options.file, latest);
     release = lockDataFile(file, role === 'server' || !existsSync(file) ? busyTimeout : 0);
     if (release && !existsSync(file)) createFile(file, latest);
-    // An import may be about to create it.
+    // An import may be about to create the file.
     if (!release && (role === 'server' || !existsSync(file))) throw inUse(options.file);
     db = new SqliteConnection(file, busyTimeout, durability);
     if (role !== 'server') db.keepSmall();
     const layout = layoutOf(db);
     if (layout > latest) throw unknownLayout(options.file, layout, latest);
-    // Another tool may be about to prepare the file, or to fill it.
+    // Another tool may be preparing or filling the file.
     if (!release && layout >= 1 && !isPrepared(db, records))
       release = lockDataFile(file, isBeingFilled(db) ? UNTIL_FILLED : busyTimeout);
     if (release) {
       if (layout < latest) migrate(db, migrations);
       prepareRecords(db, records);
     } else if (layout < latest || !isPrepared(db, records)) {
-      // The server would go on with the layout that it knows.
+      // The running server relies on the current layout.
       throw new Error(
         `The data file ${options.file} is in use by a server of an earlier version. Stop that server, or use the command of its version.`,
       );
@@ -174,7 +176,7 @@ export const inUse = (file: string): Error =>
     `The data file ${file} is in use by another server, or by an import or load that fills it. Stop that or use another file.`,
   );
 
-/** Adds the file name to errors of the system and SQLite; leaves our own unchanged. */
+/** Adds the file name to errors of the system and SQLite, and passes on our own. */
 function openingError(file: string, error: unknown): Error {
   const cause = (error instanceof AppError ? error.cause : error) as Error & { code?: unknown };
   if (cause.code === undefined) return cause;

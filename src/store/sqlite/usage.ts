@@ -9,10 +9,10 @@ import {
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
-/** The number of keys in memory beyond which saved ones are dropped. */
+/** The number of keys in memory above which saved ones are dropped. */
 const MAX_IN_MEMORY = 20_000;
 
-/** The share of a minute's limit that may pass before it is saved. */
+/** The share of the minute's limit that may be charged before it is saved. */
 const UNSAVED_SHARE = 0.1;
 
 /** Saves the usage of keys, by their ids. */
@@ -24,14 +24,14 @@ export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, Usag
   );
 
 /**
- * The usage of each key. The server charges in memory; changes are saved in one statement when they are flushed, and
- * before a response shows a ban or more than a tenth of a minute's limit. While they cannot be saved, for example because
- * the disk is full, it goes on charging.
+ * The usage of each key. Charges happen in memory. A flush saves changes in one statement; a ban, or more than a tenth
+ * of the minute's limit, is saved before the response. While saving fails, for example because the disk is full,
+ * charging goes on.
  */
 export function usageLedger(db: SqliteConnection, writer: Writer) {
   const states = new Map<string, UsageState>();
   let changed = new Map<string, UsageState>();
-  /** Charged units that are not saved yet, which a kill would lose. */
+  /** Charged units that are not saved yet and would be lost in a kill. */
   const unsaved = new Map<string, number>();
   let saving: Promise<void> | undefined;
 
@@ -48,7 +48,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       if (states.size > MAX_IN_MEMORY)
         for (const id of states.keys()) if (!changed.has(id)) states.delete(id);
     } catch (error) {
-      // Later states may have been saved meanwhile, such as a ban: the current ones are saved next.
+      // Later states, such as a ban, may have been saved meanwhile, so the current ones are saved next.
       for (const [id, state] of saved) if (!changed.has(id)) changed.set(id, states.get(id) ?? state);
       throw error;
     } finally {
@@ -60,7 +60,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
     }
   };
 
-  /** Saves all changes so far. One save runs at a time: calls that come meanwhile share the next. */
+  /** Saves all changes so far. One save runs at a time; concurrent calls share the next one. */
   const flush = async (): Promise<void> => {
     await saving?.catch(() => {});
     await (saving ??= save().finally(() => {
