@@ -3,10 +3,10 @@ import DataLoader from 'dataloader';
 import { unavailable } from '../../foundation/errors.ts';
 
 /**
- * Collects the calls of one turn of the event loop into one command, equal ones once. Many connections are read per turn,
- * and most of a command's cost is fixed. Results shared by equal calls are read-only.
+ * Combines the calls of one turn of the event loop into one command, equal calls once: most of a command's cost is
+ * fixed. Results are read-only, since equal calls share them.
  *
- * @param run handles a batch and returns the results in order, or an error in place of one
+ * @param run handles a batch and returns the results in order, or an error in place of a result
  */
 export function batch<A, R>(
   run: (all: readonly A[]) => Promise<readonly (R | Error)[]>,
@@ -22,13 +22,13 @@ export function batch<A, R>(
 }
 
 /**
- * Runs at most one command per name at a time. Calls that arrive meanwhile are gathered for the next one, as are those of
- * one turn of the event loop. If a command fails, so do the calls gathered behind it, which would otherwise wait for the
- * same unavailable database and be carried out after they have timed out.
+ * Runs at most one command per name at a time. Calls of one turn of the event loop, or that arrive while a command
+ * runs, are combined for the next one. If a command fails, so do the calls behind it: they would wait for the same
+ * unavailable database and then run after they have timed out.
  *
  * @param run handles the calls of a name and returns the results in order
- * @param timeoutMs the time after which a command has failed, in milliseconds. Without it, calls behind a command would
- *   wait forever if its connection ends while it is being sent: the driver (7.8) waits for `drain` of the destroyed socket
+ * @param timeoutMs the time after which a command has failed, in milliseconds. Without it, calls could wait forever
+ * behind a command whose connection ends while it is sent: the driver (7.8) waits for `drain` of the destroyed socket
  */
 export function gather<A, R>(
   run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
@@ -60,7 +60,7 @@ export function gather<A, R>(
   };
 }
 
-/** Bounds the time of some work. @throws UNAVAILABLE if it takes longer */
+/** Limits the duration of work. @throws UNAVAILABLE if it takes longer */
 export function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = () =>

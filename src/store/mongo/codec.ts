@@ -17,34 +17,34 @@ export const toKey = (id: Id): Key => BigInt(id);
 /** Converts a database key to an id of the port. */
 export const toId = (key: Key | number): Id => String(key);
 
-/** The properties that all records' documents have. */
+/** The properties common to the documents of all records. */
 export interface RecordDocument extends Document {
   _id: Key;
 }
 
 /**
- * The property with the type of the event that wrote a document. Every write of a record replaces its document, so that
- * a change stream reports everything clients see of it. Writes for other reasons, and imports, aren't events.
+ * The property with the type of the event that wrote a document. Every write that clients see replaces the document, so
+ * that change streams report it whole. Imports and internal writes aren't events.
  */
 export const EVENT = '_event';
 
 /**
- * The property with the event and all values of a record after a change that didn't replace its document. A change stream reports
- * what such a change wrote, but not the rest of the document at that time. So it is one text, which is reported whole.
+ * The property with the event and all values after a change that doesn't replace the document. They are a single text
+ * because change streams report only the changed properties, at the time of the change.
  */
 export const AFTER = '_after';
 
-/** Separates the values of {@link AFTER}, each after {@link PRESENT} if there is one. Texts from clients can't contain it. */
+/** Precedes each value of {@link AFTER}, with {@link PRESENT} if there is one. Texts from clients can't contain it. */
 const SEPARATOR = '\u001f';
 const PRESENT = '=';
 
-/** The conversions between values of one kind and their stored form. Neither gets absent values. */
+/** The conversions between values of one kind and their stored form, except for absent ones. */
 interface Codec {
   stored?: ((value: never) => unknown) | undefined;
   read?: ((value: never) => unknown) | undefined;
 }
 
-/** Other kinds are stored as they are. */
+/** Codecs by kind; other kinds are stored as they are. */
 const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
   id: { stored: toKey, read: toId },
   bigInteger: { stored: toKey, read: toId },
@@ -54,14 +54,14 @@ const CODECS: Readonly<Partial<Record<FieldKind, Codec>>> = {
   },
 };
 
-/** The parsers of values that aren't texts, from the output of MongoDB's `$toString`. */
+/** Parsers for the output of MongoDB's `$toString`, by kind; other kinds are texts. */
 const PARSERS: Readonly<Partial<Record<FieldKind, (text: string) => unknown>>> = {
   integer: Number,
   boolean: (text) => text === 'true',
   instant: (text) => formatInstant(Date.parse(text)),
 };
 
-/** The property by which a field is ordered: for a text, the one with its folded form. */
+/** The property to order a field by: for a text, the one with its folded form. */
 export const sortProperty = ({ fields, sorts }: AnyRecord, field: string): string =>
   sorts.includes(field) && isFolded((fields as Fields)[field]!) ? `${field}_folded` : field;
 
@@ -71,13 +71,13 @@ export const indexKey = (record: AnyRecord, fields: readonly string[]): Record<s
   _id: 1,
 });
 
-/** The fields that are ordered by their folded form, each with the property that holds it. */
+/** Pairs of fields that are ordered by their folded form, and the properties with it. */
 export const foldedFieldsOf = (record: AnyRecord): readonly (readonly [string, string])[] =>
   Object.keys(record.fields)
     .map((field) => [field, sortProperty(record, field)] as const)
     .filter(([field, property]) => field !== property);
 
-/** A key of an index, or a projection. */
+/** The key of an index, or a projection. */
 export const ascending = (names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, 1 as const]));
 
@@ -98,7 +98,7 @@ export const codecOf = memoized((record: AnyRecord) => {
   );
   const names = fields.map(({ name }) => name);
 
-  /** The stored form of a filter's or a record's values, without undefined ones; order conditions stay as they are. */
+  /** The stored form of the values of a record or filter, without undefined ones. Order conditions stay as they are. */
   function stored(values: Values): Document {
     const document: Document = {};
     for (const { name, stored } of fields) {
@@ -121,21 +121,21 @@ export const codecOf = memoized((record: AnyRecord) => {
   return {
     stored,
     foldedOf,
-    /** The projection to the fields that clients see. */
+    /** The projection to the record's fields. */
     projection: ascending(names),
 
     /** Converts a document to a record, without absent values. */
     toRecord(document: Document): EventRecord {
       const record: Record<string, unknown> = { id: toId(document._id) };
       for (const { name, read, formerly } of fields) {
-        // Events keep the names under which they were written.
+        // Older events use former names.
         const value = document[name] ?? (formerly && document[formerly]);
         if (value != null) record[name] = read ? read(value as never) : value;
       }
       return record as EventRecord;
     },
 
-    /** Converts a record to a document. @param event the type of the event it is written with; undefined if there is none */
+    /** Converts a record to a document. @param event the type of the event it is written with, if any */
     toDocument: ({ id, ...values }: Stored, event?: EventType): RecordDocument => ({
       _id: toKey(id),
       ...stored(values),
@@ -143,7 +143,7 @@ export const codecOf = memoized((record: AnyRecord) => {
       ...(event && { [EVENT]: event }),
     }),
 
-    /** An update, as a pipeline, that adds to a field and logs that as an event. */
+    /** A pipeline update that adds to a field and logs an event. */
     addition(field: string, amount: number): Document[] {
       const { type } = eventOf(record, { id: '0', [field]: 0 }, { id: '0', [field]: amount });
       const text = (name: string) => ({ $ifNull: [{ $concat: [PRESENT, { $toString: `$${name}` }] }, ''] });
@@ -151,7 +151,7 @@ export const codecOf = memoized((record: AnyRecord) => {
       return [{ $set: { [field]: { $add: [`$${field}`, amount] } } }, { $set: { [AFTER]: after } }];
     },
 
-    /** The event that {@link AFTER} describes. */
+    /** Parses the event in {@link AFTER}. */
     eventOfAddition(id: Key, after: string): Pick<StoredEvent, 'type' | 'record'> {
       const [type, ...texts] = after.split(SEPARATOR);
       const values = texts.flatMap((text, i) => {
@@ -162,7 +162,7 @@ export const codecOf = memoized((record: AnyRecord) => {
       return { type: type as EventType, record: { id: toId(id), ...Object.fromEntries(values) } };
     },
 
-    /** Matches the document of a record that still has the same values. */
+    /** The filter for the document of a record that still has the same values. */
     unchanged: ({ id, ...values }: Stored): Filter<RecordDocument> => ({
       ...Object.fromEntries(names.map((name) => [name, null])),
       ...stored(values),

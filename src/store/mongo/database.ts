@@ -6,13 +6,13 @@ import { within } from './batching.ts';
 import { portError } from './driver-errors.ts';
 
 export interface MongoOptions {
-  /** Connection string including the database name. */
+  /** The connection string, with the name of the database. */
   uri: string;
   /** The records to store. */
   records: readonly AnyRecord[];
   /** The kinds of objects that features add. */
   objects?: readonly ObjectKind<never>[];
-  /** The role of this process; by default a server. */
+  /** The role of this process; defaults to server. */
   role?: Role;
   /** Maximum duration of a call in milliseconds, after which it fails with UNAVAILABLE. */
   timeoutMs?: number;
@@ -30,7 +30,7 @@ export interface CallOptions {
 export interface Database {
   readonly client: MongoClient;
   readonly db: Db;
-  /** For driver calls outside of transactions. */
+  /** Options for driver calls outside transactions. */
   readonly options: CallOptions;
   /** Maximum duration of a call in milliseconds. */
   readonly timeoutMs: number;
@@ -39,31 +39,31 @@ export interface Database {
 }
 
 const DEFAULT_TIMEOUT = 10_000;
-/** The longest time after which a preparation counts as hanging, in milliseconds. */
+/** The maximum time before a preparation counts as hanging, in milliseconds. */
 const MAX_PATIENCE = HOUR;
 const SERVER_SELECTION_TIMEOUT = 2_500;
-/** The heartbeat in milliseconds: shorter than server selection, in which a server that announced its shutdown is rechecked. */
+/** The heartbeat in milliseconds: shorter than server selection, to recheck a server that is shutting down in time. */
 const HEARTBEAT = 2_000;
 
-/** The options for acknowledgement, reads and decoding, for which the store depends on its own values. */
+/** The options for acknowledgement, reads and decoding, where the store depends on its own values. */
 const OWN_OPTIONS =
   /^(?:readPreference\w*|maxStalenessSeconds|readConcernLevel|w|wtimeout(?:MS)?|j|journal|retry(?:Reads|Writes)|timeoutMS|promote\w+|bson\w+|raw|useBigInt64|ignoreUndefined|serializeFunctions|enableUtf8Validation|checkKeys|forceServerObjectId)=/i;
 
-/** Removes the options from a connection string that are the store's own. */
+/** Removes {@link OWN_OPTIONS} from a connection string. */
 function withoutOwnOptions(uri: string): string {
   const [address, query = ''] = uri.split('?', 2) as [string, string?];
   const others = query.split('&').filter((option) => !OWN_OPTIONS.test(option));
   return [address, others.join('&')].filter(Boolean).join('?');
 }
 
-/** Sets up the connection to a database without opening it. @param prepare creates whatever it lacks */
+/** Sets up the connection to a database without opening it. @param prepare creates whatever the database lacks */
 export function connectTo(settings: MongoOptions, prepare: (hello: Document) => Promise<void>): Database {
   const timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT;
-  // A retry makes the driver select a server twice. Both selections must end before the call times out, or
-  // else a write reported as UNAVAILABLE could still be carried out once the database is back.
+  // A retry makes the driver select a server twice. Both selections must end before the call times out; otherwise a
+  // write reported as UNAVAILABLE could still happen once the database is back.
   const selectionMs = Math.min(SERVER_SELECTION_TIMEOUT, Math.ceil(timeoutMs / 3));
-  // The driver's own timeoutMS has no effect (7.8). So each stage has its own limit, and `execute` enforces
-  // one for the whole call.
+  // The driver's own timeoutMS has no effect (7.8). So each stage has a limit, and `execute` enforces one for the whole
+  // call.
   const client = new MongoClient(withoutOwnOptions(settings.uri), {
     appName: 'petstore-graphql-gateway',
     useBigInt64: true,
@@ -75,8 +75,8 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
     ...(!/[?&]maxPoolSize=/i.test(settings.uri) && { maxPoolSize: 50 }),
     serverSelectionTimeoutMS: selectionMs,
     heartbeatFrequencyMS: Math.min(HEARTBEAT, selectionMs),
-    // A monitor that polls (7.8) may send over a connection that has just ended, and waits for `drain` of its socket for
-    // good: no server would ever be found again.
+    // A polling monitor (7.8) may send over a connection that has just ended and wait for `drain` of its socket
+    // forever, so that no server would ever be found again.
     serverMonitoringMode: 'stream',
     connectTimeoutMS: selectionMs,
     waitQueueTimeoutMS: timeoutMs,
@@ -87,11 +87,11 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
   let preparation: Promise<void> | undefined;
   let patience = timeoutMs;
 
-  // The driver connects on its own only once: after a first failure it stays closed.
+  // The driver connects implicitly only once: after a first failure it stays closed.
   const prepared = (): Promise<void> => {
     if (preparation) return preparation;
-    // A command may never end (see `gather`), and indexes may take long. So the next call begins anew beside a late
-    // preparation, as another instance might, and waits longer for it.
+    // A command may never end (see `gather`), and indexes may take long. So the next call after a late preparation
+    // starts another one beside it, as another instance might, and waits longer.
     const late = setTimeout(() => {
       if (preparation === attempt) preparation = undefined;
       patience = Math.min(2 * patience, MAX_PATIENCE);
@@ -105,7 +105,7 @@ export function connectTo(settings: MongoOptions, prepare: (hello: Document) => 
           preparation = attempt;
         },
         (error) => {
-          // The next call tries again.
+          // The next call retries.
           if (preparation === attempt) preparation = undefined;
           throw error;
         },

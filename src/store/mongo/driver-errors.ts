@@ -11,7 +11,7 @@ import {
 } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
 
-/** The error of an attempt whose reads a concurrent write has changed. Nothing was written; another attempt may succeed. */
+/** The error for an attempt that lost to a concurrent write. Nothing was written; another attempt may succeed. */
 export const writeConflict = (cause?: unknown): MongoServerError =>
   new MongoServerError({
     message: 'Lost to a concurrent write.',
@@ -20,7 +20,7 @@ export const writeConflict = (cause?: unknown): MongoServerError =>
     ...(cause !== undefined && { cause }),
   });
 
-/** The server errors that a later attempt gets too: the request is wrong, or not permitted. */
+/** The codes of permanent server errors: the request is wrong, or not permitted. */
 const LASTING_CODES = new Set<unknown>([
   2, // BadValue
   13, // Unauthorized
@@ -32,7 +32,7 @@ const LASTING_CODES = new Set<unknown>([
   11000, // DuplicateKey
 ]);
 
-/** The errors of a connection string that no deployment, or not this one, can be reached with. */
+/** The errors of a connection string that cannot work, at least for this deployment. */
 const LASTING_ERRORS = [
   MongoParseError,
   MongoInvalidArgumentError,
@@ -40,17 +40,17 @@ const LASTING_ERRORS = [
   MongoMissingDependencyError,
 ];
 
-/** True if the database could not be reached or did not respond in time, so that the call may succeed later. */
+/** True if the call may succeed later: the database could not be reached or did not respond in time. */
 function isTemporary(error: unknown): boolean {
   if (error instanceof MongoServerError) return !LASTING_CODES.has(error.code);
   return error instanceof MongoError && !LASTING_ERRORS.some((lasting) => error instanceof lasting);
 }
 
-/** Translates an error for the port: UNAVAILABLE if the database is unreachable, otherwise unchanged. */
+/** Translates an error for the port: to UNAVAILABLE if it is temporary; otherwise unchanged. */
 export const portError = (error: unknown): unknown =>
   isTemporary(error) ? unavailable(explained(error)) : error;
 
-/** Says why no server was selected, where the driver's message doesn't. */
+/** Explains why no server was selected if the driver's message doesn't. */
 const explained = (error: unknown): unknown =>
   error instanceof MongoServerSelectionError && error.reason?.type === TopologyType.ReplicaSetNoPrimary
     ? new Error(`The replica set ${error.reason.setName} has no primary, or is called otherwise.`, {
@@ -66,12 +66,12 @@ const hasCode =
 /** True if a document with this key already exists. */
 export const isDuplicateKey = hasCode(11000);
 
-/** Ignores the error of a write that another instance may have made first. */
+/** Ignores the error for a write that another instance made first. */
 export function ignoreDuplicate(error: unknown): void {
   if (!isDuplicateKey(error)) throw error;
 }
 
-/** Ignores the error of a collection that another instance may have created first. */
+/** Ignores the error for a collection that another instance created first. */
 export function ignoreExisting(error: unknown): void {
   if (!hasCode(48)(error)) throw error;
 }
@@ -87,10 +87,10 @@ export const isHistoryLost = hasCode(286);
 
 /** BadValue, FailedToParse, TypeMismatch, InvalidResumeToken, and ChangeStreamFatalError for a token that isn't found. */
 const TOKEN_CODES = new Set<unknown>([2, 9, 14, 260, 280]);
-/** The first code that has no name in error_codes.yml but stands for a place in the server's source: most token checks do. */
+/** The first code of places in the server's source, without a name in error_codes.yml, such as most token checks. */
 const FIRST_PLACE = 20_000;
 
-/** True if a change stream was refused because of its start token, rather than the state of the server. */
+/** True if a change stream was refused because of its start token rather than the server's state. */
 export const isOfToken = (error: unknown): boolean =>
   error instanceof MongoServerError && (TOKEN_CODES.has(error.code) || Number(error.code) >= FIRST_PLACE);
 
@@ -102,6 +102,6 @@ const hasLabel =
 /** True if a failed transaction may succeed when retried. */
 export const isTransient = hasLabel(MongoErrorLabel.TransientTransactionError);
 
-/** True if a transaction may have been committed, and another attempt tells. */
+/** True if a transaction may have been committed, as another attempt to commit will tell. */
 export const isUnknownCommit = (error: unknown): boolean =>
   hasLabel(MongoErrorLabel.UnknownTransactionCommitResult)(error) && !isTimeExpired(error);

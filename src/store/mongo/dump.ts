@@ -8,18 +8,18 @@ import { countersOf } from './ids.ts';
 import { layoutsOf } from './layout.ts';
 import { type MongoOptions, openMongoStore } from './mongo-store.ts';
 
-/** The time after its last sign of life at which an importing process counts as dead, in milliseconds. */
+/** The time without a sign of life after which an importing process counts as dead, in milliseconds. */
 const DEAD_AFTER = 10_000;
-/** The interval of signs of life while a process writes nothing, in milliseconds. */
+/** The interval between signs of life while a process writes nothing, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
-/** The interval at which signs of life are looked for, in milliseconds. */
+/** The interval between checks for signs of life, in milliseconds. */
 const LOOK_INTERVAL = 500;
 
 /**
- * Opens an empty database to be filled. A mark keeps instances from serving it before that is finished, and keeps other
- * imports out while its owner gives signs of life; the leftovers of an interrupted import are removed.
+ * Opens an empty database for an import. A mark keeps instances from serving it until the import is finished, and keeps
+ * out other imports while its owner is alive. Leftovers of an interrupted import are removed.
  *
- * @throws Error if it holds anything else, or another process imports into it
+ * @throws Error if the database holds anything else, or another process is importing into it
  */
 export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarget> {
   const { records } = settings;
@@ -112,7 +112,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     },
     async close() {
       const { matchedCount } = await layouts.updateOne(own, sign);
-      // If another process has started over, nothing in it belongs to this one.
+      // If another process has started over, nothing in the database belongs to this one.
       if (matchedCount > 0) {
         if (!isFinished) await clear();
         await giveUp();

@@ -26,11 +26,11 @@ import { AFTER, codecOf, EVENT, type Key, toId } from './codec.ts';
 import type { Database } from './database.ts';
 import { isHistoryLost, isOfToken, portError } from './driver-errors.ts';
 
-/** The time that a page at the end of the log waits for more events, in milliseconds. */
+/** How long a page at the end of the log waits for more events, in milliseconds. */
 const PAGE_WAIT = 10;
-/** The time that a page may search for the end of the log, in milliseconds. */
+/** How long a page may search for the end of the log, in milliseconds. */
 const PAGE_TIME = 2_000;
-/** The starts of reading other than the log's beginning, in seconds before its end or another place. */
+/** The points to start reading from other than the log's beginning, in seconds before its end or another position. */
 const AGES = [7 * 86_400, 86_400, 3_600, 60, 1, 0];
 
 const TOKEN = /^[0-9A-Fa-f]{8,2000}$/;
@@ -40,17 +40,14 @@ interface Examined extends EventPage {
   examined: number;
 }
 
-/** The kinds of change events we use. Other updates don't change anything clients see. */
+/** The change events in use. Other updates don't change anything that clients see. */
 type Change =
   | ChangeStreamInsertDocument
   | ChangeStreamReplaceDocument
   | ChangeStreamUpdateDocument
   | ChangeStreamDeleteDocument;
 
-/**
- * The event log, read from change streams, since MongoDB keeps it in the oplog anyway. Resume tokens
- * serve as event ids.
- */
+/** The event log, read from change streams, since MongoDB's oplog has it anyway. Event ids are resume tokens. */
 export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   const { client, db, options, timeoutMs, execute } = database;
   const byCollection = new Map(records.map((record) => [record.plural, record]));
@@ -84,8 +81,8 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     (await within(timeoutMs, db.command({ ping: 1, ...options }))).operationTime as Timestamp;
 
   /**
-   * The starts from which the log can be read, oldest first: its beginning, and times before a position, by default its
-   * end. The beginning is unknown if the oplog cannot be read (shards, missing privileges).
+   * The points from which the log can be read, oldest first: its beginning, unless the oplog is not readable (shards,
+   * missing privileges), and times before a position, by default its end.
    */
   async function starts(before?: string): Promise<ChangeStreamOptions[]> {
     const end = (before !== undefined && timeIn(before)) || (await clusterTime());
@@ -100,9 +97,9 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     }));
   }
 
-  /** The log from a start on, in the batches of the server's responses. Ends when the database is dropped. */
+  /** Reads the log from a start, in the batches of the server's responses. Ends when the database is dropped. */
   async function* batches(start: ChangeStreamOptions): AsyncGenerator<EventPage> {
-    // Change streams have no other read concern, whatever the URI says.
+    // The read concern that change streams require, whatever the URI says.
     const stream = db.watch<Document, Change>([{ $match: isEvent }], {
       ...start,
       readConcern: { level: 'majority' },
@@ -114,7 +111,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
         const events: StoredEvent[] = [];
         let last: Change | undefined;
         do {
-          // The driver may wait forever to send over a connection that ends (see `gather`).
+          // The driver may wait forever to send over an ended connection (see `gather`).
           const change = await within(FOLLOW_WAIT + timeoutMs, stream.tryNext());
           if (!change) break;
           const event = toEvent(change);
@@ -122,9 +119,9 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
           last = change;
         } while (stream.bufferedCount() > 0);
         const seen = next;
-        // May be beyond the last event.
+        // The token may be beyond the last event.
         next = (stream.resumeToken as { _data: string })._data;
-        // An empty response alone only means that the server stopped waiting.
+        // An empty response only means that the server stopped waiting.
         const atEnd: boolean = last ? last.clusterTime!.gt(end) : (timeIn(next)?.gte(end) ?? next === seen);
         if (atEnd) end = undefined;
         yield { events, next, atEnd };
@@ -134,7 +131,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     }
   }
 
-  /** The log from a start to its end, for a bounded time. */
+  /** Reads the log from a start to its end, for a bounded time. */
   async function* toEnd(start: ChangeStreamOptions): AsyncGenerator<EventPage> {
     const deadline = performance.now() + PAGE_TIME;
     for await (const batch of batches({ ...start, maxAwaitTimeMS: PAGE_WAIT })) {
@@ -143,14 +140,14 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
     }
   }
 
-  /** The first events from a start on. */
+  /** Reads the first events after a start. */
   async function pageAfter(
     { types: wanted, limit, meter }: EventRequest,
     start: ChangeStreamOptions,
   ): Promise<Examined> {
     const page: Examined = { events: [], next: '', atEnd: false, examined: 0 };
     const most = examinedAtMost(meter);
-    /** The id of the last event, which followers of the log get too; without any, the page ends somewhere after its start. */
+    /** The id of the last event, as followers get it; without one, the page ends somewhere after its start. */
     let last: string | undefined;
     for await (const { events, next, atEnd } of toEnd({ ...start, batchSize: limit })) {
       for (const event of events) {
@@ -164,10 +161,10 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   }
 
   /**
-   * The latest events from a start to a position, or to the end of the log. It is at the end if there are too few, in which
-   * case more may be read from an earlier start.
+   * Reads the latest events between a start and a position, or the end of the log. `atEnd` if too few precede it, so
+   * that an earlier start may yield more.
    *
-   * @returns undefined if the position, or the end of the log, is not reached in time
+   * @returns undefined if the position or end is not reached in time
    */
   async function pageBefore(
     { types: wanted, limit, before, meter }: EventRequest,
@@ -191,19 +188,19 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
 
   async function readPage(request: EventRequest): Promise<EventPage> {
     const { after, before, backward, meter } = request;
-    // Anything committed from here on has a later position.
+    // Anything committed from now on has a later position.
     if (after === NOW)
       return pageAfter({ limit: 1, types: [] }, { startAtOperationTime: await clusterTime() });
     const position = after ?? before;
     if (position !== undefined && !TOKEN.test(position)) throw unknownEvent(backward ? 'before' : 'after');
     const from = after === undefined ? await starts(before) : [{ startAfter: { _data: after } }];
     let page: Examined | undefined;
-    // A change stream is only read forwards, so a backward page begins further and further back until it has enough.
+    // Change streams are only read forwards, so a backward page starts further and further back until it has enough.
     for (const start of backward ? from.reverse() : from)
       try {
         const next = await (backward ? pageBefore : pageAfter)(request, start);
         if (!next && page) {
-          // Nor will one from further back get there in time. The next page goes on, unless nothing is in reach.
+          // An earlier start won't get there in time either. The next page continues, unless nothing was in reach.
           page.atEnd = page.events.length === 0;
           break;
         }
@@ -232,7 +229,7 @@ export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
   } satisfies EventStore;
 }
 
-/** The time at the start of MongoDB's own tokens; undefined for those of other servers. */
+/** The time at the start of MongoDB's tokens; undefined for those of compatible servers. */
 function timeIn(token: string): Timestamp | undefined {
   const match = /^82([0-9A-F]{8})([0-9A-F]{8})/i.exec(token);
   return match

@@ -7,7 +7,7 @@ import type { Key } from './codec.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './driver-errors.ts';
 
-/** The collection of the last id assigned to each kind of record (`orders`). */
+/** The collection with the last assigned id of each kind of record, by plural. */
 export const countersOf = (db: Db) => db.collection<{ _id: string; value: Key }>('counters');
 
 /** Creates missing counters. */
@@ -19,21 +19,21 @@ export async function prepareIds({ db, options }: Database, records: readonly An
       .catch(ignoreDuplicate);
 }
 
-/** The number of ids in use that are read per query to find a free one. */
+/** The number of used ids to read per query when looking for a free one. */
 const MAX_RUN_LENGTH = 1_000;
 
 /** A function that assigns the next unused ids of a kind. @throws CONFLICT at the end of the sequence */
 export type NextIds = (record: AnyRecord, count: number) => Promise<Key[]>;
 
 /**
- * Assigns each id of a collection once. The atomic increment is never part of a transaction, so that creations do not
- * wait for each other's commit. An id is used up even if its record is not written. All instances increment one
- * document per kind; to keep it from becoming a hot spot, an instance takes a block of ids for all waiting callers.
+ * Assigns each id of a collection once. The atomic increment is never part of a transaction, so creations don't wait
+ * for each other's commit, and an id is used up even if its record is not written. All instances increment one document
+ * per kind; to keep it from becoming a hot spot, an instance takes a block of ids for all waiting callers.
  */
 export function idsOf({ db, options, timeoutMs }: Database): NextIds {
   const counters = countersOf(db);
 
-  /** Takes blocks of ids, of the size that each caller needs. @returns the first id of each */
+  /** Takes a block of ids for each caller. @returns the first id of each block */
   const assign = gather<number, Key | null>(async (_id, counts) => {
     const size = BigInt(counts.reduce((sum, count) => sum + count, 0));
     const counter = await counters.findOneAndUpdate(
@@ -49,7 +49,7 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
     });
   }, timeoutMs);
 
-  /** The first ids in use from this one on, in order. */
+  /** The first used ids from this one on, in order. */
   async function usedFrom(name: string, first: Key, limit: number): Promise<Key[]> {
     const cursor = db
       .collection<{ _id: Key }>(name)
@@ -68,7 +68,7 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
       const unused = block.filter((key) => !used.has(key));
       free.push(...unused);
       if (unused.length > 0) continue;
-      // Skips all consecutive ids in use at once. $max, because another instance may be further ahead.
+      // Skips all consecutive used ids at once. $max, because another instance may be further ahead.
       const run = await usedFrom(name, first, MAX_RUN_LENGTH);
       const value = run.findLast((key, n) => key === first + BigInt(n))!;
       await counters.updateOne({ _id: name }, { $max: { value } }, options);

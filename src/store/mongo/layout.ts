@@ -6,7 +6,7 @@ import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } fro
 import type { Database, MongoOptions, Role } from './database.ts';
 import { ignoreDuplicate, ignoreExisting, isUnauthorized } from './driver-errors.ts';
 
-/** Brings a database from one layout to the next. May run on several instances at once. */
+/** Migrates a database from one layout to the next. May run on several instances at once. */
 export type Migration = (database: Database) => Promise<void>;
 
 /** The migration to each layout after layout 1, in order. */
@@ -15,7 +15,7 @@ const MIGRATIONS: readonly Migration[] = [];
 interface LayoutDocument {
   _id: 'layout';
   version: number;
-  /** The properties that have been filled in in all documents of a collection, by collection. */
+  /** The properties that are filled in in all documents, by collection. */
   filled?: Record<string, string[]>;
   /** True while an unfinished import fills the database. */
   isImporting?: boolean;
@@ -49,7 +49,7 @@ const collectionsOf = ({
   sessions: [{ key: { seenAt: 1 }, expireAfterSeconds: 3_600 }],
 });
 
-/** The indexes of a record. A filter by many values merges index ranges, each in order, so nothing is sorted in memory. */
+/** The indexes of a record. A filter by many values merges ordered index ranges, so nothing is sorted in memory. */
 const indexesFor = (record: AnyRecord): IndexDescription[] => [
   ...indexesOf(record).map((index) => ({ key: indexKey(record, index) })),
   ...record.unique.map((names: readonly string[]) => ({
@@ -59,16 +59,14 @@ const indexesFor = (record: AnyRecord): IndexDescription[] => [
   })),
 ];
 
-/** The wire version of MongoDB 6.0, needed for $lookup from sharded collections (5.1) and the time in change events. */
+/** The wire version of MongoDB 6.0, for $lookup from sharded collections (5.1) and the time in change events. */
 const WIRE_VERSION = 17;
 
 /**
- * Creates missing indexes, and fills in properties that records of an earlier declaration lack. Safe to run on several
- * instances at once.
+ * Creates missing indexes, and fills in properties that older records lack. Safe to run on several instances at once.
  *
  * @param role only a server migrates a database in use
- * @throws Error if the server is too old or standalone, this version doesn't support the layout, or an import into the
- *   database is not finished
+ * @throws Error if the server is too old or standalone, the layout is not supported, or an import is unfinished
  */
 export async function prepareLayout(
   database: Database,
@@ -87,7 +85,7 @@ export async function prepareLayout(
   const layouts = layoutsOf(db);
   const latest = 1 + migrations.length;
   const collections = Object.entries(collectionsOf(contents));
-  // In this order, because another instance may create the collections, after it has recorded the layout.
+  // In this order: another instance records the layout before it creates the collections.
   const hasData = await db.listCollections({ name: { $in: collections.map(([name]) => name) } }).hasNext();
   const recorded = await layouts.findOne({ _id: 'layout' }, options);
   const version = recorded?.version ?? (hasData ? undefined : latest);
@@ -125,8 +123,8 @@ export async function prepareLayout(
 }
 
 /**
- * Checks that collections are sharded by `_id`. Updates and deletions name a document by its `_id` alone, for which a router
- * would ask all shards, or refuse, with any other key.
+ * Checks that sharded collections are sharded by `_id`. Updates and deletions name documents by `_id` alone; with any
+ * other key, a router would ask all shards, or refuse.
  *
  * @throws Error if a collection has another shard key
  */
@@ -140,7 +138,7 @@ async function checkShardKeys({ client, db, options }: Database): Promise<void> 
     )
     .toArray()
     .catch((error) => {
-      // Users without the privilege to read this have to check it themselves.
+      // Without the privilege to read this, users have to check it themselves.
       if (isUnauthorized(error)) return [];
       throw error;
     });
@@ -151,10 +149,10 @@ async function checkShardKeys({ client, db, options }: Database): Promise<void> 
     );
 }
 
-/** Options without a timeout: indexing a large collection can take longer than any call may. */
+/** Options without a timeout, since indexing a large collection can take long. */
 const WITHOUT_TIMEOUT = { socketTimeoutMS: 0 } as CreateIndexesOptions;
 
-/** The properties that every document has whose record was declared with them. */
+/** The properties that {@link fill} fills in for older records. */
 const filledProperties = (record: AnyRecord): string[] => [
   ...Object.entries(record.fields as Fields).flatMap(([name, { presence }]) =>
     presence === 'defaulted' ? [name] : [],
@@ -163,10 +161,10 @@ const filledProperties = (record: AnyRecord): string[] => [
   ...formerNames(record).map(([former, name]) => `${former} as ${name}`),
 ];
 
-/** The number of documents whose folded values are filled in per command. */
+/** The number of documents updated per command. */
 const STEP = 1_000;
 
-/** Fills in the defaults and folded values that documents lack. Without events: nothing changes for clients. */
+/** Renames properties, and fills in missing defaults and folded values, without events: clients see no change. */
 async function fill({ db, options }: Database, record: AnyRecord): Promise<void> {
   const collection = db.collection<RecordDocument>(record.plural);
   const codec = codecOf(record);
@@ -184,7 +182,7 @@ async function fill({ db, options }: Database, record: AnyRecord): Promise<void>
       const documents = await collection.find(missing, { ...options, limit: STEP }).toArray();
       if (documents.length === 0) break;
       const updates = documents.map(({ _id, [field]: text }) => ({
-        // Only if it still has this text.
+        // Only if the document still has this text.
         updateOne: { filter: { _id, [field]: text }, update: { $set: codec.foldedOf({ [field]: text }) } },
       }));
       await collection.bulkWrite(updates, { ...options, ordered: false });

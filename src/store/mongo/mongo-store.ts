@@ -18,16 +18,15 @@ export type { MongoOptions } from './database.ts';
 
 /** The MongoDB store and its client. */
 export interface MongoStore extends Store {
-  /** For command monitoring and inspecting documents in tests. */
+  /** For imports, and for tests to monitor commands and inspect documents. */
   readonly client: MongoClient;
 }
 
 /**
- * Opens the store and creates whatever the database lacks. If the database is unreachable, the store opens anyway. Its
- * calls are UNAVAILABLE until the database responds, and the first one after that prepares it.
+ * Opens the store and creates whatever the database lacks. It opens even if the database is unreachable: calls then
+ * throw UNAVAILABLE until it responds and is prepared.
  *
- * @throws Error if the URI is invalid, or the database refuses access (credentials, privileges), is a standalone server,
- *   too old or of another layout
+ * @throws Error if the URI is invalid, or the database refuses access, is standalone, too old or of another layout
  */
 export async function openMongoStore(settings: MongoOptions): Promise<MongoStore> {
   const { records } = settings;

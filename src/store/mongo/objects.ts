@@ -15,7 +15,7 @@ interface ObjectDocument {
 /**
  * The objects of one kind.
  *
- * @param commands the transaction to read and write in; by default, each read is on its own
+ * @param commands the transaction to read and write in; by default none
  */
 export function objectsOf<T>(
   database: Database,
@@ -41,7 +41,7 @@ export function objectsOf<T>(
 
     async put(objects) {
       if (objects.length === 0) return;
-      // All or none; a single one needs no transaction.
+      // A single write needs no transaction.
       if (objects.length > 1 && !separate) await commands.begin();
       const writes = objects.map((object) => {
         const time = expiresAt?.(object);

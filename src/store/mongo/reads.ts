@@ -12,15 +12,15 @@ import { isTimeExpired } from './driver-errors.ts';
 import { searchesOf } from './searches.ts';
 import { alone } from './transactions.ts';
 
-/** Time limit for a count in milliseconds, because counting reads everything it counts. */
+/** The time limit for a count, which reads everything it counts; in milliseconds. */
 const COUNT_TIMEOUT = 1_000;
-/** The most records that may be counted. */
+/** The maximum number of records in a count. */
 const MAX_COUNTED = 400_000;
 
 /**
- * Reads of the records of one kind. Each is one command that is answered from an index.
+ * Reads of one kind of record. Each is one command that uses an index.
  *
- * @param commands the transaction to read in; by default, each read is on its own
+ * @param commands the transaction to read in; by default none
  */
 export function readsOf(database: Database, record: AnyRecord, commands = alone(database)): Reads {
   const { db } = database;
@@ -37,7 +37,7 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
     return ids.map((id) => records.get(id) ?? null);
   });
 
-  /** Makes a page. @param documents the results of all searches */
+  /** Builds a page. @param documents the results of all searches */
   const pageOf = (documents: readonly Document[], { limit, backward }: PageRequest): Page<Stored> => {
     const items = documents.slice(0, limit).map(toRecord);
     if (backward) items.reverse();
@@ -45,8 +45,8 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
   };
 
   /**
-   * One page per parent is read by an aggregation that starts at the parents' collection: on a sharded cluster each
-   * shard then handles its own parents, and lookups target only shards that can have the children.
+   * Reads pages. With parents, an aggregation starts at their collection: on a sharded cluster, each shard then handles
+   * its own parents, and lookups target only shards that can have the children.
    */
   async function read(lists: Lists, request: PageRequest): Promise<Page<Stored>[]> {
     const { below } = lists;
@@ -73,7 +73,7 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
     const pipeline = [
       { $match: { _id: { $in: wanted.map(toKey) } } },
       { $project: { _id: 1 } },
-      // With localField and pipeline, each parent gets an ordered index scan that stops at the limit.
+      // localField with a pipeline gives each parent an ordered index scan that stops at the limit.
       ...searches.map((pipeline, n) => ({
         $lookup: { from: record.plural, localField: '_id', foreignField: below.field, as: `${n}`, pipeline },
       })),
@@ -91,16 +91,16 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
   );
 
   /**
-   * Counts by the values of some fields, as they are at one moment: without a snapshot, a record that moves in the index
-   * meanwhile could be counted twice. An index alone counts what it has all conditions of, instead of documents. Nothing
-   * is kept counted, as it is in the embedded engine: a document with a count would make all creations wait for one another.
+   * Counts records grouped by some fields, in a snapshot: otherwise a record that moves in the index could be counted
+   * twice. Counting needs only the index that has all conditions. Unlike in the embedded engine, no counts are kept,
+   * since all creations would contend for them.
    */
   async function countedBy(lists: Lists, by: readonly string[], meter: Meter | undefined, groups?: number) {
     const { below } = lists;
     const { matches, hint } = searchesOf(record, lists, { limit: 0 }, by);
     const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
     const pipeline = [
-      // Both conditions apply: the filter may contain a parent too.
+      // Both apply: the filter may have a condition on the parent too.
       { $match: { $and: [below ? { [below.field]: { $in: below.parents.map(toKey) } } : {}, matches[0]] } },
       { $limit: most + 1 },
       { $group: { _id: Object.fromEntries(by.map((field) => [field, `$${field}`])), n: { $sum: 1 } } },

@@ -14,35 +14,38 @@ import type { Commands } from './transactions.ts';
 /** One of the locks of a record: `categories/7/3`. */
 interface LockDocument {
   _id: string;
-  /** The record: `categories/7`. */
+  /** The locked record: `categories/7`. */
   of: string;
-  /** The number of times it was taken, so that each time is a write. */
+  /** The number of times the lock was taken, so that each is a write. */
   taken: number;
 }
 
-/** The number of locks per parent, so of concurrent creations below it that need not meet. */
+/** The number of locks per parent, and so of concurrent creations of children that need not conflict. */
 const SLOTS = 16;
 
-/** The time for which a deletion that meets creations is repeated, in milliseconds: longer than a dead instance blocks it. */
+/**
+ * How long a deletion is retried if it conflicts with creations, in milliseconds: longer than a dead instance blocks
+ * it.
+ */
 const DELETION_PATIENCE = 4_000;
 
-/** The lock that is taken next. */
+/** The slot of the latest lock. */
 let turn = Math.floor(Math.random() * SLOTS);
 
 /**
  * The records of one kind within a transaction.
  *
- * Conflicts between the server's own transactions keep records from being deleted while others come to refer to them.
+ * Conflicts between the server's own transactions keep a record from being deleted while others start to refer to it.
  * Adding a child writes one of the parent's locks in the same transaction. Deleting the parent looks for children and
- * deletes all its locks in one transaction. Of two that meet, one fails:
+ * deletes all its locks in one transaction. If both happen at once, one fails:
  *
  * - If the child is committed before the snapshot of the deletion, the deletion sees the child.
  * - If it is committed later, or not yet, both have written the same lock, so the server aborts one of the two.
  * - If the deletion is committed before the snapshot of the creation, there is neither a lock nor a parent.
  *
- * Creations take different locks, in turn, so that they rarely meet each other and get past one held by an instance that
- * has died. The locks of a record are created with its first child: then the parent itself is written, which conflicts
- * with its deletion.
+ * Creations take different locks in turn, so they rarely conflict with each other and get past a lock held by a dead
+ * instance. The locks of a record are created with its first child, which also writes the parent itself and so
+ * conflicts with its deletion.
  *
  * @param isParent true if others can block the deletion of a record
  */
@@ -70,7 +73,7 @@ export function rowsOf(
       return match !== null;
     },
 
-    /** With `alone`, the caller deletes the record next, which conflicts with all others from the beginning. */
+    /** With `alone`, the caller deletes the record next, which conflicts with all other locks. */
     async lock(ids, how = 'shared') {
       await commands.begin();
       if (how === 'alone') return new Set(ids);
@@ -81,7 +84,7 @@ export function rowsOf(
         locks.updateMany({ _id: { $in: taken } }, count, options),
       );
       if (update.matchedCount === ids.length) return new Set(ids);
-      // Some don't exist, or have no locks yet.
+      // Some records don't exist, or have no locks yet.
       const having = new Set<string>();
       if (update.matchedCount > 0) {
         const marked = commands.send((options) =>

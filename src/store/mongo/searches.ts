@@ -15,19 +15,19 @@ import { codecOf, indexKey, sortProperty } from './codec.ts';
 /** The searches that read lists. */
 interface Searches {
   /**
-   * The conditions of consecutive searches, without those on parents. Usually there is one; a second finds absent values,
-   * after the others. The results of each are in the order of the index.
+   * The conditions of consecutive searches, without those on parents: usually one, and a second for absent values,
+   * which come last. Each yields results in the order of the index.
    */
   matches: readonly Document[];
   $sort: Document;
-  /** The key of the index that has all conditions followed by the order. */
+  /** The key of the index of all conditions followed by the order. */
   hint: Document;
 }
 
 /**
- * Without an order, lists with an order condition are in its field's.
+ * Plans the searches that read lists. By default, lists with an order condition have its field's order.
  *
- * @param by fields that the index has too
+ * @param by more fields for the index
  */
 export function searchesOf(
   record: AnyRecord,
@@ -64,9 +64,9 @@ export function searchesOf(
 }
 
 /**
- * The conditions of a range, which is contiguous in an index.
+ * The conditions of a contiguous range of an index.
  *
- * @param property the property of this field, by which lists are ordered; by default the id's
+ * @param property the property that orders lists, of this field; defaults to the id's
  */
 function conditionsOf({ value, lower, upper }: Range, property = '_id', field?: Field): Document {
   const stored = (key: SortKey | null) =>

@@ -24,31 +24,31 @@ import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, isTransient, isUnknownCommit, writeConflict } from './driver-errors.ts';
 
-/** An instance that runs transactions, or did until it died. */
+/** An instance that runs transactions, or did before it died. */
 interface InstanceDocument {
   _id: string;
-  /** Its last sign of life by the server's clock. */
+  /** The last sign of life, by the server's clock. */
   seenAt: Date;
-  /** The ids of the sessions that its transactions use. */
+  /** The ids of the sessions of its transactions. */
   sessions: Binary[];
 }
 
-/** The interval at which an instance gives a sign of life, in milliseconds. */
+/** The interval between signs of life, in milliseconds. */
 const SIGN_INTERVAL = 1_000;
-/** The time after the last sign at which an instance counts as dead, in milliseconds. */
+/** The time without a sign of life after which an instance counts as dead, in milliseconds. */
 const DEAD_AFTER = 2_500;
 
 /**
- * The sessions of transactions. If an instance dies, the server keeps its transaction open for a minute
- * (transactionLifetimeLimitSeconds), and everything written in it locked. So instances publish the sessions they use,
- * and the living kill those of the dead. One that was merely slow loses its transaction too, and repeats it.
+ * The sessions of transactions. If an instance dies, the server keeps its transactions open for a minute
+ * (transactionLifetimeLimitSeconds), with everything they wrote locked. So instances publish their sessions, and living
+ * ones kill those of the dead. An instance that was merely slow loses its transaction and retries it.
  */
 function createSessions({ client, db, options, timeoutMs }: Database) {
   const instances = db.collection<InstanceDocument>('sessions');
   const _id = randomUUID();
   const idle: ClientSession[] = [];
   const published = new Set<ClientSession>();
-  /** Those whose last work failed, of which the server may still have a transaction open. */
+  /** Sessions whose last work failed, and whose transaction may still be open on the server. */
   const failed = new Set<ClientSession>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -58,7 +58,7 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
     await instances.updateOne({ _id }, update, { ...options, upsert: true });
   }
 
-  /** Gives a sign of life, and ends what the server still has open of dead instances and of failed work. */
+  /** Gives a sign of life, and kills the sessions of dead instances and of failed work. */
   async function keepUp(): Promise<void> {
     await sign();
     const isDead = { $lt: [{ $toLong: '$seenAt' }, { $subtract: [{ $toLong: '$$NOW' }, DEAD_AFTER] }] };
@@ -79,12 +79,12 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
   }
 
   return {
-    /** Lends a session to work that may have to wait for the locks of a dead instance. */
+    /** Lends a session to work, for at most the timeout. */
     async lend<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
-      // What fails is tried again a second later.
+      // Failures are retried after the interval.
       timer ??= setInterval(() => void keepUp().catch(() => {}), SIGN_INTERVAL).unref();
       const session = idle.pop() ?? client.startSession({ causalConsistency: false });
-      // Its work may never end (see `gather`).
+      // The work may never end (see `gather`).
       const done = work(session).finally(() => idle.push(session));
       try {
         return await within(timeoutMs, done);
@@ -94,7 +94,7 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
       }
     },
 
-    /** Publishes a session before its first transaction begins. */
+    /** Publishes a session, before its first transaction begins. */
     async publish(session: ClientSession): Promise<void> {
       failed.delete(session);
       if (published.has(session)) return;
@@ -102,27 +102,26 @@ function createSessions({ client, db, options, timeoutMs }: Database) {
       await sign();
     },
 
-    /** Stops the signs of life. Others then kill the sessions, without effect because the client has ended them. */
+    /** Stops the signs of life. Other instances then kill the sessions, which the client has already ended. */
     close: () => clearInterval(timer),
   };
 }
 
-/** The way commands are sent: each on its own, or all in one attempt, whose writes are committed together or not at all. */
+/** Sends commands: each on its own, or in a transaction that commits all writes or none. */
 export interface Commands {
   /** Runs a command with its options, now or when its turn comes. */
   send: <T>(command: (options: CallOptions) => Promise<T>) => Promise<T>;
   /**
-   * Begins a transaction, to which all later commands belong. A single write that depends on nothing but the version of
-   * its document needs none.
+   * Begins a transaction for all later commands. A single write that depends only on its document's version needs none.
    */
   readonly begin: () => Promise<void>;
-  /** Names a document before it is written. If others win or wait for it, the work is repeated when its turn comes. */
+  /** Names a document before it is written. If others win or wait for it, the work is retried when its turn comes. */
   readonly contend: (document: string) => void;
-  /** The time from the beginning of the first attempt to that of this one, in milliseconds. */
+  /** The time from the start of the first attempt to that of this one, in milliseconds. */
   readonly elapsed: number;
 }
 
-/** Sends commands that belong to no transaction. */
+/** Sends commands outside any transaction. */
 export const alone = ({ options, execute }: Database): Commands => ({
   send: (command) => execute(() => command(options)),
   begin: async () => {},
@@ -130,11 +129,11 @@ export const alone = ({ options, execute }: Database): Commands => ({
   elapsed: 0,
 });
 
-/** Queues for documents, in which each caller waits for those before it. */
+/** Queues for documents. Each caller waits for the earlier ones. */
 function createQueues() {
   const last = new Map<string, Promise<void>>();
   return {
-    /** True while it is the turn of someone. */
+    /** True while a caller has its turn. */
     isOpen: (document: string): boolean => last.has(document),
 
     /** Waits for its turn. @returns a function that ends it */
@@ -152,21 +151,21 @@ function createQueues() {
 }
 
 /**
- * Runs work atomically, and repeats it while it loses to concurrent writes, until the call times out. The driver's
- * `withTransaction` goes on for two minutes, when the caller has long been told that nothing will happen.
+ * Runs work atomically, and retries it while it loses to concurrent writes, until the call times out. The driver's
+ * `withTransaction` would retry for two minutes, long after the caller was told of the failure.
  */
 export function createTransactions(database: Database) {
   const { options, timeoutMs } = database;
   const sessions = createSessions(database);
   const queues = createQueues();
-  // The rest is as in the client's settings.
+  // Everything else is set on the client.
   const settings: TransactionOptions = { readConcern: { level: 'snapshot' }, maxCommitTimeMS: timeoutMs };
 
   function run<T>(work: (commands: Commands) => Promise<T>): Promise<T> {
     const began = performance.now();
     const elapsed = (): number => {
       const time = performance.now() - began;
-      // Nothing may begin or be committed after the caller got an error.
+      // Nothing may begin or commit after the caller has got an error.
       if (time > timeoutMs) throw unavailable();
       return time;
     };
@@ -192,7 +191,7 @@ export function createTransactions(database: Database) {
         },
         contend(document) {
           contended = document;
-          // Those who have lost it come first.
+          // Work that has lost the document before comes first.
           if (!endTurn && queues.isOpen(document)) throw writeConflict();
         },
         elapsed: elapsed(),
@@ -200,16 +199,16 @@ export function createTransactions(database: Database) {
       try {
         return await work(commands);
       } catch (error) {
-        // Another attempt sees the document that was there first.
+        // The next attempt sees the other document.
         throw isDuplicateKey(error) ? writeConflict(error) : error;
       } finally {
-        // Reads that nobody awaited may still be under way.
+        // Reads that nobody awaited may still be in progress.
         commands.send = () => Promise.reject(new Error('The transaction has ended.'));
         await last;
       }
     }
 
-    /** Commits: again while nobody knows the outcome. */
+    /** Commits, again while the outcome is unknown. */
     async function commit(session: ClientSession): Promise<void> {
       elapsed();
       await session.commitTransaction().catch((error) => {
@@ -228,13 +227,13 @@ export function createTransactions(database: Database) {
           if (session.inTransaction()) await session.abortTransaction();
           if (!isTransient(error)) throw error;
         }
-        // As the driver's specification of `withTransaction` has it.
+        // The back-off that the driver specifications give `withTransaction`.
         await sleep(Math.random() * Math.min(5 * 1.5 ** attempts, 500));
       }
     }
 
     const leave = () => endTurn?.();
-    // Its turn may come after its time is up, and its work may never end (see `gather`).
+    // The turn may come after the timeout, and the work may never end (see `gather`).
     return sessions.lend((session) => repeat(session).finally(leave)).finally(leave);
   }
 

@@ -17,21 +17,21 @@ interface UsageDocument extends UsageState {
 }
 
 /**
- * The usage of keys. Limits are exact however many instances charge at once, because every charge is a conditional atomic
- * update. An instance has at most one update per key in progress; charges that arrive meanwhile are batched in order.
+ * The usage of keys. Limits are exact across instances, because every charge is a conditional atomic update. An
+ * instance has at most one update per key in progress; charges that arrive meanwhile are batched in order.
  */
 export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
   const usage = db.collection<UsageDocument>('usage');
 
   const chargeTogether = gather<Charge, ChargeResult>(async (id, charges) => {
-    // Nothing is charged after the callers got an error.
+    // Nothing is charged after the callers have got an error.
     const deadline = performance.now() + timeoutMs;
     return (await chargeOpenWindows(id, charges)) ?? (await chargeByRules(id, charges, deadline));
   }, timeoutMs);
 
   /**
-   * Charges in the common case: both windows are open with enough left for all charges. Then this conditional update is
-   * equivalent to `chargeUsage`.
+   * Charges in the common case, in which both windows are open with enough left for all charges. The conditional update
+   * is then equivalent to `chargeUsage`.
    *
    * @returns null in any other case
    */
@@ -57,7 +57,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
         dayUsed: { $lte: perDay - cost },
       },
       { $inc: { minuteUsed: cost, dayUsed: cost } },
-      // On compatible servers, the state "before" may be an older one.
+      // On compatible servers, `before` may return an older state.
       { ...options, returnDocument: 'after' },
     );
     if (!charged) return null;
@@ -66,7 +66,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
     return resultsOf({ ...after, ...before }, charges);
   }
 
-  /** Charges in the general case: applies `chargeUsage` to the state, and writes it if the stored one is unchanged. */
+  /** Charges in the general case: applies `chargeUsage`, and writes the result if the stored state is unchanged. */
   async function chargeByRules(
     id: string,
     charges: readonly Charge[],
@@ -105,7 +105,7 @@ export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
   } satisfies LimiterStore;
 }
 
-/** The results of charges made one after another. */
+/** Applies charges one after another. */
 function resultsOf(before: UsageState, charges: readonly Charge[]): ChargeResult[] {
   let usage = before;
   return charges.map((charge) => {
@@ -115,7 +115,7 @@ function resultsOf(before: UsageState, charges: readonly Charge[]): ChargeResult
   });
 }
 
-/** The state in a usage document, whose count of the day becomes an int64 once it is large. */
+/** The state in a usage document, whose count of the day may be an int64. */
 const toUsage = ({ _id, dayUsed, ...state }: UsageDocument): UsageState => ({
   ...state,
   dayUsed: Number(dayUsed),
