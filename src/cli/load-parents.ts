@@ -111,9 +111,9 @@ export async function withParents(
   const missing = new Map<string, string>();
   for (const name of names) {
     if (name === undefined) continue;
-    const outcome = await recordCalled(tables, parent, name);
-    if (typeof outcome === 'object') ids.set(name, outcome.id);
-    else if (outcome === 'none' && canCreate && isNameEnough(parent)) missing.set(folded(name), name);
+    const called = await recordCalled(tables, parent, name);
+    if (typeof called === 'object') ids.set(name, called.id);
+    else if (called === 'none' && canCreate && isNameEnough(parent)) missing.set(folded(name), name);
     else throw new Error(`${column}: no single ${parent.kind} is called ${name} any more`);
   }
   const created = await tables

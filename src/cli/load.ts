@@ -10,7 +10,7 @@ import { counted, grouped } from '../foundation/words.ts';
 import { notUnique } from '../store/conflicts.ts';
 import type { Values } from '../store/engine.ts';
 import { changedFields } from '../store/events.ts';
-import type { Load } from '../store/loads.ts';
+import type { Load, LoadPosition } from '../store/loads.ts';
 import { canonical } from '../store/rules.ts';
 import { openSeen, type Seen } from '../store/seen.ts';
 import type { Store } from '../store/store.ts';
@@ -110,7 +110,14 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
     let written: Written | undefined;
     try {
       await store.filling(record, checked.added, async (isAlone) => {
-        written = await write(store, reader, names, options, begun, new Pace(store, isAlone));
+        written = await write(
+          store,
+          reader,
+          names,
+          options,
+          begun,
+          () => PACES[isAlone() ? 'alone' : store.engine],
+        );
       });
     } catch (error) {
       throw written ? interruption(error, record, written) : error;
@@ -201,20 +208,20 @@ function readerOf(
 
     /** Puts ids in place of the names that lead to one record. @returns the others with their rows */
     async resolve(rows: readonly Row[], names: Names) {
-      const unresolved: { row: Row; name: string; outcome: 'several' | 'none'; reference: NamedReference }[] =
+      const unresolved: { row: Row; name: string; called: 'several' | 'none'; reference: NamedReference }[] =
         [];
       for (const reference of named) {
         const { field, column, parent } = reference;
         const byName = rows.filter(({ values }) => values[column] !== undefined);
-        const called = await names.find(parent, namesIn(byName, column));
+        const records = await names.find(parent, namesIn(byName, column));
         for (const row of byName) {
           const name = row.values[column] as string;
-          const outcome = called.get(name)!;
-          if (typeof outcome === 'string') {
-            unresolved.push({ row, name, outcome, reference });
+          const called = records.get(name)!;
+          if (typeof called === 'string') {
+            unresolved.push({ row, name, called, reference });
             continue;
           }
-          row.values[field] = outcome.id;
+          row.values[field] = called.id;
           delete row.values[column];
         }
       }
@@ -318,11 +325,11 @@ async function checkBatch(
       refuse(`id: ${row.values.id} is taken; --update changes the ${record.kind} that has it`);
   }
 
-  for (const { row, name, outcome, reference } of await reader.resolve(rows, names)) {
+  for (const { row, name, called, reference } of await reader.resolve(rows, names)) {
     const { field, column, parent } = reference;
     const refuse = (message: string) => onFaultOf(row, onFault)(`${column}: ${message}`);
     const canCreate = isNameEnough(parent);
-    if (outcome === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
+    if (called === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
     else if (!canCreate || !createParents)
       refuse(`there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`);
     else if (!seen.addAll([`${parent.plural} ${folded(name)}`])[0]) {
@@ -409,27 +416,32 @@ async function write(
   names: Names,
   options: LoadOptions,
   begun: Omit<Load, 'expiresAt'>,
-  pace: Pace,
+  paceNow: () => Pace,
 ): Promise<Written> {
   const { record, update, from = 1, onProgress, signal } = options;
   const written = noCounts();
   const loaded = () => loadedBy(written);
   let line = from;
   try {
-    let load = await store.beginLoad(begun);
+    const load = await store.beginLoad(begun);
     const { rows: done } = load;
-    const flush = async (rows: Row[], next: number): Promise<void> => {
-      signal?.throwIfAborted();
-      line = rows[0]!.line;
-      onProgress(line, loaded(), false);
-      const position = { ...load, line: next, rows: rows.at(-1)!.index + 1 };
-      const committed = await pace.commit(() => commit(store, position, reader, options, rows));
-      load = position;
-      line = next;
-      include(written, committed);
-    };
     let waiting: Row[] = [];
     let last = from - 1;
+    let most = FIRST_COMMITTED;
+    /** Commits as many of the waiting rows as there is time for. */
+    const flush = async (): Promise<void> => {
+      signal?.throwIfAborted();
+      line = waiting[0]!.line;
+      onProgress(line, loaded(), false);
+      const rows = waiting.slice(0, most);
+      const next = waiting[most]?.line ?? last + 1;
+      const { count, ...progress } = await commit(store, load, reader, options, rows, next, paceNow);
+      include(written, progress);
+      waiting = waiting.slice(count);
+      ({ line } = progress);
+      most = Math.min(2 * most, paceNow().rows);
+      await sleep(PAUSE);
+    };
     const refuse: OnFault = (line, message) => {
       throw new Error(`line ${line}: ${message}`);
     };
@@ -440,13 +452,9 @@ async function write(
       const accepted = reader.accepted(wanted, new Set(there.keys()), refuse);
       await reader.resolve(accepted, names);
       waiting.push(...accepted);
-      while (waiting.length > pace.size) {
-        const batch = waiting.slice(0, pace.size);
-        waiting = waiting.slice(pace.size);
-        await flush(batch, waiting[0]!.line);
-      }
+      while (waiting.length > most) await flush();
     }
-    if (waiting.length > 0) await flush(waiting, last + 1);
+    while (waiting.length > 0) await flush();
     onProgress(last + 1, loaded(), true);
     return { ...written, line: last + 1 };
   } catch (error) {
@@ -463,49 +471,48 @@ const interruption = (error: unknown, record: AnyRecord, written: Written): Erro
     { cause: error },
   );
 
-/** The time that a commit may take, and the pause after it, in milliseconds. */
-const PACES = {
-  alone: { time: 500, pause: 0 },
-  /** Writes of a server on the same file wait for each commit. */
-  sqlite: { time: 50, pause: 5 },
-  /** Far from the time after which a call fails. */
-  mongodb: { time: 2_000, pause: 0 },
-};
-/** Rows in a commit: the first, and the fewest and most. */
-const [FIRST_COMMITTED, MIN_COMMITTED, MAX_COMMITTED] = [250, 100, 5_000];
-
-/** Adapts the number of rows in a commit to the time that it takes. */
-class Pace {
-  size = FIRST_COMMITTED;
-  readonly #paceNow: () => (typeof PACES)[keyof typeof PACES];
-
-  /** @param isAlone true if no server waits for a commit */
-  constructor({ engine }: Store, isAlone: () => boolean) {
-    this.#paceNow = () => PACES[isAlone() ? 'alone' : engine];
-  }
-
-  async commit<T>(work: () => Promise<T>): Promise<T> {
-    const { time, pause } = this.#paceNow();
-    const began = performance.now();
-    const result = await work();
-    const change = Math.min(2, time / (performance.now() - began));
-    this.size = Math.round(Math.min(MAX_COMMITTED, Math.max(MIN_COMMITTED, this.size * change)));
-    if (pause > 0) await sleep(pause);
-    return result;
-  }
+/** The milliseconds after which a commit ends, and its rows at most. */
+interface Pace {
+  time: number;
+  rows: number;
 }
 
-/** Rows of a commit that are written together, which bounds the copies that are made of them. */
-const WRITTEN_AT_ONCE = 500;
+const PACES: Record<Store['engine'] | 'alone', Pace> = {
+  /** The more rows, the fewer pages of indexes are written twice. Other commands and a server's start wait. */
+  alone: { time: 1_000, rows: 20_000 },
+  /** Writes of a server on the same file wait for each commit. */
+  sqlite: { time: 40, rows: 5_000 },
+  /** Far from the time after which a call fails. */
+  mongodb: { time: 2_000, rows: 5_000 },
+};
+/** The time in which others may write between two commits, in milliseconds. */
+const PAUSE = 5;
+/** Rows of the first commit, which shows progress early; each has twice as many as the one before. */
+const FIRST_COMMITTED = 250;
+/** Rows of a commit that are written together. */
+const WRITTEN_AT_ONCE = 250;
 
-/** Commits rows and the parents that they lack, together with the position after them. */
+/** A part of a load that is committed. */
+interface Committed extends Counts, LoadPosition {
+  /** The number of rows. */
+  count: number;
+}
+
+/**
+ * Commits rows and the parents that they lack, together with the position after them.
+ *
+ * @param rows those to commit, of which it takes as many as there is time for
+ * @param next the line after them
+ */
 async function commit(
   store: Store,
-  position: Load,
+  load: Load,
   { named }: Reader,
   { record, update, createParents = false }: LoadOptions,
   rows: readonly Row[],
-): Promise<Counts> {
+  next: number,
+  paceNow: () => Pace,
+): Promise<Committed> {
   const writeSome = async (tables: Tables, some: readonly Row[]): Promise<Counts> => {
     const counts = noCounts();
     let inputs: Values[] = some.map(({ values }) => values);
@@ -528,21 +535,29 @@ async function commit(
     counts.added += added.length;
     return counts;
   };
-  const writeAll = async (tables: Tables): Promise<Counts> => {
+  /** The rows that are written before the one that is refused, if any is. */
+  let count = 0;
+  const writeAll = async (tables: Tables): Promise<Committed> => {
     const counts = noCounts();
-    for (let n = 0; n < rows.length; n += WRITTEN_AT_ONCE)
-      include(counts, await writeSome(tables, rows.slice(n, n + WRITTEN_AT_ONCE)));
-    return counts;
+    const began = performance.now();
+    count = 0;
+    do {
+      const some = rows.slice(count, count + WRITTEN_AT_ONCE);
+      include(counts, await writeSome(tables, some));
+      count += some.length;
+    } while (count < rows.length && performance.now() - began < paceNow().time);
+    return { ...counts, count, line: rows[count]?.line ?? next, rows: rows[count - 1]!.index + 1 };
   };
   // Of two loads that create the same parent, one sees what the other has created.
   const lacksParents = rows.some(({ values }) => named.some(({ column }) => values[column] !== undefined));
   try {
-    return await store.continueLoad(position, writeAll, lacksParents);
+    return await store.continueLoad(load, writeAll, lacksParents);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     // Adding them one by one shows which one it is.
-    await store.continueLoad(position, async (tables) => {
-      for (const row of rows)
+    return await store.continueLoad(load, async (tables) => {
+      if (count > 0) await writeSome(tables, rows.slice(0, count));
+      for (const row of rows.slice(count))
         await writeSome(tables, [row]).catch((refusal: Error) => {
           // Whatever else goes wrong is no fault of this row, and the database may have the transaction run again.
           if (!isRefusal(refusal)) throw refusal;
@@ -550,6 +565,5 @@ async function commit(
         });
       throw error;
     });
-    throw error;
   }
 }

@@ -57,13 +57,19 @@ export async function beginLoad(
   return begun;
 }
 
-/** Stores the progress of a load in a transaction. @throws CONFLICT if another process has taken it over */
-export async function continueLoad({ objects }: EngineTransaction, load: Load): Promise<void> {
+/** Runs work of a load and stores its progress. @throws CONFLICT if another process has taken the load over */
+export async function continueLoad<T extends LoadPosition>(
+  { objects }: EngineTransaction,
+  load: Load,
+  work: () => Promise<T>,
+): Promise<T> {
   const loads = objects(LOADS);
   const [kept] = await loads.get([load.id]);
   if (kept?.owner !== load.owner)
     throw new AppError('CONFLICT', 'Another process goes on with loading this file.');
-  await loads.put([load]);
+  const progress = await work();
+  await loads.put([{ ...load, line: progress.line, rows: progress.rows }]);
+  return progress;
 }
 
 /** Serialises transactions that call this: each sees everything that the earlier ones committed. */

@@ -76,11 +76,12 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
       return await transaction((own) => beginLoad(own, load, now));
     },
     continueLoad: (load, work, alone = false) =>
-      transaction(async (own) => {
-        await continueLoad(own, load);
-        if (alone) await excludeOthers(own);
-        return await work(within(own));
-      }),
+      transaction((own) =>
+        continueLoad(own, load, async () => {
+          if (alone) await excludeOthers(own);
+          return await work(within(own));
+        }),
+      ),
     once: (call, work) =>
       database.transaction(
         (own) => once(own, call, () => work(within(call.how ? singleWrite(own) : own, call.how))),

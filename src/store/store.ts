@@ -1,7 +1,7 @@
 import type { ApiKeyStore } from './stored-api-keys.ts';
 import type { Engine, EngineTransaction } from './engine.ts';
 import type { EventStore } from './events.ts';
-import type { Load } from './loads.ts';
+import type { Load, LoadPosition } from './loads.ts';
 import type { ObjectKind } from './objects.ts';
 import type { RequestLogStore } from './stored-request-log.ts';
 import type { Tables } from '../foundation/table.ts';
@@ -70,12 +70,16 @@ export interface Store
   /** Begins a load, or takes it over from another process. @returns the load with its progress so far */
   beginLoad(load: Omit<Load, 'expiresAt'>): Promise<Load>;
   /**
-   * Commits part of a load together with its progress, like {@link Store.transaction}.
+   * Commits part of a load together with the progress that `work` returns, like {@link Store.transaction}.
    *
    * @param alone true to serialise it with other such transactions: of two concurrent ones, one runs again
    * @throws CONFLICT if another process has taken over the load
    */
-  continueLoad<T>(load: Load, work: (transaction: Transaction) => Promise<T>, alone?: boolean): Promise<T>;
+  continueLoad<T extends LoadPosition>(
+    load: Load,
+    work: (transaction: Transaction) => Promise<T>,
+    alone?: boolean,
+  ): Promise<T>;
   /** Adds objects as they are, for an import. */
   addObjects<T>(kind: ObjectKind<T>, objects: readonly T[]): Promise<void>;
 }
