@@ -84,7 +84,7 @@ describe('a domain added as docs/adding-a-domain.md says', () => {
   });
 });
 
-// What declarations of any kind do is shown by domains/declarations.test.ts.
+// What declarations of any kind do is shown by domains/declarations.long.test.ts.
 onEachEngine(
   'the added domain',
   (kit) => {

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cases } from '../kit/cases.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { startCommand } from '../kit/process.ts';
+import { printedKey, startCommand, useServer } from '../kit/process.ts';
 import { type Fault, openWire } from '../store/mongo/wire.ts';
 
 const home = temporaryFolder();
@@ -20,6 +20,42 @@ const database = `load-long-${process.pid}`;
 const stores = ['the embedded store', ...(process.env.TEST_MONGODB_URI ? ['MongoDB'] : [])];
 afterAll(async () => {
   if (process.env.TEST_MONGODB_URI) await dropDatabase(database);
+});
+
+describe.each(stores)('data load beside a server on %s', (name) => {
+  const settings: Record<string, string> =
+    name === 'MongoDB' ? { MONGODB_URI: mongoUri(database) } : { DATA_FILE: join(home, 'beside.db') };
+  const server = useServer({ ...settings, SAMPLE_DATA: 'on' });
+  const get = async (path: string) =>
+    (await fetch(server.url + path, { headers: { 'x-api-key': printedKey(server) } })).json();
+
+  it('adds records that the server shows, announces and counts on from', async () => {
+    const { after } = (await (
+      await fetch(`${server.url}/events?after=now`, {
+        headers: { 'x-api-key': printedKey(server) },
+      })
+    ).headers.get('link'))!.match(/after=(?<after>[^>]+)>/)!.groups!;
+    expect(await get('/pets?status=pending&limit=1&sort=-id')).toMatchObject([{ id: 8 }]);
+    const live = get(`/events?after=${after}&wait=25&limit=100`);
+    const file = fileOf('name,category.name,status\nRocky,Rocks,pending\nRex,Dogs,\n');
+    const loaded = await startCommand('data', settings, 'load', 'pets', file, '--create-parents');
+    expect(loaded).toEqual({
+      code: 0,
+      stderr: expect.stringContaining('next is line 4'),
+      stdout: 'Loaded 2 pets and 1 category.\n',
+    });
+    expect((await live).map(({ type }: { type: string }) => type)[0]).toBe('category.created');
+    await expect
+      .poll(() => get('/pets?status=pending&limit=1&sort=-id'))
+      .toMatchObject([{ id: 11, name: 'Rocky' }]);
+    const created = await fetch(`${server.url}/pets`, {
+      method: 'POST',
+      headers: { 'x-api-key': printedKey(server), 'content-type': 'application/json' },
+      body: '{"name":"Next","categoryId":5}',
+    });
+    expect((await created.json()).id).toBeGreaterThan(12);
+    expect(await get('/pets/12')).toMatchObject({ name: 'Rex', categoryId: 1 });
+  }, 60_000);
 });
 
 describe.each(stores)('loads of the built program into %s', (name) => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import { type LoadOptions, load } from '../../src/cli/load.ts';
 import { Category } from '../../src/domains/category/category.ts';
@@ -8,8 +8,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { dropDatabase, mongoUri } from '../kit/mongo.ts';
-import { printedKey, startCommand, useServer } from '../kit/process.ts';
+import { startCommand } from '../kit/process.ts';
 import { engines, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
 
 const home = temporaryFolder();
@@ -331,49 +330,6 @@ line 3: There is already a pet with this categoryId and status.
 line 5: There is already a pet with this categoryId and status.`);
     expect(await pets()).toEqual([`Rex ${id} available 0`]);
   });
-});
-
-const database = `load-${process.pid}`;
-const stores: [string, Record<string, string>][] = [
-  ['the embedded store', { DATA_FILE: join(home, 'beside.db') }],
-];
-if (process.env.TEST_MONGODB_URI) stores.push(['MongoDB', { MONGODB_URI: mongoUri(database) }]);
-afterAll(async () => {
-  if (process.env.TEST_MONGODB_URI) await dropDatabase(database);
-});
-
-describe.each(stores)('data load beside a server on %s', (_name, settings) => {
-  const server = useServer({ ...settings, SAMPLE_DATA: 'on' });
-  const get = async (path: string) =>
-    (await fetch(server.url + path, { headers: { 'x-api-key': printedKey(server) } })).json();
-
-  it('adds records that the server shows, announces and counts on from', async () => {
-    const { after } = (await (
-      await fetch(`${server.url}/events?after=now`, {
-        headers: { 'x-api-key': printedKey(server) },
-      })
-    ).headers.get('link'))!.match(/after=(?<after>[^>]+)>/)!.groups!;
-    expect(await get('/pets?status=pending&limit=1&sort=-id')).toMatchObject([{ id: 8 }]);
-    const live = get(`/events?after=${after}&wait=25&limit=100`);
-    const file = fileOf('name,category.name,status\nRocky,Rocks,pending\nRex,Dogs,\n');
-    const loaded = await startCommand('data', settings, 'load', 'pets', file, '--create-parents');
-    expect(loaded).toEqual({
-      code: 0,
-      stderr: expect.stringContaining('next is line 4'),
-      stdout: 'Loaded 2 pets and 1 category.\n',
-    });
-    expect((await live).map(({ type }: { type: string }) => type)[0]).toBe('category.created');
-    await expect
-      .poll(() => get('/pets?status=pending&limit=1&sort=-id'))
-      .toMatchObject([{ id: 11, name: 'Rocky' }]);
-    const created = await fetch(`${server.url}/pets`, {
-      method: 'POST',
-      headers: { 'x-api-key': printedKey(server), 'content-type': 'application/json' },
-      body: '{"name":"Next","categoryId":5}',
-    });
-    expect((await created.json()).id).toBeGreaterThan(12);
-    expect(await get('/pets/12')).toMatchObject({ name: 'Rex', categoryId: 1 });
-  }, 60_000);
 });
 
 /** The blocks of code in a section of docs/tasks.md. */

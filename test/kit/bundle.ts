@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
 import { bundlePages, bundlePrograms } from '../../bundle.ts';
 import { selectedFiles } from './selected-files.ts';
 
-/** Builds the scripts of the pages, if they have changed, and the programs, if a test starts one. */
+/** Builds the pages, if they have changed, for tests that look at them, and the programs for those that start one. */
 export async function setup(project: TestProject): Promise<void> {
-  const isProgramUsed = selectedFiles(project, /\bdist\//).length > 0;
-  await Promise.all([bundlePages(), isProgramUsed && bundlePrograms()]);
+  const selects = (pattern: RegExp) => selectedFiles(project, pattern).length > 0;
+  const arePagesUsed = !existsSync('dist/pages.sha256') || selects(/transports\/pages|kit\/browser|\bdist\//);
+  await Promise.all([arePagesUsed && bundlePages(), selects(/\bdist\//) && bundlePrograms()]);
 }

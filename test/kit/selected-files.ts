@@ -3,8 +3,8 @@ import { dirname, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
 
 /**
- * The test files of this run that match a pattern, or import a helper that does, so that one file by itself doesn't wait
- * for what it doesn't use.
+ * The test files of this run that match a pattern by path or text, or import a helper that does, so that one file by
+ * itself doesn't wait for what it doesn't use.
  */
 export function selectedFiles({ vitest }: TestProject, pattern: RegExp): string[] {
   return vitest.state
@@ -12,7 +12,7 @@ export function selectedFiles({ vitest }: TestProject, pattern: RegExp): string[
     .filter((file) => textsBelow(file, new Set()).some((text) => pattern.test(text)));
 }
 
-/** The texts of a file and of all that it imports below `test`. */
+/** The paths and texts of a file and of all that it imports below `test`. */
 function textsBelow(file: string, visited: Set<string>): string[] {
   if (visited.has(file)) return [];
   visited.add(file);
@@ -21,6 +21,7 @@ function textsBelow(file: string, visited: Set<string>): string[] {
     resolve(dirname(file), path!),
   );
   return [
+    file,
     text,
     ...imports.filter((path) => path.includes('/test/')).flatMap((path) => textsBelow(path, visited)),
   ];

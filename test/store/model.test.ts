@@ -323,8 +323,8 @@ const variants = engines.flatMap(({ name, open }): [string, Parameters<typeof ag
   name === 'mongodb'
     ? [[name, () => open(), cases(2, 10)]]
     : [
-        [name, () => open(), cases(12, 400)],
-        [`${name} with small caches`, () => open(undefined, { cacheBytes: 500 }), cases(12, 400)],
+        [name, () => open(), cases(6, 400)],
+        [`${name} with small caches`, () => open(undefined, { cacheBytes: 500 }), cases(6, 400)],
       ],
 );
 
