@@ -47,7 +47,7 @@ describe('the Postman collection', () => {
       const options = ['--reporter-json-export', report, '--timeout-request', '20000'];
       await promisify(execFile)('test/clients/node_modules/.bin/newman', [...args, ...options]).catch(
         (error) => {
-          throw new Error(`${error.stdout}\n${error.stderr}`);
+          throw new Error(`${error.message}\n${error.stdout}`);
         },
       );
       const { run } = JSON.parse(readFileSync(report, 'utf8')) as Run;
