@@ -14,12 +14,12 @@ import type { Issue } from '../foundation/errors.ts';
 import { ID_RULE, MAX_INT64, MIN_INT64, parseId, parseInt64 } from '../foundation/id.ts';
 
 /**
- * A scalar whose values are text. Literals are checked where they are used, by `textIssues`, so that the fault names the
+ * A scalar whose values are text. Literals are checked by `textIssues` where they are used, so that the error names the
  * argument or field as over REST.
  *
- * @param rule for messages
- * @param read the text of a value; null if it breaks the rule
- * @param isValid true if a text that was read satisfies the rule
+ * @param rule the rule, for messages
+ * @param read returns the text of a value; null if it breaks the rule
+ * @param isValid true if a text from `read` satisfies the rule
  */
 export function textScalar(
   config: Pick<
@@ -49,8 +49,8 @@ export function textScalar(
 }
 
 /**
- * The standard ID scalar. Apart from `nodeId` and event ids, all ids are int64, but GraphQL has only one ID
- * type. So the scalar reads any text, and where it is no opaque id it must be an int64.
+ * The standard ID scalar, for int64 ids and for opaque ones such as `nodeId`, since GraphQL has a single ID type. It
+ * reads any text; arguments that are not {@link OPAQUE} must be int64.
  */
 export const IdScalar = textScalar(
   {
@@ -73,15 +73,15 @@ export const BigIntScalar = textScalar(
 );
 
 /**
- * A rule for the arguments of a field that doesn't depend on data. It is declared in the extensions of one of them,
- * and is checked before any of the operation runs.
+ * A rule for a field's arguments that doesn't depend on data. Declared in the extensions of one of them, and checked
+ * before any of the operation runs.
  */
 export type ArgumentRule = (args: never) => Issue[];
 
 /** The extensions of an argument with a rule. */
 export const withRule = <Args>(rule: (args: Args) => Issue[]) => ({ rule: rule as ArgumentRule });
 
-/** The rule that an argument declares. */
+/** The rule declared by an argument. */
 export const ruleOf = ({ extensions }: GraphQLArgument): ArgumentRule | undefined =>
   extensions.rule as ArgumentRule | undefined;
 
@@ -93,11 +93,11 @@ export const isOpaque = ({ extensions }: GraphQLArgument): boolean => extensions
 
 type Refusal = (text: unknown) => string | undefined;
 
-/** The path of an issue: fields of an input object are named as over REST, anything else after its variable. */
+/** The path of an issue: as over REST for fields of an input object, else beginning with the variable. */
 export const issuePath = (variable: string, path: readonly (string | number)[]): string =>
   (typeof path[0] === 'string' ? path : [variable, ...path]).join('.');
 
-/** Finds malformed ids, date-times and dates in the coerced value of an argument that is not opaque. */
+/** Finds malformed texts, such as ids and dates, in the coerced value of an argument that is not opaque. */
 export function textIssues(type: GraphQLInputType, value: unknown, name: string): Issue[] {
   const issues: Issue[] = [];
   const look = (type: GraphQLInputType, value: unknown, path: readonly (string | number)[]): void => {

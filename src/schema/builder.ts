@@ -59,14 +59,14 @@ const DateScalar = textScalar(
   (value) => (typeof value === 'string' ? parseDate(value) : null),
 );
 
-/** Used for output only. */
+/** For output only. */
 const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
   description: 'A JSON value. Integers are exact, even beyond 2^53.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
 });
 
-/** Cursors are ids. Every text field declares its maximum length, because its weight in the cost depends on it. */
+/** The extensions of a cursor. Every text field declares its maximum length, which determines its weight. */
 const CURSOR = { maxLength: 19 };
 
 interface SchemaTypes {
@@ -89,8 +89,8 @@ export type Builder = ReturnType<typeof newBuilder>;
 export type Types = Builder['$inferSchemaTypes'];
 
 /**
- * Makes a builder without any domain. Inputs are checked with their domain's rules by the validation plugin
- * (`checkedBy`), and failures become VALIDATION_FAILED.
+ * Creates a builder without domains. The validation plugin checks inputs by their rules (`checkedBy`), and failures
+ * become VALIDATION_FAILED.
  */
 export function newBuilder() {
   const builder = new SchemaBuilder<SchemaTypes>({
@@ -115,7 +115,7 @@ export function newBuilder() {
       endCursorFieldOptions: { description: 'The cursor of the last item.', extensions: CURSOR },
       firstArgOptions: {
         description: 'Number of items from the start, 1 to 100. Defaults to 20 without `last`.',
-        // One rule covers all four.
+        // The rule covers all four arguments.
         extensions: withRule(connectionRule),
       },
       lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
@@ -123,7 +123,7 @@ export function newBuilder() {
       beforeArgOptions: { description: 'Only items before this cursor.' },
     },
     validation: {
-      // All rules are zod's.
+      // All rules are zod schemas.
       validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
     },
   });
@@ -144,7 +144,7 @@ export function newBuilder() {
   return builder;
 }
 
-/** Builds the schema from the domains' types, with our ID type instead of graphql-js's, which Pothos always uses. */
+/** Builds the schema, with {@link IdScalar} in place of graphql-js's ID, which Pothos always uses. */
 export function buildSchema(builder: Builder): GraphQLSchema {
   const schema = builder.toSchema();
   const types = schema.getTypeMap();
@@ -168,16 +168,16 @@ export function buildSchema(builder: Builder): GraphQLSchema {
 
 function adaptResolver(type: string, field: GraphQLField<unknown, Context>): void {
   const { name, resolve = defaultFieldResolver } = field;
-  // Compiled code awaits the results of resolvers but not properties.
+  // PageInfo's properties may be promises: compiled code awaits the results of resolvers, but not properties.
   if (type === 'PageInfo') field.resolve = (...call) => defaultFieldResolver(...call);
   else if (field.resolve && isLeafType(getNamedType(field.type))) serializeIn(field);
   if (!isListType(getNullableType(field.type)) || !isCompositeType(getNamedType(field.type))) return;
-  // Pothos would make an edge for each of the nodes of a page, to take the node from it.
+  // Pothos would create an edge for each node of a page just to read the node from it.
   const list: typeof resolve =
     name === 'nodes' && field.resolve
       ? (source, ...rest) => (source instanceof Connection ? source.nodes : resolve(source, ...rest))
       : resolve;
-  // Yields to other requests between the entries, each of which may have many fields.
+  // Yields to other requests between entries, since each may have many fields.
   field.resolve = (source, args, context, info) =>
     andThen(list(source, args, context, info) as MaybePromise<readonly unknown[]>, (entries) =>
       context.loaders.entries(entries),
@@ -185,8 +185,8 @@ function adaptResolver(type: string, field: GraphQLField<unknown, Context>): voi
 }
 
 /**
- * Has a resolver serialise its values, as graphql-js does after it: compiled code relies on their type, which is
- * certain only for values read by declared fields.
+ * Makes a resolver serialise its values, as graphql-js does afterwards. Compiled code doesn't: it relies on their type,
+ * which is certain only for declared fields.
  */
 export function serializeIn(field: GraphQLField<unknown, Context>): void {
   const leaf = getNamedType(field.type) as GraphQLLeafType;
@@ -201,7 +201,7 @@ function serializerOf(type: GraphQLOutputType, leaf: GraphQLLeafType): (value: u
   const one = isListType(nullable) ? serializerOf(nullable.ofType, leaf) : undefined;
   return (value) => {
     if (value == null) return value;
-    // As graphql-js does with one that is returned.
+    // As graphql-js does with a returned error.
     if (value instanceof Error) throw value;
     if (!one) return leaf.serialize(value);
     return Array.isArray(value) ? value.map(one) : value;

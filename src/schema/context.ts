@@ -7,31 +7,31 @@ import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, Loaders } from './loaders.ts';
 
-/** Throws PRECONDITION_FAILED unless If-Match names the current version of `record`. `type` is its GraphQL type. */
+/** Throws PRECONDITION_FAILED unless If-Match names the current version of `record`, of the GraphQL type `type`. */
 export type Precondition = (type: string, record: object) => void;
 
-/** Idempotency of one request (docs/interface.md, "Safe retries and caching"). */
+/** The idempotency of one operation (docs/interface.md, "Safe retries and caching"). */
 export interface Idempotency {
-  /** The header's own for the first operation of a batch, derived from it for the rest. */
+  /** The header's key for the first operation of a batch; derived from it for the rest. */
   key: string;
-  /** Notes that an outcome is replayed: the record is as it was written, and its subfields as they are now. */
+  /** Set when an outcome is replayed: the record is as it was written, its subfields as they are now. */
   request: { replayed: boolean };
 }
 
-/** The context of a call for resolvers: the caller and the store, but nothing of HTTP. */
+/** The context of a call for resolvers: the caller and the store, but no HTTP. */
 export interface Context {
   principal: Principal;
   store: Store;
   /** Mutations must not load records before their writes are committed. */
   readonly loaders: Loaders;
-  /** Counts the work of the call, bounded by what it has paid for. The code that does the work draws on it. */
+  /** The allowances that the call has paid for. Code that does metered work draws on it. */
   meter: Meter;
   now: () => number;
-  /** Names the call in the log. */
+  /** The id of the request in the log. */
   requestId?: string | undefined;
-  /** The caller's usage so far. */
+  /** The usage of keys so far. */
   history: UsageHistory;
-  /** Its latest requests. */
+  /** The latest requests of keys. */
   requestLog: RequestLog;
   /** The budget after this request's charge. */
   rateLimit: () => RateLimitView;
@@ -48,8 +48,8 @@ const MAX_UNINTERRUPTED_COST = 10;
 /**
  * Creates the context of one operation.
  *
- * @param call `cost`: its cost in units; `meter`: of an amount paid together with others; `client`: the response to
- * it, which is destroyed once it has disconnected
+ * @param call `cost`: the cost in units; `meter`: shared with other operations that are paid together; `client`: the
+ * response, which is destroyed once the client has disconnected
  */
 export const newContext = (
   session: Session,

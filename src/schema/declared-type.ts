@@ -5,9 +5,9 @@ import type { Builder, Types } from './builder.ts';
 import { exposed, typeOf } from './record-types.ts';
 
 /**
- * Makes the GraphQL type of a declaration that isn't a record of a store. Its instants are milliseconds since 1970.
+ * Creates the GraphQL type of a declaration that isn't a stored record. Its instants are milliseconds since 1970.
  *
- * @param more fields that the declaration does not have
+ * @param more fields besides those of the declaration
  */
 export const declaredType = <T extends object>(
   builder: Builder,

@@ -4,14 +4,14 @@ import type { z } from 'zod';
 import type { Issue } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
-/** The values that inputs were parsed to before their operation runs. */
+/** Inputs that were parsed before their operation runs. */
 const parsed = new WeakSet<object>();
 
 /**
  * Parses an input by its rules.
  *
- * @param into filled with the issues, if there are any
- * @param path of an issue with the input as a whole
+ * @param into collects the issues
+ * @param path the path of an issue with the input as a whole
  * @returns undefined if the input breaks a rule
  */
 export function parseInput(
@@ -35,8 +35,8 @@ export function rememberParsed<T extends object>(data: T): T {
 }
 
 /**
- * Options of an input type whose values must satisfy these rules, which is checked before anything runs. The
- * validation plugin gives resolvers the parsed value, and parses it unless that was done before.
+ * Options of an input type with rules, which are checked before anything runs. The validation plugin passes the parsed
+ * value to resolvers, and parses it unless it already is.
  */
 export const checkedBy = (rules: z.ZodObject) => ({
   extensions: { rules },
@@ -49,6 +49,6 @@ export const checkedBy = (rules: z.ZodObject) => ({
   } as StandardSchemaV1<object>,
 });
 
-/** The rules of an input type that are checked before anything runs; undefined if it has none. */
+/** The rules of an input type, checked before anything runs; undefined if it has none. */
 export const inputRulesOf = (type: GraphQLInputType): z.ZodObject | undefined =>
   getNamedType(type).extensions.rules as z.ZodObject | undefined;

@@ -5,18 +5,18 @@ export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    // Only a bigint makes JSON.stringify throw, and results rarely contain one.
+    // Only bigints make JSON.stringify throw, and results rarely contain any.
     if (!(error instanceof TypeError)) throw error;
     return stringify(value)!;
   }
 }
 
-/** Characters of a piece of JSON, apart from the last value in it. */
+/** The length of a piece of JSON before its last value, in characters. */
 const PIECE_LENGTH = 16_384;
 
 /**
- * Serialises a value as `toJson` does, but in pieces, so that a large answer is never held as text. The same
- * text may occur in it many times without taking more memory.
+ * Serialises a value like `toJson`, but in pieces, so that a large answer is never in memory as text, in which a text
+ * that occurs many times would take memory each time.
  */
 export function* jsonPieces(value: unknown): Generator<string, void, undefined> {
   let text = '';
@@ -45,6 +45,6 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
   if (text.length > 0) yield text;
 }
 
-/** True if a value that was parsed is a JSON object. A number that no double holds is an object of another kind. */
+/** True if a parsed value is a JSON object. A number that doubles can't hold is an object of another kind. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value);

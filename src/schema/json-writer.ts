@@ -1,22 +1,22 @@
 import { toJson } from './json-text.ts';
 
-/** Bytes buffered before they become text. */
+/** The size of the buffer, in bytes. */
 const SIZE = 65_536;
-/** Longer texts are not copied byte by byte. */
+/** The maximum length of a text that is copied byte by byte. */
 const MAX_COPIED = 1_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * The JSON of the value being written, one at a time. Nearly all of it is plain ASCII and buffered as bytes:
- * concatenation takes two to three times as long, and ten times the memory.
+ * The JSON of the value being written, one at a time. Nearly all of it is plain ASCII, buffered as bytes: concatenating
+ * strings takes two to three times as long and ten times the memory.
  */
 const output = {
   bytes: Buffer.allocUnsafeSlow(SIZE),
   length: 0,
   text: '',
-  /** Makes room for some bytes. @returns where they begin */
+  /** Reserves bytes. @returns the position of the first */
   room(count: number): number {
     if (this.length + count > SIZE) this.flush();
     return this.length;
@@ -31,10 +31,9 @@ const output = {
   },
 };
 
-/** Writes a value of one form as JSON. `outer` is the object that has it. */
+/** Writes a value as JSON. `outer` is the object that contains it. */
 export type WriteJson = (value: never, outer: object) => void;
 
-/** @returns the JSON of a value */
 export function jsonOf(write: WriteJson, value: object): string {
   output.length = 0;
   output.text = '';
@@ -45,7 +44,7 @@ export function jsonOf(write: WriteJson, value: object): string {
   return text;
 }
 
-/** Writes ASCII as it is, such as digits. */
+/** Writes ASCII without quotes, such as digits. */
 export function writeBare(ascii: string): void {
   const { bytes } = output;
   let at = output.room(ascii.length);
@@ -53,18 +52,18 @@ export function writeBare(ascii: string): void {
   output.length = at;
 }
 
-/** Writes an integer, given by its digits or as a number. */
+/** Writes an integer, from its digits or a number. */
 export const writeInteger = (value: string | number | bigint): void => writeBare(String(value));
 
 /** Writes an integer in quotes. */
 export const writeQuotedInteger = (value: string | number | bigint): void => writeString(String(value));
 
-/** Writes text in quotes. */
+/** Writes a text in quotes, with escapes. */
 export function writeString(text: string): void {
   if (!writePlain(text)) output.append(JSON.stringify(text));
 }
 
-/** @returns false, without writing anything, if it is long or has characters that need escapes or are beyond ASCII */
+/** @returns false, without writing, if the text is long, needs escapes or isn't ASCII */
 function writePlain(text: string): boolean {
   const { length } = text;
   if (length > MAX_COPIED) return false;
@@ -81,7 +80,7 @@ function writePlain(text: string): boolean {
   return true;
 }
 
-/** Writes a value of any form. */
+/** Writes any value. */
 export function writeAny(value: unknown): void {
   if (typeof value === 'string') writeString(value);
   else if (value === null) writeBare('null');
@@ -89,7 +88,7 @@ export function writeAny(value: unknown): void {
   else output.append(toJson(value) ?? 'null');
 }
 
-/** Writes lists, or null. */
+/** Creates a writer of lists, or null. */
 export const listOf =
   (write: WriteJson): WriteJson =>
   (list: readonly never[] | null) => {
@@ -102,15 +101,15 @@ export const listOf =
     writeBare(']');
   };
 
-/** A property of the objects that are written. */
+/** A property of written objects. */
 export interface Property {
   name: string;
   write: WriteJson;
-  /** True if it is left out where it is null or undefined. */
+  /** True to leave it out if it is null or undefined. */
   optional?: boolean;
 }
 
-/** Writes objects with these properties, or null. Generates code, since properties by name are slow to read in a loop. */
+/** Creates a writer of objects, or null. Generates code, since reading properties by name in a loop is slow. */
 export function objectOf(properties: readonly Property[]): WriteJson {
   const write = ({ name, optional }: Property, n: number): string => {
     const key = Buffer.from(`${JSON.stringify(name)}:`);

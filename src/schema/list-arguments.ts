@@ -10,9 +10,9 @@ import { graphqlDialect } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
 import { withRule } from './arguments.ts';
 
-/** An order that a client can choose. */
+/** An order of a list. */
 export interface Sort {
-  /** As REST has it: `name`, or `-name` if it is descending. */
+  /** The name over REST: `name`, or `-name` if descending. */
   name: string;
   /** Undefined for the id. */
   field: string | undefined;
@@ -26,31 +26,31 @@ function sortCalled(name: string): Sort {
 
 export const DEFAULT_SORT = sortCalled('id');
 
-/** The fields of a record, or of a view of it, that its lists can be ordered by. */
+/** The fields of a record or of its view that lists can be ordered by. */
 const sortedFields = ({ fields, sorts }: AnyRecord, view: string | undefined): [name: string, Field][] =>
   Object.entries(fields as Fields).filter(([name, field]) => sorts.includes(name) && field.view === view);
 
-/** The orders of a record's lists, or of the lists of a view of it. */
+/** The orders of the lists of a record or of its view. */
 export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
   ['id', ...sortedFields(record, view).map(([name]) => name)].flatMap((name) => [
     sortCalled(name),
     sortCalled(`-${name}`),
   ]);
 
-/** The texts by whose beginning records can be searched. */
+/** The texts that records can be searched by, by prefix. */
 export const findersOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([, field]) => isFolded(field));
 
-/** The fields that lists can be filtered by a range of. */
+/** The fields that lists can be filtered by, by range. */
 export const rangesOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
   sortedFields(record, view).filter(([name]) => hasRange(record, name));
 
-/** Options of a filter's text that must match the beginning of a field. */
+/** Options of a filter by prefix. */
 export const finder = (record: AnyRecord, field: string) => ({
   description: `Those whose ${field} begins with this, regardless of case and accents, ${(record.fields as Fields)[field]!.limits}. They are ordered by ${field}.`,
 });
 
-/** Options of the enum of a list's orders: `name_asc`, `name_desc` and the like. */
+/** Options of the enum of a list's orders, such as `name_asc`. */
 export const sortEnum = (record: AnyRecord, view?: string) => ({
   description:
     'An order of a list. Equal values are ordered by id in the same direction; absent ones come last.',
@@ -62,23 +62,23 @@ export const sortEnum = (record: AnyRecord, view?: string) => ({
   ),
 });
 
-/** The ends of a range that a client gives, in their canonical form; undefined if both are open. */
+/** The requested ends of a range in canonical form; undefined if both are open. */
 function readBounds(name: string, field: Field, ends: Bounds, issues: Issue[]): Bounds | undefined {
   const bounds: Bounds = {};
   for (const end of ['min', 'max'] as const) {
     if (ends[end] == null) continue;
     const { data, error } = ruleOf(field).safeParse(ends[end]);
     if (error) issues.push({ path: `${name}.${end}`, message: error.issues[0]!.message });
-    // Not left open, since that would be a different list.
+    // An open end would be a different list.
     bounds[end] = error ? ends[end] : data;
   }
   return 'min' in bounds || 'max' in bounds ? bounds : undefined;
 }
 
-/** Cursors belong to one order of one kind of records. */
+/** The name of a list in cursors, which belong to one order of one kind of record. */
 const listName = ({ plural }: AnyRecord, { name }: Sort): string => `${plural} ${name}`;
 
-/** The cursor of a record, which is its id in a list ordered by ascending id. */
+/** The cursor of a record: its id in the default order, else opaque text. */
 export function cursorOf(record: AnyRecord, sort: Sort, item: { readonly id: Id }): string {
   if (sort === DEFAULT_SORT) return item.id;
   const values = item as unknown as Readonly<Record<string, SortValue | undefined>>;
@@ -86,7 +86,7 @@ export function cursorOf(record: AnyRecord, sort: Sort, item: { readonly id: Id 
   return encodeCursor(listName(record, sort), { id: item.id, value });
 }
 
-/** True if a value is of a kind. Its rule may have become stricter since the list was read. */
+/** True if a value in a cursor has the kind of its field, whose rule may have become stricter. */
 const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
   id: (value) => typeof value === 'string' && parseId(value) !== null,
   bigInteger: (value) => typeof value === 'string' && parseInt64(value, MIN_INT64, MAX_INT64) !== null,
@@ -97,7 +97,7 @@ const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
   date: (value) => typeof value === 'string',
 };
 
-/** The position that a cursor is for; null unless it is one of a list with this order. */
+/** The position of a cursor; null if it isn't one of a list in this order. */
 function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | null {
   if (sort === DEFAULT_SORT) return parseId(cursor) === null ? null : { id: cursor, value: null };
   const kind = sort.field === undefined ? undefined : (record.fields as Fields)[sort.field]!.kind;
@@ -105,10 +105,10 @@ function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | n
   return decodeCursor(listName(record, sort), cursor, isValue);
 }
 
-/** The rule of a field, built once, since that takes 50 microseconds and kilobytes that live on. */
+/** The rule of a field, built once, since that takes 50 µs and kilobytes. */
 const ruleOf = memoized((field: Field) => field.rule(graphqlDialect));
 
-/** A filter as clients send it, in which null means absent. */
+/** A filter as sent; null means absent. */
 export type RequestedFilter = Readonly<Record<string, unknown>>;
 
 /** The arguments of a list. */
@@ -123,12 +123,12 @@ export interface ConnectionArguments {
 }
 
 /**
- * Reads the arguments of a list, in the same way for all interfaces.
+ * Reads the arguments of a list, alike for all interfaces.
  *
- * @param below the field that refers to the parent below which the list is
- * @param by fields that its records are counted by
- * @returns what the store is asked for, and the issues: values that break their rule, filters that do not go together,
- * and cursors of other lists
+ * @param below the field that refers to the parent, for a list below one
+ * @param by fields to count records by
+ * @returns the request to the store, and issues: values that break their rule, filters that cannot be combined, and
+ * cursors of other lists
  */
 export function readList(
   record: AnyRecord,
@@ -140,7 +140,7 @@ export function readList(
   const issues: Issue[] = [];
   const filter: Record<string, unknown> = {};
   const filtered = below === undefined ? [...by] : [below];
-  /** The field whose order the list is in because of a condition on it. */
+  /** The field with an order condition, whose order the list has. */
   let ordering: string | undefined;
   const find = (name: string) => {
     if (ordering !== undefined) issues.push({ path: name, message: `must not be combined with ${ordering}` });
@@ -152,7 +152,7 @@ export function readList(
     const field = (record.fields as Fields)[name]!;
     const { choices } = field;
     if (choices && Array.isArray(value)) {
-      // Equal filters are counted and cached together, and a filter that excludes nothing needs no index.
+      // In canonical order, so that equal filters share counts and caches. One that excludes nothing needs no index.
       const values = choices.values.filter((choice) => value.includes(choice));
       if (values.length === choices.values.length && field.presence !== 'optional') continue;
       filter[name] = values;
@@ -190,7 +190,7 @@ export function readList(
   if (ordering !== undefined && sort.field !== ordering)
     issues.push({ path: 'sort', message: `must be by ${ordering} when the list is filtered by ${ordering}` });
   const checked = (path: string, cursor: string | null | undefined): Position | undefined => {
-    // This value precedes the first id.
+    // 0 precedes the first id.
     if (cursor == null || (path === 'after' && cursor === '0')) return undefined;
     const position = positionOf(record, sort, cursor);
     if (!position)
@@ -206,7 +206,7 @@ export function readList(
   return { sort, filter, after: checked('after', after), before: checked('before', before), issues };
 }
 
-/** Options of a list's argument `sort`, whose rule is checked before anything runs. */
+/** Options of the argument `sort` of a list, with the rule for all its arguments. */
 export const sortArgument = (record: AnyRecord, view?: string, below?: string) => ({
   description: [
     'The order of the list; `id_asc` by default',

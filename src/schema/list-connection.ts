@@ -23,7 +23,7 @@ const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
     ? [{ path, message: `must be an integer from 1 to ${MAX_PAGE_SIZE}` }]
     : [];
 
-/** A list as selected by its arguments, which is the same below all parents of a level. */
+/** A list as selected by arguments, the same below all parents of a level. */
 interface List {
   record: AnyRecord;
   request: PageRequest;
@@ -33,23 +33,23 @@ interface List {
   count(parent?: Id): MaybePromise<number>;
 }
 
-/** The lists of one kind below parents, as selected by a field's arguments. */
+/** The lists below the parents of a level, as selected by a field's arguments. */
 interface ChildLists extends List {
   /** The field that refers to the parents. */
   field: string;
   args: ConnectionArguments;
-  /** The only parent whose records match the filter, if it names one. */
+  /** The only parent whose children match, if the filter names one. */
   only: unknown;
   /** Reads the requested page. */
   readPage: Load<Page<{ id: Id }>>;
 }
 
-/** A page of records as a Relay connection. Edges and facts beyond the page are read only if a client selects them. */
+/** A page of records as a Relay connection. Edges and facts beyond the page are read only if selected. */
 export class Connection {
   readonly #page: Page<{ id: Id }>;
   readonly #list: List;
   readonly #parent: Id | undefined;
-  // Queried at most once, however many aliases select them.
+  // Each is queried at most once, however many aliases select it.
   #count: MaybePromise<number> | undefined;
   #hasEarlier: MaybePromise<boolean> | undefined;
   #hasLater: MaybePromise<boolean> | undefined;
@@ -79,7 +79,7 @@ export class Connection {
     return this.#count;
   }
 
-  /** A connection is its own PageInfo: their fields do not overlap. */
+  /** The connection itself: the fields of PageInfo don't overlap with its own. */
   get pageInfo(): this {
     return this;
   }
@@ -96,7 +96,7 @@ export class Connection {
     return item ? cursorOf(this.#list.record, this.#list.sort, item) : null;
   }
 
-  // May hold promises if the database has to be queried; the resolvers of these fields pass them on.
+  // The next two are promises if the database must be queried; the resolvers of these fields pass them on.
   get hasNextPage(): boolean {
     const { backward, before, order } = this.#list.request;
     this.#hasLater ??= (!backward && this.#page.hasMore) || this.#exists('after', before, order?.beforeValue);
@@ -109,7 +109,7 @@ export class Connection {
     return this.#hasEarlier as boolean;
   }
 
-  /** True if the list has an item at this place or on one side of it. */
+  /** True if the list has an item at a position or on one side of it. */
   #exists(side: 'after' | 'before', id: Id | undefined, value: Position['value'] | undefined) {
     if (id === undefined) return false;
     const { order } = this.#list.request;
@@ -122,7 +122,7 @@ export class Connection {
   }
 }
 
-/** Translates the arguments of a list for the store. @throws VALIDATION_FAILED if `readList` finds issues */
+/** Translates a list's arguments to a request to the store. @throws VALIDATION_FAILED if `readList` finds issues */
 function readRequest(record: AnyRecord, args: ConnectionArguments, below?: string) {
   const { sort, filter, after, before, issues } = readList(record, args, args.filter ?? {}, below);
   if (issues.length > 0) throw validationFailed(issues);
@@ -138,7 +138,7 @@ function readRequest(record: AnyRecord, args: ConnectionArguments, below?: strin
   return { request, sort, filter };
 }
 
-/** All records of a kind that match a filter, as a connection. */
+/** The connection of all records of a kind that match a filter. */
 export function recordConnection(
   record: AnyRecord,
   args: ConnectionArguments,
@@ -175,8 +175,7 @@ const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
 const EMPTY = { items: [], hasMore: false };
 
 /**
- * The records that refer to a parent by a field and match a filter, as a connection. The same lists of several
- * parents are read together.
+ * The connection of a parent's children that match a filter. The same lists below several parents are read together.
  */
 export function childConnection(
   record: AnyRecord,
@@ -191,7 +190,7 @@ export function childConnection(
     loaders.latest = lists;
   }
   const list = lists;
-  // Otherwise a hundred aliases could count the children of a hundred different parents.
+  // Without this, a hundred aliases could count the children of a hundred different parents.
   if ((list.only ?? parent) !== parent)
     return new Connection(EMPTY, { ...list, read: () => EMPTY, count: () => 0 });
   return andThen(list.readPage(parent), (page) => new Connection(page, list, parent));

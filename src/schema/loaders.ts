@@ -8,12 +8,12 @@ import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Group, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
-/** The caller that a request reads for. */
+/** The caller of a request that reads. */
 export interface Caller {
   /** The response to the client. Nothing more is read once the client has disconnected. */
   client?: { readonly destroyed: boolean } | undefined;
   /**
-   * True to yield between the levels of a query, so that a large one does not block other requests or the detection of
+   * True to yield between the levels of a query, so that a large one doesn't block other requests or the detection of
    * its client's disconnect.
    */
   yieldsBetweenLevels: boolean;
@@ -21,31 +21,31 @@ export interface Caller {
   meter: Meter;
 }
 
-/** Called before more is read. @throws AppError if the client is gone or the amount it paid for is used up */
+/** Must be called before each read. @throws AppError if the client is gone or an allowance was exceeded */
 function checkBeforeRead({ client, meter }: Caller): void {
-  // Never sent, because the client has disconnected.
+  // Never seen, since the client has disconnected.
   if (client?.destroyed) throw new AppError('BAD_REQUEST', 'The client disconnected.');
   meter.check();
 }
 
-/** Draws on the amount that a request has paid for. @throws QUERY_TOO_COMPLEX */
+/** Draws a page on the caller's meter. @throws QUERY_TOO_COMPLEX */
 function drawPage({ meter }: Caller, { length }: readonly object[]): void {
   meter.draw('entries', length);
   meter.draw('records', length);
 }
 
-/** The source that loaders read, and the caller they read for. */
+/** The source that loaders read from, and the caller they read for. */
 interface Source {
   readonly tables: Tables;
   readonly caller: Caller;
-  /** Set if other requests may run between the levels and rows of a query. */
+  /** Set if other requests may run between the levels and entries of a query. */
   readonly turns: Turns | undefined;
 }
 
-/** Loads the values for an id together with those for the other ids of its level. */
+/** Loads the value for an id, together with those for the other ids of its level. */
 export type Load<T> = (id: Id) => MaybePromise<T>;
 
-/** Creates a loader that batches reads, and stops reading when the client disconnects. */
+/** Creates a loader that batches reads, and stops when the client disconnects. */
 function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => MaybePromise<T[]>): Load<T> {
   const batch = async (ids: readonly Id[]) => {
     checkBeforeRead(caller);
@@ -59,13 +59,13 @@ function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => M
   return (id) => loader.load(id).then((result) => turns.pass(result));
 }
 
-/** Loads records, and returns those already loaded synchronously. */
+/** Loads records, synchronously if they are already loaded. */
 class RecordLoader<T extends { id: Id }> {
   readonly #loaded = new Map<Id, MaybePromise<T | null>>();
   readonly #record: AnyRecord;
   #table: Pick<Table<AnyRecord>, 'byIds' | 'cached' | 'readFirst'> | undefined;
   readonly #from: Source;
-  /** Pages read, whose records are looked at only if one is asked for by id. */
+  /** Pages whose records are not indexed by id yet, which happens only when one is requested by id. */
   #pages: Page<T>[] = [];
   #load: Load<T | null> | undefined;
   #hasRead = false;
@@ -84,7 +84,7 @@ class RecordLoader<T extends { id: Id }> {
     const { caller, turns } = this.#from;
     const { meter } = caller;
     let stored = table.cached(id) as MaybePromise<T | null> | undefined;
-    // More of them may be a level, read together.
+    // Reads the first record alone. Further ones may be a level, which is read together.
     if (stored === undefined && !turns && !this.#hasRead && table.readFirst) {
       this.#hasRead = true;
       checkBeforeRead(caller);
@@ -116,20 +116,14 @@ class RecordLoader<T extends { id: Id }> {
   }
 }
 
-/**
- * The loaders of one request, created on demand. Each record is read once, and each level of a query with one
- * command.
- */
+/** The loaders of one request. Each record is read once, and each level of a query with one command. */
 export class Loaders {
   readonly #from: Source;
   #lastTurn: Promise<unknown> | undefined;
-  /** By record. */
   readonly #records: RecordLoader<never>[] = [];
-  /** The loaders of values below parents, by what they load: one loader, and so one command, for each. */
+  /** The loaders of values below parents, by the values: one loader, and so one command, for each. */
   readonly #children = new Map<string, Load<unknown>>();
-  /**
-   * The cache of connections: the latest lists below parents, since the rows of a page ask for the same ones in turn.
-   */
+  /** The latest lists below parents, for connections: the entries of a page request the same ones in turn. */
   latest: unknown;
 
   constructor(tables: Tables, caller: Caller) {
@@ -138,22 +132,21 @@ export class Loaders {
   }
 
   /**
-   * Hands out the entries of a list a few at a time, if other requests may run between them. Entries that are still
-   * loading are passed on once loaded: a read waits for all entries to be passed on before it.
+   * Passes on the entries of a list a few at a time, if other requests may run between them. Entries that are still
+   * loading are passed on by their loader: a read waits for all entries to be passed on before it.
    */
   entries<T>(list: readonly T[]): readonly MaybePromise<T>[] {
     const { turns } = this.#from;
     return turns ? list.map((entry) => (entry instanceof Promise ? entry : turns.pass(entry))) : list;
   }
 
-  /** New loaders for the same caller, which read what a transaction sees, and draw on the meter of this attempt at it. */
+  /** New loaders for the same caller that read within an attempt at a transaction and draw on the attempt's meter. */
   within(transaction: Transaction, meter: Meter): Loaders {
     return new Loaders(transaction, { ...this.#from.caller, meter });
   }
 
   /**
-   * Runs potentially long reads one after the other, and lets other requests run between them: a document may ask for
-   * many by aliases.
+   * Runs potentially long reads one after another, and lets other requests run between them: aliases may request many.
    */
   inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
     const readNow = () => this.#readNow(read);
@@ -162,7 +155,7 @@ export class Loaders {
     return result;
   }
 
-  /** Reads a list that belongs to no table, in its turn, and counts its entries as records. */
+  /** Reads a list that is no page of a table, in its turn, and meters its entries as records. */
   list<T>(read: () => MaybePromise<readonly T[]>): MaybePromise<readonly T[]> {
     return andThen(this.inTurn(read), (list) => {
       this.#from.caller.meter.draw('records', list.length);
@@ -175,12 +168,12 @@ export class Loaders {
     return read();
   }
 
-  /** The record with this id; null if there is none. */
+  /** The record with this id; null if it doesn't exist. */
   record<R extends AnyRecord>(record: R, id: Id): MaybePromise<RecordOf<R> | null> {
     return this.#recordLoader(record).load(id);
   }
 
-  /** Reads a page of records, which nested fields need not load again. */
+  /** Reads a page of records. Nested fields then load them from memory. */
   page<R extends AnyRecord>(
     record: R,
     filter: FilterOf<R>,
@@ -202,7 +195,6 @@ export class Loaders {
     return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
-  /** Counts records by the values of fields. */
   countsBy<R extends AnyRecord>(
     record: R,
     by: readonly FieldNameOf<R>[],
@@ -212,7 +204,7 @@ export class Loaders {
     return this.list(() => tables.table(record).countsBy(by, filter, caller.meter));
   }
 
-  /** A loader of pages of the records that refer to a parent by a field: the same page for all parents at once. */
+  /** The loader of pages of children by a field: the same page for all parents at once. */
   pagesByParent<R extends AnyRecord>(
     record: R,
     field: FieldNameOf<R>,
@@ -232,7 +224,7 @@ export class Loaders {
     );
   }
 
-  /** The loader that counts the records that refer to a parent by a field. */
+  /** The loader of counts of children by a field. */
   countsByParent<R extends AnyRecord>(record: R, field: FieldNameOf<R>, filter: FilterOf<R>): Load<number> {
     const { caller, tables } = this.#from;
     return this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, (parents) =>
@@ -240,7 +232,7 @@ export class Loaders {
     );
   }
 
-  /** The loader of values below parents, by the parent's id. */
+  /** The loader of values by the parent's id. */
   #ofParents<T>(
     record: AnyRecord,
     field: string,

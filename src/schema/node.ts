@@ -13,17 +13,17 @@ import { mayRead } from './required-scopes.ts';
 const NODE_ID =
   'An opaque id, unique across all types, for clients that cache records of all types together.';
 
-/** The nodeId of a record. Clients may store it, so the format must never change. */
+/** The nodeId of a record. Clients may store it, so its format must never change. */
 const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
 
-/** The types of a schema that implement Node: the record that each shows, by its name. */
+/** The records of a schema's types that implement Node, by type name. */
 const nodeTypesOf = memoized((_: Builder) => new Map<string, AnyRecord>());
 
 /**
- * Has a type implement Node. `nodeId` is unique across all types, while `id` is unique within one type only.
+ * Makes a type implement Node. `nodeId` is unique across all types, whereas `id` is unique within one.
  *
- * @param type the name of the type, which shows the record or a view of it
- * @returns the interface, and the resolver of its nodeId
+ * @param type the name of the type for the record or its view
+ * @returns the interface, and the options of nodeId
  */
 export function implementNode(builder: Builder, record: AnyRecord, type = record.type) {
   nodeTypesOf(builder).set(type, record);
@@ -37,7 +37,7 @@ export function implementNode(builder: Builder, record: AnyRecord, type = record
 const nodeInterfaceOf = memoized((builder: Builder) => {
   const types = nodeTypesOf(builder);
 
-  /** Finds a record by nodeId; null if there is none, the key may not read it or the nodeId is malformed. */
+  /** Finds a record by nodeId; null if it doesn't exist, the key may not read it or the nodeId is malformed. */
   function nodeOf(nodeId: string, context: Context, schema: GraphQLSchema): MaybePromise<object | null> {
     const [type, id] = Buffer.from(nodeId, 'base64url').toString('latin1').split(':') as [string, string];
     const record = types.get(type);
@@ -49,7 +49,7 @@ const nodeInterfaceOf = memoized((builder: Builder) => {
   const NodeInterface = builder.interfaceRef<object>('Node').implement({
     description: 'A record with an id that is unique across all types.',
     fields: (t) => ({ nodeId: t.id({ description: NODE_ID }) }),
-    // The record alone doesn't tell the type: pets and inventory entries share one.
+    // A record doesn't determine its type: pets and inventory entries are the same records.
     resolveType: (node) => (node as { __typename: string }).__typename,
   });
   builder.queryFields((t) => ({

@@ -50,7 +50,7 @@ export const SCALARS = {
   date: 'Date',
 } as const satisfies Readonly<Record<FieldKind, string>>;
 
-/** Adds the type of big integers, which a schema without any lacks. */
+/** Adds the type of big integers, if a schema has any. */
 const addBigInt = memoized((builder: Builder) => builder.addScalarType('BigInt', BigIntScalar));
 
 const enumTypesOf = memoized((builder: Builder) =>
@@ -60,25 +60,25 @@ const enumTypesOf = memoized((builder: Builder) =>
   }),
 );
 
-/** The GraphQL enum of a closed set of values. */
+/** The GraphQL type of an enumeration. */
 export const enumOf = <T extends string>(builder: Builder, choices: Choices<T>) =>
   enumTypesOf(builder)(choices) as EnumRef<never, T>;
 
-/** The GraphQL type of a field, which to Pothos is any: it infers types from literals alone. */
+/** The GraphQL type of a field. Pothos infers types from literals alone, so the static type is a stand-in. */
 export function typeOf(builder: Builder, { choices, kind, opaque, maxItems }: Field) {
   if (kind === 'bigInteger') addBigInt(builder);
   const type = choices ? enumOf(builder, choices) : SCALARS[opaque ? 'id' : kind];
   return (maxItems === undefined ? type : [type]) as 'String';
 }
 
-/** Options of an output field, from its declaration. An opaque id weighs as much as any id. */
+/** Options of an output field, from its declaration. An opaque id weighs the same as any id. */
 export const exposed = <F extends Field>({ description, presence, opaque, maxLength, maxItems }: F) => ({
   description: `${description}.`,
   nullable: (presence === 'optional') as F['presence'] extends 'optional' ? true : false,
   extensions: { ...(!opaque && { maxLength }), maxItems },
 });
 
-/** The types of ranges, by the kind of field that lists can be filtered by a range of. */
+/** The types of ranges, by the kind of field. */
 const RANGES: Readonly<Partial<Record<FieldKind, { name: string; type: 'Int' }>>> = {
   integer: { name: 'IntRange', type: 'Int' },
   bigInteger: { name: 'BigIntRange', type: SCALARS.bigInteger as 'Int' },
@@ -98,7 +98,7 @@ const rangeTypesOf = memoized((builder: Builder) =>
   ),
 );
 
-/** Makes an object with a value for each of these names. */
+/** Maps the values of an object. */
 const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name: string) => U) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
 
@@ -106,11 +106,11 @@ const typesOf = memoized((builder: Builder) =>
   memoized((record: AnyRecord) => builder.objectRef<Row>(record.type)),
 );
 
-/** The GraphQL type of a record. Others may refer to it before its domain implements it. */
+/** The GraphQL type of a record. Other types may refer to it before its domain implements it. */
 export const typeOfRecord = <R extends AnyRecord>(builder: Builder, record: R) =>
   typesOf(builder)(record) as unknown as ObjectRef<Types, RecordOf<R>>;
 
-/** Adds the GraphQL type of a record. @param fields those that its declaration doesn't have */
+/** Adds the GraphQL type of a record. @param fields fields besides those of the declaration */
 export function addType(
   builder: Builder,
   record: AnyRecord,
@@ -146,8 +146,8 @@ export function addType(
 }
 
 /**
- * Options of the field with the record that another refers to. It is nullable where the reference may be absent or
- * outlive what it refers to. Elsewhere it is NOT_FOUND if the child comes from an earlier read or a replayed call.
+ * Options of the field for a record's parent. It is nullable if the reference is optional or may outlive the parent.
+ * Otherwise it fails with NOT_FOUND if the parent was deleted after the child was read, or in a replayed call.
  */
 function parent(builder: Builder, child: AnyRecord, field: string, description?: string) {
   const { presence, reference } = (child.fields as Fields)[field]!;
@@ -158,14 +158,14 @@ function parent(builder: Builder, child: AnyRecord, field: string, description?:
     description:
       description ??
       `The ${record.kind} that \`${field}\` refers to${nullable ? '; null if there is none' : ''}.`,
-    // For the resolver's type, which is the same for both.
+    // Always true for TypeScript, so that the resolver has one type.
     nullable: nullable as true,
     resolve(from: object, _args: object, { loaders }: Context) {
       const id = (from as Readonly<Record<string, Id | undefined>>)[field];
       if (id === undefined) return null;
       const loaded = loaders.record(record, id);
       if (nullable) return loaded;
-      // Runs for each row: no function is made if the record is at hand.
+      // Runs for each entry, so it creates no function if the record is available.
       if (loaded instanceof Promise) return loaded.then((row) => row ?? gone(record, id));
       return loaded ?? gone(record, id);
     },
@@ -176,18 +176,18 @@ const gone = ({ kind }: AnyRecord, id: Id): never => {
   throw notFound(kind, id);
 };
 
-/** The differences in the lists of a view of a record. */
+/** The differences of a view's lists from the record's. */
 interface View {
-  /** The domain that has it. */
+  /** The domain of the view. */
   view?: string;
   filters?: readonly string[];
-  /** The name for the items of its lists. */
+  /** The name for items of its lists. */
   items?: string;
 }
 
 /**
- * Adds the lists of a record, or of a view of it, with their conditions and orders: that of all, and those below each
- * record that it refers to.
+ * Adds the lists of a record, or the list of its view, with filters and orders: the list of all, and the lists below
+ * each parent.
  */
 export function addLists(
   builder: Builder,
@@ -268,7 +268,7 @@ export function addLists(
   }
 }
 
-/** Adds the field that counts a record by values. @param filter the input type of its lists' conditions */
+/** Adds the field that counts records by values. @param filter the filter type of the record's lists */
 function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object> | false): void {
   const { type, kind, plural } = record;
   const fields = record.fields as Fields;
@@ -310,7 +310,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
       ),
     }),
   });
-  /** The most groups that there can be. */
+  /** The maximum number of groups. */
   const sizeBy = ({ by, filter }: CountArguments): number =>
     Math.min(
       MAX_GROUPS,
@@ -346,7 +346,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
   );
 }
 
-/** The rule for what records are counted by, as used in messages. */
+/** The rule for the argument `by`, as used in messages. */
 const BY_RULE = 'must name at least one field';
 
 interface CountArguments {
@@ -354,13 +354,13 @@ interface CountArguments {
   filter?: RequestedFilter | null | undefined;
 }
 
-/** Options of an input field. @param more what its description adds */
+/** Options of an input field. @param more added to its description */
 const accepted = (builder: Builder, field: Field, more = '') => ({
   type: typeOf(builder, field),
   description: `${field.description}${field.limits === undefined ? '' : `, ${field.limits}`}${more}.`,
 });
 
-/** The arguments of operations on what has opaque ids. @param kind of what they are about, such as `key` */
+/** The arguments of operations on objects with opaque ids. @param kind the kind of object, such as `key` */
 export const opaqueArguments = (builder: Builder, kind: string) => ({
   ID: builder.args((t) => ({
     id: t.id({ required: true, description: `The id of the ${kind}.`, extensions: OPAQUE }),
@@ -369,7 +369,7 @@ export const opaqueArguments = (builder: Builder, kind: string) => ({
     builder.args((t) => ({ input: t.field({ type, required: true, description, extensions: OPAQUE }) })),
 });
 
-/** The inputs for a new record and for changes to one: `NewPet` and `PetPatch`. */
+/** The inputs that create and change a record: `NewPet` and `PetPatch`. */
 export function inputsOf(builder: Builder, { kind, type, choosesId, fields, changeable = fields }: Inputs) {
   const presences = Object.values(fields).map(({ presence }) => presence);
   const created = builder.inputType(`New${type}`, {
@@ -397,9 +397,9 @@ export function inputsOf(builder: Builder, { kind, type, choosesId, fields, chan
 }
 
 /**
- * Adds the fields that look up, create, change and delete a record.
+ * Adds the fields that get, create, change and delete a record.
  *
- * @param records all of the schema, which may refer to it
+ * @param records all records of the schema, which may refer to this one
  */
 export function addOperations(
   builder: Builder,
@@ -461,5 +461,5 @@ export function addOperations(
   }));
 }
 
-/** Descriptions better than those from the declaration, by GraphQL's schema coordinates or the type of an event: `Pet.category`. */
+/** Replacements for derived descriptions, by GraphQL schema coordinates, such as `Pet.category`, or event type. */
 export type Descriptions = Readonly<Record<string, string>>;

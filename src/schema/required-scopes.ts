@@ -13,17 +13,17 @@ import {
 } from 'graphql';
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 
-/** The part of a resource that scopes depend on. */
+/** The parts of a resource that scopes depend on. */
 interface Resource {
   scope: string | null;
   shapes: readonly { type: string }[];
   routes: readonly { document: string }[];
 }
 
-/** The scope that a root field needs, where that depends on its arguments: the value of its extension `scope`. */
+/** The scopes that a root field needs if they depend on its arguments: the value of its extension `scope`. */
 export type ScopesOfField = (field: FieldNode) => readonly string[];
 
-/** The scope that a type's records belong to, or those of a connection; undefined if keys need none. */
+/** The scope of a type's records, or of a connection's; undefined if keys need none. */
 function scopeOfType(type: GraphQLNamedType): string | undefined {
   const records = isObjectType(type) ? type.getFields().nodes : undefined;
   return (records ? getNamedType(records.type) : type).extensions.scope as string | undefined;
@@ -36,12 +36,11 @@ export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
 }
 
 /**
- * Records in the schema the scope that each type and root field belongs to. A type belongs to the resource whose
- * records have it, and a root field to that of the record it returns, or, if it returns none, to that of the REST
- * operation it serves.
+ * Adds scopes to the types and root fields of a schema: to a type, that of the resource with its shape; to a root
+ * field, that of the record it returns, or else of the REST operation that uses it.
  *
- * @param scopes all that keys can be given
- * @throws Error if nothing says which scope a root field needs
+ * @param scopes all scopes that keys can have
+ * @throws Error if the scope of a root field can't be determined
  */
 export function withScopes(
   schema: GraphQLSchema,
@@ -71,12 +70,11 @@ export function withScopes(
 }
 
 /**
- * The scopes that a key needs for an operation: that of each root field, and for each other field or type condition
- * the right to read the records of its type. Everything written in it counts, whether or not it applies or `@skip`
- * removes it.
+ * The scopes that a key needs for an operation: that of each root field, and read access to the type of every other
+ * field and type condition. All fields count, even if fragments don't apply or `@skip` removes them.
  *
- * @param document valid
- * @param name of the operation; empty if it has none
+ * @param document a valid document
+ * @param name the name of the operation; empty if it has none
  */
 export function scopesOf(schema: GraphQLSchema, document: DocumentNode, name: string): ReadonlySet<string> {
   const scopes = new Set<string>();
@@ -99,7 +97,7 @@ export function scopesOf(schema: GraphQLSchema, document: DocumentNode, name: st
       FragmentDefinition: requireType,
     }),
   );
-  // A scope that includes another suffices.
+  // Write access includes read access.
   for (const scope of scopes) if (scope.endsWith(':write')) scopes.delete(scope.replace(':write', ':read'));
   return scopes;
 }

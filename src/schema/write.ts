@@ -7,12 +7,12 @@ import type { Context } from './context.ts';
 /** The function that performs the write of a mutation's root field. */
 export type Write<Args, T> = (writes: Transaction, args: Args, context: Context) => Promise<T>;
 
-/** The root value of a mutation, which performs the write of its root field. */
+/** The root value of a mutation, which performs the writes of its root field. */
 export interface Writer {
   /**
    * @param args the arguments that the write depends on
    * @param how `single` if it makes at most one write, at its end, which is cheaper
-   * @returns the outcome of `work`, now or the first time the call was made
+   * @returns the outcome of `work`, now or at the first call
    */
   write<Args extends object, T>(
     work: Write<Args, T>,
@@ -23,7 +23,7 @@ export interface Writer {
 }
 
 /**
- * Creates the resolver of a mutation's root field. All that it writes is committed together, or nothing.
+ * Creates the resolver of a mutation's root field. It commits all of its writes, or none.
  *
  * @param how `single` if it makes at most one write, at its end, which is cheaper
  */
@@ -32,7 +32,7 @@ export const write =
   (writer: unknown, args: Args, context: Context): MaybePromise<T> =>
     (writer as Writer).write(work, args, context, how);
 
-/** The same for a single write to the table of a record. */
+/** Like {@link write}, for a single write to the table of a record. */
 export const writeTo = <R extends AnyRecord, Args extends object, T>(
   record: R,
   work: (table: Table<R>, args: Args, context: Context) => Promise<T>,
@@ -42,6 +42,6 @@ export const writeTo = <R extends AnyRecord, Args extends object, T>(
   return record.hooks ? writeWith() : writeWith('single');
 };
 
-/** The check of a write against If-Match, for a record shown as this GraphQL type. */
+/** The check of a write against If-Match. @param type the GraphQL type that shows the record */
 export const unchanged = (type: string, { precondition }: Context) =>
   precondition && ((record: object) => precondition(type, record));
