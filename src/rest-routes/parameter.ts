@@ -9,35 +9,35 @@ import { MAX_PAGE_SIZE } from '../schema/list-connection.ts';
 import { findersOf, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
 import { SCALARS } from '../schema/record-types.ts';
 
-/** A query parameter: how it is read into a variable of the document, and how OpenAPI describes it. */
+/** A query parameter: its conversion to a variable of the document, and its OpenAPI description. */
 export interface QueryParameter {
   name: string;
-  /** The GraphQL type of its variable, where the document is derived from the parameters. */
+  /** The GraphQL type of its variable, if the document is derived from the parameters. */
   type?: string;
   /** True if it is the same for every kind of record. */
   shared?: true;
   description: string;
-  /** The field, if it is an end of a range of its values. */
+  /** The field that it is an end of a range of, if any. */
   bounds?: string;
   required?: true;
-  /** Set if it may be repeated, perhaps only with distinct values. */
+  /** Set if it may be repeated, or repeated with distinct values. */
   repeatable?: true | 'distinct';
-  /** Defaults are said in the description: generators and importers would send them, also where they depend on a filter. */
+  /** Has no defaults, which the description mentions: generators would send them, even if they depend on a filter. */
   schema: JsonSchema;
-  /** An example, if the schema doesn't suggest a value that works. */
+  /** An example, unless the schema suggests a working value. */
   example?: string;
-  /** The rule it must satisfy, for messages: for all values, or the one that a value breaks. */
+  /** The rule, for messages: for all values, or a function that returns the rule a value breaks. */
   rule: string | ((text: string) => string);
   /** Parses the value; undefined if it breaks the rule. */
   read: (text: string) => unknown;
-  /** The rules for parameters that depend on each other; those that break their own rule are left out. */
+  /** Checks parameters that depend on each other; `variables` lacks those that break their own rule. */
   check?: (variables: Readonly<Record<string, unknown>>, texts: ParameterTexts) => readonly Issue[];
 }
 
 /** Query parameters as received, by name. */
 export type ParameterTexts = ReadonlyMap<string, readonly string[]>;
 
-/** An integer within these bounds, in canonical digits. */
+/** A parameter for an integer within bounds, in canonical digits. */
 export const integerParameter = (minimum: number, maximum: number) => ({
   type: 'Int',
   schema: { type: 'integer', format: 'int32', minimum, maximum },
@@ -48,10 +48,10 @@ export const integerParameter = (minimum: number, maximum: number) => ({
       : undefined,
 });
 
-/** The input of a parameter: the GraphQL type, the rule for messages, and how a text is read. */
+/** The values of a parameter: their GraphQL type, rule and parser. */
 type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 
-/** Values that are texts in GraphQL too, which has the same rule. */
+/** Values that are texts in GraphQL too, with the same rule. */
 function textValues(field: Field): Values {
   const rule = field.rule(graphqlDialect);
   return {
@@ -72,7 +72,7 @@ function valuesOf(field: Field): Values {
   };
 }
 
-/** The declaration of a field as a parameter, which may take more than one value of a closed set. */
+/** The parameter for a field. It may take several values of an enumeration. */
 export function fieldParameter(name: string, description: string, field: Field): QueryParameter {
   const { choices, schema } = field;
   if (!choices) return { name, description, schema, ...valuesOf(field) };
@@ -88,7 +88,7 @@ export function fieldParameter(name: string, description: string, field: Field):
   };
 }
 
-/** Filters a list of records by a field. */
+/** The parameter that filters a list by a field. */
 export const filterParameter = (
   record: AnyRecord,
   name: string,
@@ -102,7 +102,7 @@ export const limit: QueryParameter = {
   description: `Maximum number of items, by default ${DEFAULT_PAGE_SIZE}.`,
 };
 
-/** The filter that the variables of a list's parameters make. */
+/** The filter from the variables of a list's parameters. */
 function filterOf(
   record: AnyRecord,
   variables: Readonly<Record<string, unknown>>,
@@ -116,7 +116,7 @@ function filterOf(
   return Object.fromEntries([...own, ...ranges]);
 }
 
-/** The fields that records are counted by. */
+/** The parameter for the fields to count records by. */
 export function byParameter(record: AnyRecord): QueryParameter {
   const fields = groupedFields(record);
   return {
@@ -136,10 +136,10 @@ export function byParameter(record: AnyRecord): QueryParameter {
 }
 
 /**
- * The parameters that every list of a record has: how it is searched and ordered, and which page of it.
+ * The parameters of every list of a record: prefixes, ranges, order and page.
  *
- * @param options.view the domain whose view of the record the list has, if it is not the record's own
- * @param options.below the field that refers to the record in the path, if the list is below one
+ * @param options.view the domain of the view, for a list of a view of the record
+ * @param options.below the field that refers to the parent in the path, for a list below one
  */
 export function listParameters(
   record: AnyRecord,
@@ -166,7 +166,7 @@ export function listParameters(
     shared: true,
     description:
       'The last id already seen. 0 starts at the beginning. With another `sort` than `id`, the value from the `Link` to the page.',
-    // Not int64 or text: generated clients in Go cannot send a value of either type.
+    // Not `int64 or string`: generated Go clients cannot send a value of either type.
     schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: MAX_CURSOR_LENGTH },
     example: '0',
     rule: '',
@@ -197,16 +197,16 @@ export function listParameters(
 export const brokenRule = ({ rule }: Pick<QueryParameter, 'rule'>, text: string): string =>
   typeof rule === 'string' ? rule : rule(text);
 
-/** The way a parameter is written in a URL. */
+/** An example of a parameter in a URL. */
 const formOf = ({ name, repeatable }: QueryParameter): string =>
   repeatable ? `${name}=a&${name}=b` : `${name}=a`;
 
 /**
- * Reads parameters, which are texts, into variables.
+ * Converts parameters to variables.
  *
- * @param issues collects unknown, invalid and repeated parameters
- * @param what the word for them in the message about an unknown one
- * @param others names that are read elsewhere, for that message
+ * @param issues collects issues with unknown, invalid, missing and repeated parameters
+ * @param what the word for a parameter in messages
+ * @param others names that are allowed but read elsewhere
  */
 export function readTexts(
   received: ParameterTexts,
@@ -219,7 +219,7 @@ export function readTexts(
   const allowed = [...others, ...parameters.map(({ name }) => name)];
   const unknown = [...received.keys()].filter((name) => !allowed.includes(name));
   const faults = unknownNames(unknown, what, allowed).map((issue) => {
-    // As PHP, axios and qs write lists.
+    // PHP, axios and qs write lists as `name[]=a`.
     const name = /^([^[]+)\[\w*\]$/.exec(issue.path)?.[1];
     const meant = parameters.find((parameter) => parameter.name === name);
     return meant ? { ...issue, message: `must be written ${formOf(meant)}` } : issue;

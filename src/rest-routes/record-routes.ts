@@ -10,9 +10,9 @@ import type { Route } from './route.ts';
 import { declaredShape, pageSelection, type Shape, selectionOf } from './shape.ts';
 
 /**
- * The query of a list: each of its parameters is a variable, and those that aren't about pages form its filter.
+ * The query of a list. Each parameter is a variable; all but those for paging form the filter.
  *
- * @param list its GraphQL field
+ * @param list the GraphQL field of the list
  */
 export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
   return {
@@ -23,7 +23,7 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
 
 const PAGING = ['sort', 'limit', 'after'];
 
-/** The count of a group of records, as it is shown. */
+/** The shape of the count of a group of records. */
 const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string[]): Shape =>
   declaredShape({
     type: `${type}Count`,
@@ -36,7 +36,7 @@ const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string
     },
   });
 
-/** The operation that counts a record by values. */
+/** The operation that counts records by values. */
 function countsRoute(record: AnyRecord, { tag, path }: Route, query: readonly QueryParameter[]) {
   const { plural, kind } = record;
   const groups = groupedFields(record);
@@ -65,7 +65,7 @@ function countsRoute(record: AnyRecord, { tag, path }: Route, query: readonly Qu
 const variablesOf = (query: readonly QueryParameter[]): string =>
   query.map(({ name, type }) => `$${name}: ${type}`).join(', ');
 
-/** The argument with the conditions of a list, and what separates it from others; empty if it has none. */
+/** The argument `filter` with a trailing separator; empty if the list has no filters. */
 function filterOf(query: readonly QueryParameter[]): string {
   const conditions = query
     .filter(({ name, bounds }) => !PAGING.includes(name) && bounds === undefined)
@@ -77,18 +77,18 @@ function filterOf(query: readonly QueryParameter[]): string {
   return conditions.length > 0 ? `filter: { ${conditions.join(', ')} }, ` : '';
 }
 
-/** Settings of REST operations that a declaration doesn't contain. */
+/** Settings of REST operations besides the declaration. */
 export interface RouteOptions extends Pick<Route, 'tag'>, Partial<Pick<Route, 'path' | 'stability'>> {
-  /** A merge patch. */
+  /** An example of a merge patch. */
   example: Readonly<Record<string, unknown>>;
-  /** Descriptions of its filters, as `?status`. */
+  /** Descriptions of filters, by names such as `?status`. */
   descriptions?: Readonly<Record<string, string>>;
 }
 
-/** The REST operations of a record; `counts` if there is something that it can be counted by. */
+/** The REST operations of a record; `counts` only if records can be grouped. */
 export type RecordRoutes = ReturnType<typeof resourceRoutes> & { counts?: Route };
 
-/** The REST operations of a record, as its declaration and the names of its GraphQL fields give them. */
+/** The REST operations of a record, derived from its declaration and the names of its GraphQL fields. */
 export function recordRoutes(record: AnyRecord, shape: Shape, options: RouteOptions): RecordRoutes {
   const filters = record.filters.map((name: string) =>
     filterParameter(record, name, options.descriptions?.[`?${name}`]),
@@ -99,7 +99,7 @@ export function recordRoutes(record: AnyRecord, shape: Shape, options: RouteOpti
   return counts ? { ...routes, counts } : routes;
 }
 
-/** The same for a type that isn't a record of a store. */
+/** The REST operations of a record, or of a type that isn't stored as one, with common CRUD routes. */
 export function resourceRoutes(
   { kind, plural, type, choosesId, fields, changeable = fields }: Inputs,
   shape: Shape,

@@ -13,15 +13,11 @@ import {
 } from '../schema/json-writer.ts';
 import type { Shape, ShapeField } from './shape.ts';
 
-/**
- * The JSON representation of an int64: as an integer, or as a string of digits for callers whose numbers are IEEE 754
- * doubles.
- */
+/** The JSON form of an int64: an integer, or a string of digits for callers whose numbers are IEEE 754 doubles. */
 export type Int64Format = 'integer' | 'string';
 
 /**
- * Returns the function that writes a field's values. Ids are kept as digits and become JSON integers without
- * passing through a double.
+ * Creates the writer of a field's values. Ids are digits, and become JSON integers without passing through a double.
  */
 function valueWriter({ kind, choices, shapeOf }: ShapeField, format: Int64Format): WriteJson {
   if (kind === 'record')
@@ -37,7 +33,7 @@ const writeInstant = (value: string | number): void =>
   writeString(typeof value === 'number' ? formatInstant(value) : value);
 
 function writersOf({ fields }: Shape, format: Int64Format): { one: WriteJson; list: WriteJson } {
-  // Absent values are omitted instead of written as null.
+  // Absent values are omitted rather than null.
   const one = objectOf(
     Object.entries(fields).map(([name, field]) => ({
       name,
@@ -53,7 +49,7 @@ const WRITERS = {
   string: memoized((shape: Shape) => writersOf(shape, 'string')),
 };
 
-/** Writes records as JSON: one of them, or a list as a bare array. */
+/** Writes records as JSON: a single record, or a list as a bare array. */
 export interface RecordWriter {
   one(record: object): string;
   list(records: readonly object[]): string;
@@ -65,7 +61,7 @@ export function recordWriter(shape: Shape, format: Int64Format): RecordWriter {
   return { one: (record) => jsonOf(one, record), list: (records) => jsonOf(list, records) };
 }
 
-/** Converts each int64 that is a string of digits to an integer. Leaves anything else for the rules to refuse. */
+/** Converts int64 fields that are strings of digits to integers. Leaves anything else for the rules to refuse. */
 export function withIntegers(
   { fields }: Shape,
   body: Readonly<Record<string, unknown>>,

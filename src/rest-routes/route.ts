@@ -13,11 +13,11 @@ export type Stability = 'stable' | 'beta' | 'experimental';
 export interface Body {
   name: string;
   rules: z.ZodObject;
-  /** By default derived from the method. */
+  /** Derived from the method by default. */
   description?: string;
-  /** By default the fields of the shape's example that the rules accept. */
+  /** Defaults to the fields of the shape's example that the rules accept. */
   example?: JsonSchema;
-  /** Its fields that the records do not have. */
+  /** Fields that the record does not have. */
   fields?: Readonly<Record<string, ShapeField>>;
 }
 
@@ -28,7 +28,7 @@ export interface PathValue extends Pick<QueryParameter, 'description' | 'schema'
   namesRecord: boolean;
 }
 
-/** The information that callers of a deprecated operation need. The dates come from the configuration. */
+/** Information for callers of a deprecated operation. The dates are configured ({@link Lifecycle}). */
 interface Deprecation {
   /** The replacement, as Markdown that completes "Use … instead". */
   replacement: string;
@@ -36,33 +36,33 @@ interface Deprecation {
   successor: `/${string}`;
 }
 
-/** One REST operation. Router, handler, OpenAPI description and tests are all driven by these routes. */
+/** A REST operation as data: the source of its router entry, handler, OpenAPI description and tests. */
 export interface Route {
   operationId: string;
   method: Method;
-  /** As OpenAPI writes it, relative to the base path. */
+  /** As in OpenAPI, relative to the base path. */
   path: `/${string}`;
-  /** The group that documentation shows it in, described by a {@link Resource}. */
+  /** The group in the documentation, described by a {@link Resource}. */
   tag: string;
   stability: Stability;
   summary: string;
-  /** Anything that method, list and stability don't tell. */
+  /** Anything that doesn't follow from method, list and stability. */
   description?: string;
   /**
-   * The GraphQL operation to run. Its variables are the path and query parameters, and `input`. It returns a
-   * record as `result` or a list as `page`, which may be inside `parent` or its first entry.
+   * The GraphQL document to run. Its variables are the path and query parameters, and `input`. It returns a record as
+   * `result` or a list as `page`, possibly inside `parent` or the first entry of `parent`.
    */
   document: string;
-  /** Makes the document's variables from the parameters, where they differ. */
+  /** Converts the parameters to the document's variables, if they differ. */
   variables?: (parameters: Readonly<Record<string, unknown>>) => Record<string, unknown>;
-  /** The kind of record that a NOT_FOUND names. */
+  /** The kind of record, for NOT_FOUND. */
   kind: string;
   status: 200 | 201 | 204;
   /** Absent if the response has no body. */
   shape?: Shape;
   /**
-   * `pages` link to the next; a `log` has no end, so each of its pages does; a `whole` list has no pages; a `stream` sends
-   * server-sent events instead of running its document.
+   * `pages`: each links to the next, except the last; `log`: endless, so every page does; `whole`: a list without
+   * pages; `stream`: server-sent events instead of the document's result.
    */
   list?: 'pages' | 'log' | 'whole' | 'stream';
   pathParameter?: string;
@@ -74,19 +74,19 @@ export interface Route {
   errors?: readonly ErrorCode[];
   /** Set for deprecated operations, which have a sunset date. */
   deprecation?: Deprecation;
-  /** Other parts of its OpenAPI description: its callbacks, and extensions. */
+  /** Further parts of its OpenAPI description: callbacks and extensions. */
   described?: JsonSchema;
 }
 
-/** A route of an API, with what follows from its resource and the record that it is about. */
+/** A route of an API, with properties from its resource and record. */
 export interface ServedRoute extends Route {
-  /** The scopes that a key needs for it: that of its resource, by its method. */
+  /** The scopes that a key needs, from the resource and method. */
   scopes: readonly string[];
   /** True if it is a tool for agents. */
   isTool: boolean;
-  /** Undefined if it is about something else. */
+  /** The record of its kind, if there is one. */
   record: AnyRecord | undefined;
-  /** The references that can block the deletion of that record. */
+  /** The references that can block a deletion of the record. */
   blockers: readonly Referrer[];
 }
 
@@ -94,20 +94,20 @@ export interface ServedRoute extends Route {
 export interface Resource {
   /** Keys need `SCOPE:read` and `SCOPE:write` for its records and root fields; null if they need none. */
   scope: string | null;
-  /** True if reading it needs `SCOPE:write` too, and it is not served to agents: it is for administration. */
+  /** True for administration: even reads need `SCOPE:write`, and agents are not served. */
   isManaged?: boolean;
-  /** The shapes that it shows; the first is its main one. */
+  /** The shapes of the resource, the main one first. */
   shapes: readonly Shape[];
   routes: readonly Route[];
   /** Descriptions of the tags that it introduces. */
   tags?: Readonly<Record<string, string>>;
-  /** Schemas that fields refer to, besides those of shapes and closed sets. */
+  /** Schemas that fields refer to, besides those of shapes and enumerations. */
   schemas?: Readonly<Record<string, JsonSchema>>;
 }
 
 /**
- * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id in the path and
- * the fields that the operation doesn't change.
+ * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id and fields that
+ * the operation doesn't change.
  */
 export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
   (method === 'PUT' || method === 'PATCH') && body && shape
@@ -116,7 +116,7 @@ export const repeatableFields = ({ method, shape, body }: Route): readonly strin
       )
     : [];
 
-/** The input of a mutation for the body of a PUT that satisfies its rules, which removes the fields it omits. */
+/** Converts the valid body of a PUT to the input of a mutation, in which omitted fields are null, to be removed. */
 export function inputOf({ shape, body }: Route, content: object): object {
   const removed = Object.entries(shape!.fields).filter(
     ([name, { required }]) => !required && name in body!.rules.shape && !(name in content),
@@ -126,30 +126,30 @@ export function inputOf({ shape, body }: Route, content: object): object {
 }
 
 /**
- * True if the fields of a body are variables of the document themselves instead of one `input`. Without any, the body
- * may be empty.
+ * True if the fields of a body are variables of the document instead of one `input`. If none is required, the body may
+ * be empty.
  */
 export const hasOwnVariables = ({ document }: Route): boolean => !document.includes('$input');
 
-/** True if an Idempotency-Key applies. The other methods are idempotent anyway (RFC 9110 section 9.2.2). */
+/** True if an Idempotency-Key applies. Other methods are idempotent anyway (RFC 9110 section 9.2.2). */
 export const acceptsIdempotencyKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
 
-/** True if a list can be exported as a whole. A list without an end has its own stream. */
+/** True if the whole list can be exported. An endless one has a stream instead. */
 export const isExportable = ({ list }: Pick<Route, 'list'>): boolean => list === 'pages';
 
 /** The media type of a list with one record per line (https://github.com/ndjson/ndjson-spec). */
 export const NDJSON = 'application/x-ndjson';
 
-/** Records in one export. */
+/** The maximum number of records in an export. */
 export const MAX_EXPORT_SIZE = 1_000_000;
 
 const JSON_TYPES = ['application/json'];
 const PATCH_TYPES = [...JSON_TYPES, 'application/merge-patch+json'];
 
-/** The media types accepted for the body of a method. The first is that of a body which names none. */
+/** The accepted media types for the body of a method, the default first. */
 export const bodyTypesOf = (method: Method) => (method === 'PATCH' ? PATCH_TYPES : JSON_TYPES);
 
-/** The end of deprecated operations, as configured. */
+/** The dates of deprecated operations, as configured. */
 export interface Lifecycle {
   /** Milliseconds since 1970. */
   DEPRECATION_DATE: number;

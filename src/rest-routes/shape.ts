@@ -6,53 +6,53 @@ import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 
 /**
- * The way a value is written as JSON: int64 as digits, other numbers and booleans as they are, records by their own
- * shape, lists of strings as lists, milliseconds as instants, everything else quoted.
+ * The form of a value in JSON: int64 as digits, other numbers and booleans as they are, records by their own shape,
+ * lists of strings as lists, milliseconds as instants, everything else quoted.
  */
 type JsonKind = 'int64' | 'int32' | 'boolean' | 'record' | 'string' | 'strings' | 'instant';
 
-/** One field of a REST body. */
+/** A field of a REST body. */
 export interface ShapeField {
   kind: JsonKind;
-  /** True if every stored record has it. */
+  /** True if every stored record has the field. */
   required: boolean;
   description: string;
   /** The schema of stored values. */
   schema: JsonSchema;
   /** The schema of accepted input, if that is wider. */
   inputSchema?: JsonSchema | undefined;
-  /** The rule for a body that repeats it. */
+  /** The rule for bodies that repeat the field. */
   rule?: z.ZodType;
-  /** The property of the stored record, if it has another name. */
+  /** The property of the stored record, if named differently. */
   property?: string;
-  /** Computes it from the stored record. A body may repeat it, whatever its value. */
+  /** Computes the value from the stored record. A body may repeat the field with any value. */
   compute?: Computed['compute'] | undefined;
   choices?: Choices | undefined;
-  /** True if no GET shows it. */
+  /** True if GET never shows it. */
   isSecret?: boolean | undefined;
-  /** For a nested record that GraphQL has as an object: the selection of its fields. */
+  /** For a nested record that is an object in GraphQL: the selection of its fields. */
   selection?: string;
-  /** For a nested record: the GraphQL type whose shape it has. */
+  /** For a nested record: its shape. */
   shapeOf?: (outer: Readonly<Record<string, unknown>>) => Shape;
 }
 
 /**
- * The REST form of a record, field by field in output order. The JSON writer, the GraphQL selection and the
- * OpenAPI description are all derived from it.
+ * The REST form of a record, field by field in output order: the source of its JSON writer, GraphQL selection and
+ * OpenAPI schema.
  */
 export interface Shape {
-  /** The name of its GraphQL type. */
+  /** The name of the GraphQL type. */
   type: string;
-  /** The name of its OpenAPI schema, by default the same. */
+  /** The name of the OpenAPI schema; by default the same. */
   name?: string;
-  /** The name of the schema for a list of records, if there is one. */
+  /** The name of the schema for a list, if any. */
   listName?: string;
-  /** By default, states that it is a page of records. */
+  /** By default says that it is a page of records. */
   listDescription?: string;
   description: string;
-  /** Its schema, if a plain object schema with these fields says too little. */
+  /** The schema, if a plain object schema with these fields says too little. */
   schema?: JsonSchema;
-  /** The first one is its id, which lists are ordered by and paths refer to. */
+  /** The first one is the id, which orders lists and identifies records in paths. */
   fields: Readonly<Record<string, ShapeField>>;
   example: JsonSchema;
 }
@@ -67,10 +67,10 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
   date: 'string',
 };
 
-/** The declaration of a value's fields, from which its REST form and its GraphQL type follow. */
+/** The declared fields of a value, which determine its REST form and GraphQL type. */
 export interface Declaration extends Omit<Shape, 'fields' | 'example'> {
   fields: Fields;
-  /** By default, the example of every field. */
+  /** Defaults to the example of every field. */
   example?: JsonSchema;
 }
 
@@ -88,7 +88,7 @@ export const shapeOf = (record: AnyRecord, form: Partial<Declaration> = {}): Sha
 export function declaredShape({ fields, ...declaration }: Declaration): Shape {
   const idName = Object.keys(fields)[0]!;
   return {
-    // Most responses have no secret.
+    // Most responses lack secrets.
     example: Object.fromEntries(
       Object.entries(fields).flatMap(([name, { example, isSecret }]) => (isSecret ? [] : [[name, example]])),
     ),
@@ -120,24 +120,24 @@ export function declaredShape({ fields, ...declaration }: Declaration): Shape {
 /** The name of the OpenAPI schema of a shape. */
 export const schemaNameOf = ({ type, name = type }: Shape): string => name;
 
-/** The field of a shape that has its id. */
+/** The name of a shape's id. */
 export const idFieldOf = ({ fields }: Shape): string => Object.keys(fields)[0]!;
 
-/** A record in the form of its shape, before ids become numbers. */
+/** A record in the form of a shape, with ids as digits. */
 export const representedAs = (
   { fields }: Shape,
   record: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, shownValue(name, field, record)]));
 
-/** The value of a field of a shape for a stored record. */
+/** The value of a shape's field for a stored record. */
 export const shownValue = (
   name: string,
   { property = name, compute }: ShapeField,
   record: Readonly<Record<string, unknown>>,
 ): unknown => (compute ? compute(record as never) : record[property]);
 
-/** The schema of a closed set of values. */
+/** The schema of an enumeration. */
 export const choicesSchema = ({
   values,
   description,
