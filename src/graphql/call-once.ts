@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Context } from '../schema/context.ts';
 import type { Transaction } from '../store/store.ts';
 
-/** The time for which outcomes are kept, in milliseconds. */
+/** How long outcomes are kept, in milliseconds. */
 const IDEMPOTENCY_TTL = 24 * 60 * 60 * 1000;
 
 /**
- * Runs `work` once per Idempotency-Key, operation and input, over any transport. A repeated call gets the first
- * outcome.
+ * Runs `work` once per Idempotency-Key, operation and input, over any transport. Repeated calls get the first outcome.
  *
  * @param how `single` if `work` makes at most one write, at its end
- * @throws whatever `work` throws; errors are not kept
+ * @throws whatever `work` throws; errors are not stored
  */
 export async function callOnce<T>(
   { store, principal, idempotency, now }: Context,
@@ -34,13 +33,13 @@ export async function callOnce<T>(
   return { value, replayed };
 }
 
-/** Digest of an operation and its input, independent of the order of fields. */
+/** The digest of an operation and its input, independent of the order of fields. */
 const fingerprint = (operation: string, input: object): string =>
   createHash('sha256').update(operation).update(canonicalText(input)).digest('base64url');
 
 /**
- * Writes a value as JSON with its names in order, since compiled documents give arguments in another, and integers
- * beyond 2^53 as their digits. Its digests are kept for a day, so later versions must write the same text.
+ * Serialises a value as JSON with sorted names, since compiled documents have another order of arguments, and with
+ * large integers as strings of digits. Digests are kept for a day, so later versions must write the same text.
  */
 const canonicalText = (value: unknown): string =>
   JSON.stringify(value, (_, part) => {

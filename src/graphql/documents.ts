@@ -18,9 +18,9 @@ import { byteCache } from '../foundation/cache.ts';
 import { MAX_LISTED_ISSUES } from '../foundation/errors.ts';
 import { namingValues, OperationRefused, publicError, tooComplex } from './result.ts';
 
-/** More tokens than any legitimate operation needs, but few enough to parse and validate within milliseconds. */
+/** The maximum number of tokens: more than legitimate operations need, and quick to parse and validate. */
 const MAX_TOKENS = 2_000;
-/** The memory taken by a token with its nodes, and by a document with its operations, in bytes. */
+/** The estimated size of a token with its nodes, and of a document with its operations, in bytes. */
 const TOKEN_BYTES = 500;
 const DOCUMENT_BYTES = 5_000;
 
@@ -28,9 +28,9 @@ const DOCUMENT_BYTES = 5_000;
 export interface Operation {
   readonly document: ValidDocument;
   readonly node: OperationDefinitionNode;
-  /** Distinct for each parsed operation. */
+  /** Unique for each parsed operation. */
   readonly number: number;
-  /** The variables that `@skip` and `@include` may depend on. */
+  /** The Boolean variables, which `@skip` and `@include` may depend on. */
   readonly booleans: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export interface ValidDocument {
   readonly text: string;
   readonly ast: DocumentNode;
   readonly operations: ReadonlyMap<string, Operation>;
-  /** The estimated memory taken by all of this. */
+  /** The estimated size of all of this in memory. */
   readonly bytes: number;
 }
 
@@ -116,7 +116,7 @@ type SubscriptionsVisitor = { OperationDefinition(node: OperationDefinitionNode)
 
 /**
  * A subscription has exactly one root field, without a condition (GraphQL specification, section 5.2.4.1). graphql-js
- * 16 lacks the latter, and throws an error where a condition is a variable.
+ * 16 doesn't check the latter, and throws an error if a condition is a variable.
  */
 const SubscriptionsRule: ValidationRule = (context) => ({
   OperationDefinition(node) {
@@ -142,5 +142,5 @@ const RULES: readonly ValidationRule[] = specifiedRules.map((rule) =>
   rule === SingleFieldSubscriptionsRule ? SubscriptionsRule : rule,
 );
 
-/** True if graphql-js gave up: because of the number of tokens or errors, or of the comparisons it would need. */
+/** True if graphql-js gave up because of too many tokens, errors or comparisons. */
 const isGivingUp = ({ message }: GraphQLError): boolean => /(?:Parsing|Validation) aborted/.test(message);

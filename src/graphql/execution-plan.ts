@@ -23,54 +23,53 @@ import type { ErrorReporter } from './result.ts';
 import { type SelectedField, type Selection, select } from './selection.ts';
 import { coercedDefinitions, type Variables } from './variables.ts';
 
-/** The memory taken by a compiled plan apart from its document, in bytes: for each field, and each node of a field. */
+/** The estimated size of a compiled plan besides its document, in bytes: per field, and per node of a field. */
 const FIELD_BYTES = 4_000;
 const NODE_BYTES = 300;
-/** Compiling pays off from the second use on, so one-off operations are never compiled. */
+/** Compiling pays off from the second use. */
 const MIN_USES_TO_COMPILE = 2;
 /** Larger operations are interpreted: compiling them would block the event loop for tens of milliseconds. */
 const MAX_COMPILED_FIELDS = 300;
 
-/** An operation with its @skip and @include directives resolved, and the values derived from it on use. */
+/** An operation with @skip and @include resolved, and everything derived from it on use. */
 export interface ExecutionPlan {
   readonly operation: Operation;
-  /** The schema that its documents are executed against. */
+  /** The schema to execute its documents against. */
   readonly schema: GraphQLSchema;
   readonly selection: Selection;
-  /** Fields on all levels, and the nodes that select them. */
+  /** The number of fields on all levels, and of the nodes that select them. */
   readonly fields: number;
   readonly nodes: number;
-  /** The names of its root fields, without meta fields. */
+  /** The names of the root fields, without meta fields. */
   readonly rootFields: readonly string[];
   /** The root fields that write. */
   readonly writes: readonly SelectedField[];
   /**
-   * The documents to execute one after the other, without fragments and directives: one for each root field that
-   * writes.
+   * The documents to execute one after another, without fragments and directives: one for each root field that writes.
    */
   readonly documents: readonly DocumentNode[];
-  /** The number of its runs. */
+  /** The number of runs. */
   uses: number;
-  /** Set once it has been compiled, or is known not to compile. */
+  /** Set after the first attempt to compile. */
   code?: Code;
-  /** Set if the price is always the same. */
+  /** Set if the price is constant. */
   price?: Price;
-  /** Writes its results as JSON. Set when the first result of compiled code is written. */
+  /** Writes results as JSON. Set when the first result of compiled code is written. */
   write?: WriteJson;
 }
 
 interface Code {
-  /** The code of each part; null if the operation is not to be compiled. */
+  /** The code of each part; null if the operation can't be compiled. */
   readonly parts: readonly CompiledQuery[] | null;
-  /** Variables in list and object literals, which graphql-jit takes for null if they have no value. */
+  /** Variables in list and object literals. graphql-jit takes those without a value for null. */
   readonly nested: readonly string[];
 }
 
-/** Keeps the plans of operations, and compiles those that are used repeatedly. */
+/** Caches the plans of operations, and compiles those that are used repeatedly. */
 export class ExecutionPlans {
   readonly #schema: GraphQLSchema;
   readonly #report: ErrorReporter;
-  // A plan keeps its document, though that may have left the document cache.
+  // Includes the document, which the plan keeps in memory even if it has left the document cache.
   readonly #plans = byteCache<ExecutionPlan>(
     'executionPlans',
     ({ operation, fields, nodes }) => operation.document.bytes + fields * FIELD_BYTES + nodes * NODE_BYTES,
@@ -83,7 +82,7 @@ export class ExecutionPlans {
 
   /**
    * @param variables coerced
-   * @throws as `select`
+   * @throws like `select`
    */
   planOf(operation: Operation, variables: Variables): ExecutionPlan {
     const { node, number, booleans } = operation;
@@ -117,7 +116,7 @@ export class ExecutionPlans {
     return nested.some((name) => variables[name] == null) ? null : parts;
   }
 
-  /** The code of a plan, which is compiled the first time. */
+  /** The code of a plan, compiled the first time. */
   codeOf(plan: ExecutionPlan): Code {
     const { operation, schema, documents } = plan;
     if (plan.code) return plan.code;
@@ -131,7 +130,7 @@ export class ExecutionPlans {
     return plan.code;
   }
 
-  /** @param document as a plan has it */
+  /** @param document a document of a plan */
   compile(schema: GraphQLSchema, document: DocumentNode): CompiledQuery | null {
     const compiled = compileQuery(schema, document, '', {
       disableLeafSerialization: true,
@@ -144,8 +143,8 @@ export class ExecutionPlans {
 }
 
 /**
- * A schema whose queries are the mutations of this one. Part of a mutation has one field that writes, and a query takes
- * graphql-jit 4 µs less than a mutation.
+ * A schema whose queries are the mutations of this one: a part of a mutation has only one field that writes, and
+ * graphql-jit runs a query 4 µs faster than a mutation.
  */
 const ofMutations = memoized(
   (schema: GraphQLSchema) =>
@@ -157,7 +156,7 @@ const ofMutations = memoized(
     }),
 );
 
-/** graphql-jit mistakes the properties of Object.prototype for fields. */
+/** Names that graphql-jit mistakes for fields: the properties of Object.prototype. */
 const UNCOMPILED_NAMES = new RegExp(`\\b(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})\\b`);
 
 function nestedVariables(document: DocumentNode): string[] {
@@ -171,8 +170,8 @@ function nestedVariables(document: DocumentNode): string[] {
 }
 
 /**
- * Writes part of an operation, or all of it, without fragments and directives, for coerced variables. graphql-jit misbehaves if a field
- * is selected in several places, or if selections with one response key are skipped independently.
+ * Creates the document of a part of an operation, without fragments and directives, for coerced variables. graphql-jit
+ * fails if a field is selected in several places, or if selections of one response key are skipped independently.
  */
 function flatDocument(node: OperationDefinitionNode, selection: Selection): DocumentNode {
   const operation = node.operation === 'mutation' ? OperationTypeNode.QUERY : node.operation;
@@ -195,7 +194,7 @@ const selectionSet = (selection: Selection): SelectionSetNode => ({
   selections: selection.flatMap(fieldNodes),
 });
 
-/** The first node carries the merged selection. The others are kept for the locations of errors. */
+/** The nodes of a field. The first has the merged selection; the others are for the locations of errors. */
 function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldNode[] {
   const [first, ...others] = nodes.map(({ directives: _decided, selectionSet: _merged, ...node }) => node);
   if (subselections.size === 0) return [first!, ...others];
@@ -216,7 +215,7 @@ function fieldNodes({ definition, nodes, subselections }: SelectedField): FieldN
   return [{ ...first!, selectionSet: selections }, ...others];
 }
 
-/** Creates a writer of the JSON of results without errors: `{ data }`. */
+/** Creates a writer of results without errors, `{ data }`, as JSON. */
 export const resultWriter = (selection: Selection): WriteJson =>
   objectOf([{ name: 'data', write: objectOf(selection.map(property)) }]);
 
@@ -228,6 +227,6 @@ const property = ({ key, definition, subselections }: SelectedField): Property =
 function writerOf(type: GraphQLOutputType, subselections: SelectedField['subselections']): WriteJson {
   if (isNonNullType(type)) return writerOf(type.ofType, subselections);
   if (isListType(type)) return listOf(writerOf(type.ofType, subselections));
-  // The type of an object behind an interface cannot be told from its selected fields.
+  // The selected fields don't determine the type of an object behind an interface.
   return isObjectType(type) ? objectOf(subselections.get(type)!.map(property)) : writeAny;
 }

@@ -11,7 +11,7 @@ import { tooComplex } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Fields of the schema in one result: far more than GraphiQL or code generators ask for. */
+/** The maximum number of schema fields in a result: far more than GraphiQL or code generators request. */
 const MAX_FIELDS = 10_000;
 
 /** True if a root field queries the schema. */
@@ -19,12 +19,11 @@ export const isSchemaField = ({ definition: { name } }: SelectedField): boolean 
   name === '__schema' || name === '__type';
 
 /**
- * Resolves introspection. graphql-js bounds only its depth, so aliases would keep it busy for hundreds of
- * milliseconds.
+ * Resolves introspection. graphql-js limits only its depth, so aliases could keep it busy for hundreds of milliseconds.
  *
- * @param selection of the root fields
- * @returns the data if no records are queried; undefined otherwise
- * @throws QUERY_TOO_COMPLEX if it asks for far more than tools need
+ * @param selection the root fields
+ * @returns the data; undefined if records are queried too
+ * @throws QUERY_TOO_COMPLEX for more than MAX_FIELDS
  */
 export function introspect(
   schema: GraphQLSchema,

@@ -16,13 +16,13 @@ import type { MutationResult } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Executes the nth part of an operation with everything below it. */
+/** Executes the nth part of an operation. */
 export type ExecutePart = (part: number, root: object, context: Context) => MaybePromise<ExecutionResult>;
 
 /** True if a root field of a mutation writes. */
 export const isWriting = ({ definition }: SelectedField): boolean => definition !== TypeNameMetaFieldDef;
 
-/** Splits the root fields of a mutation, in order, so that each part has one that writes. */
+/** Splits the root fields of a mutation, in order, into parts with one that writes. */
 export function partsOf(selection: Selection): readonly Selection[] {
   const parts: SelectedField[][] = [[]];
   for (const field of selection) {
@@ -33,9 +33,9 @@ export function partsOf(selection: Selection): readonly Selection[] {
 }
 
 /**
- * Executes a mutation: its root fields one after the other, each with everything below it (GraphQL specification,
- * section 6.2.2). More than one are written and read in one transaction, which any error rolls back. A single one is
- * read after its commit, which avoids the transaction.
+ * Executes the root fields of a mutation one after another, each with everything below it (GraphQL specification,
+ * section 6.2.2). Several fields are written and read in one transaction, which any error rolls back. A single field is
+ * read after its commit, outside the transaction.
  */
 export const mutate = (
   context: Context,
@@ -57,7 +57,7 @@ async function mutateAlone(
   const root: Writer = {
     async write(work, args, own, how) {
       const within = (transaction: Transaction) => work(transaction, args, own);
-      // A field that acts between its writes has an outcome for each of them.
+      // A field with several writes has an outcome for each.
       const outcome = context.idempotency
         ? (await callOnce(nthOf(context, writes++), name, args, within, how)).value
         : await context.store.transaction(within, how);
@@ -83,7 +83,7 @@ async function mutateTogether(
   const { store, idempotency } = context;
   let data: Record<string, unknown>;
   const work = async (transaction: Transaction) => {
-    // Each attempt has its own, and the last one's counts. No prototype: a response key may be `__proto__`.
+    // Each attempt has its own data; the last one's counts. No prototype: a response key may be `__proto__`.
     data = Object.create(null);
     const outcomes: unknown[] = [];
     const meter = new Meter(context.meter.units);
@@ -95,11 +95,11 @@ async function mutateTogether(
           return outcome;
         },
       };
-      // New loaders, because this write may change values read before it.
+      // New loaders, because this write may change values that were read before.
       const loaders = context.loaders.within(transaction, meter);
       const payload = await execute(at, writer, { ...context, meter, loaders });
       if (payload.errors) {
-        // The engine must see its own errors, because it may try again.
+        // The engine must see its own errors, so that it can retry.
         const unexpected = payload.errors.find(
           ({ originalError }) => originalError && !isRefusal(originalError),
         );
@@ -125,7 +125,7 @@ async function mutateTogether(
   }
 }
 
-/** Reads the payloads of an already answered call from the outcomes of its writes. */
+/** Reads the payloads of a replayed call from the outcomes of its writes. */
 async function replay(
   context: Context,
   outcomes: readonly unknown[],

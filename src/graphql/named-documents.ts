@@ -6,40 +6,40 @@ import type { Clock } from '../foundation/instant.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import type { DocumentStore, TrustedDocument } from '../store/trusted-documents.ts';
 
-/** The time for which a lookup is cached, in milliseconds. Changes must take effect within 5 seconds. */
+/** How long a lookup is cached, in milliseconds. Changes must take effect within 5 seconds. */
 const CACHE_TTL = 4_000;
-/** Uses stored at once; later ones count next time. */
+/** The maximum number of documents whose use is recorded per interval. */
 const MAX_USES = 10_000;
-/** The memory taken by an entry apart from its texts, in bytes. */
+/** The estimated size of an entry besides its texts, in bytes. */
 const ENTRY_BYTES = 500;
 /** The interval at which uses are stored, in milliseconds. */
 const INTERVAL = 10_000;
 
-/** An id of a manifest, as visible ASCII. */
+/** The format of a document's id: visible ASCII. */
 const ID = /^[\x21-\x7e]{1,135}$/;
 
 interface Services {
   store: DocumentStore;
   clock: Clock;
-  /** Receives each document outside the list of a key that only reports such documents. */
+  /** Receives each document that a key runs outside its list, if the key only reports that. */
   onUntrusted: (apiKeyId: string, hash: string) => void;
-  /** Receives errors of storing uses in the background. */
+  /** Receives errors of background writes. */
   report: (error: unknown) => void;
 }
 
-/** The parameters of a request that send or name a document, as received. */
+/** The parameters of a request for its document, as received. */
 interface Named {
   query: unknown;
   documentId: unknown;
-  /** The parameter of its `extensions`. */
+  /** From `extensions`. */
   persistedQuery: unknown;
 }
 
 /**
- * Documents that requests name instead of sending them. Lists of trusted ones are stored in advance: keys may be bound
- * to a list, and requests may name its documents by their ids. Automatic persisted queries follow Apollo's link: the
- * client sends the SHA-256 of its document, and the document only if the hash is unknown. All keys share these, since
- * a key could send the document itself.
+ * Documents that requests name instead of sending. Lists of trusted documents are stored in advance: keys may be bound
+ * to a list, and requests may name its documents by id. Automatic persisted queries work as in Apollo's link: the
+ * client sends the SHA-256 of its document, and the document itself only if the hash is unknown. All keys share these,
+ * since any key could send the document itself.
  */
 export class NamedDocuments extends WriteBehind {
   readonly #services: Services;
@@ -47,7 +47,7 @@ export class NamedDocuments extends WriteBehind {
     'trusted',
     ({ document }, key) => ENTRY_BYTES + 2 * (key.length + (document?.text.length ?? 0)),
   );
-  /** By their SHA-256 in lower-case hex. */
+  /** Automatic persisted queries, by SHA-256 in lower-case hex. */
   readonly #persisted = byteCache<string>('persisted', (text) => ENTRY_BYTES + 2 * text.length);
   #uses = new Map<string, { list: string; id: string; lastUsedAt: number }>();
 
@@ -57,11 +57,11 @@ export class NamedDocuments extends WriteBehind {
   }
 
   /**
-   * Returns the text of the document that a request names or sends.
+   * Finds the text of the document that a request names or sends.
    *
-   * @returns the `query` as received, if it isn't a text and no other document is named
-   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the names contradict each
-   * other, UNAVAILABLE
+   * @returns the `query` as received if it isn't a text and no document is named
+   * @throws PERSISTED_QUERY_NOT_FOUND, FORBIDDEN if the key may not run it, BAD_REQUEST if the parameters contradict
+   * each other, UNAVAILABLE
    */
   async textOf({ id, documents = [] }: Pick<Principal, 'id' | 'documents'>, named: Named): Promise<unknown> {
     const { query, documentId, persistedQuery } = named;
@@ -70,7 +70,7 @@ export class NamedDocuments extends WriteBehind {
     let text = typeof query === 'string' && query !== '' ? query : undefined;
     if (text === undefined && documentId == null) {
       if (hash === undefined) return query;
-      // Keys bound to a list may run nothing else; other clients register what they send.
+      // Keys that are strictly bound to a list use no automatic persisted queries.
       text = bindings.some(({ isStrict }) => isStrict) ? undefined : this.#persisted.get(hash);
     }
     const name = documentId ?? (text === undefined ? hash : undefined);
@@ -88,7 +88,7 @@ export class NamedDocuments extends WriteBehind {
     return text;
   }
 
-  /** Checks that a key may run a text, and reports it if that is all. @throws FORBIDDEN */
+  /** Checks a text against the bindings of a key. @throws FORBIDDEN if a strict one lacks it; others report it */
   async #require(apiKeyId: string, bindings: readonly DocumentBinding[], text: string): Promise<void> {
     for (const { list, isStrict } of bindings) {
       const document = await this.#byText(list, text);
@@ -98,7 +98,7 @@ export class NamedDocuments extends WriteBehind {
     }
   }
 
-  /** Keeps a document that a client sends with its hash. @throws BAD_REQUEST if it has another */
+  /** Caches a document sent with its hash. @throws BAD_REQUEST if the hash is wrong */
   #persist(hash: string, text: string): void {
     const persisted = this.#persisted.get(hash);
     if (persisted === undefined ? hashOf(text) !== hash : persisted !== text)
@@ -110,7 +110,7 @@ export class NamedDocuments extends WriteBehind {
   }
 
   /**
-   * Checks that a key may run a text, also while a subscription to it is open.
+   * Checks that a key may run a text, for subscriptions also while they are open.
    *
    * @throws FORBIDDEN
    */
@@ -126,13 +126,13 @@ export class NamedDocuments extends WriteBehind {
     try {
       await this.#services.store.touchDocuments([...uses.values()]);
     } catch (error) {
-      // Later uses of the same document count.
+      // The latest use of a document counts.
       this.#uses = new Map([...uses, ...this.#uses]);
       throw error;
     }
   }
 
-  /** The document with this id in a list, or with this SHA-256 in the list or, without one, in any. */
+  /** The document with this id in a list, or with this SHA-256 in the list (in any list, without one). */
   async #named(list: string | undefined, name: unknown): Promise<TrustedDocument | null> {
     if (typeof name !== 'string' || !ID.test(name))
       throw new AppError('BAD_REQUEST', 'documentId must have 1 to 128 visible ASCII characters.');
@@ -143,7 +143,7 @@ export class NamedDocuments extends WriteBehind {
         : await this.#lookUp(`${list ?? ''} sha256:${hash}`, () =>
             this.#services.store.documentByHash(list, hash),
           );
-    // An id of the client preset looks like a hash.
+    // Ids of the client preset look like hashes, so both are tried.
     if (byHash || list === undefined) return byHash;
     return this.#lookUp(`${list} ${name}`, () => this.#services.store.documentById(list, name));
   }
@@ -153,7 +153,7 @@ export class NamedDocuments extends WriteBehind {
     const document = await this.#lookUp(`${list} sha256:${hash}`, () =>
       this.#services.store.documentByHash(list, hash),
     );
-    // Lone surrogates are hashed as the character that replaces them.
+    // Lone surrogates are hashed as U+FFFD.
     return document?.text === text ? document : null;
   }
 
@@ -186,7 +186,7 @@ function persistedHash(named: unknown): string {
   throw new AppError('BAD_REQUEST', message);
 }
 
-/** A SHA-256 in lower-case hex, as clients write it: bare, or after `sha256:` as by the client preset. */
+/** The SHA-256 in a text, bare or after `sha256:` as in the client preset, in lower-case hex; undefined if none. */
 const sha256In = (text: string): string | undefined =>
   /^(?:sha256:)?([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase();
 

@@ -30,16 +30,16 @@ import {
 import type { Selection } from './selection.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
-/** GraphQL-over-HTTP parameters of one operation. */
+/** The GraphQL-over-HTTP parameters of one operation. */
 export interface OperationRequest {
   query: string;
   operationName?: string | null | undefined;
   variables?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** An operation ready to be executed once it is paid for. */
+/** An operation that is ready to be executed once it is paid for. */
 export interface PreparedOperation {
-  /** As the client wrote it. */
+  /** The document as sent. */
   document: DocumentNode;
   /** The text of the document. */
   text: string;
@@ -48,37 +48,37 @@ export interface PreparedOperation {
   cost: number;
   /** The root fields with the units of each. */
   charges: Price['fields'];
-  /** Number of writing fields. */
+  /** The number of root fields that write. */
   mutations: number;
-  /** The names of its root fields, without meta fields. */
+  /** The names of the root fields, without meta fields. */
   rootFields: readonly string[];
-  /** The scopes that a key needs for it. */
+  /** The scopes that a key needs for the operation. */
   scopes(): ReadonlySet<string>;
-  /** Executes with compiled code if available. Errors are already masked. */
+  /** Executes the operation, with compiled code if available. Errors are masked. */
   execute(context: Context): MaybePromise<PublicResult>;
   /**
    * Runs a subscription. Yields one result per event until the events end.
    *
-   * @param context for opening the event stream
+   * @param context the context for opening the event stream
    * @param contextOfEvent creates the context for resolving one event
-   * @throws AppError if it cannot start, and whatever error ends the events
+   * @throws AppError if it cannot start, and whatever ends the events
    */
   subscribe(context: Context, contextOfEvent: () => Context): Promise<AsyncGenerator<PublicResult>>;
   /** Serialises a result, with generated code if available. */
   stringify(result: PublicResult): string;
 }
 
-/** An operation from our own code. Its variables are valid and coerced, and it costs one unit. */
+/** An operation from our own code. Its variables must be valid and coerced. */
 export interface InternalOperation {
   (variables: Record<string, unknown>, context: Context): MaybePromise<PublicResult>;
   /** The root field that it runs. */
   readonly field: GraphQLField<unknown, unknown>;
 }
 
-/** By text. */
+/** Plans of internal operations, by text. */
 const internalPlans = memoized((_: GraphQLSchema) => new Map<string, ExecutionPlan>());
 
-/** @throws BAD_REQUEST if a mutation has more than one field and one of them cannot be undone */
+/** Refuses a mutation of several fields if one cannot be rolled back. @throws BAD_REQUEST */
 function requireAlone(selection: Selection): void {
   const field = selection.find(({ definition }) => definition.extensions.alone);
   if (!field) return;
@@ -87,8 +87,8 @@ function requireAlone(selection: Selection): void {
 }
 
 /**
- * Turns the text of an operation into something executable: parsed, validated, priced and compiled at most
- * once. REST, GraphQL and Yoga all execute through it.
+ * Prepares operations for execution: parses, validates, prices and compiles each at most once. All transports execute
+ * through it.
  */
 export class Operations {
   readonly #schema: GraphQLSchema;
@@ -103,8 +103,8 @@ export class Operations {
   );
 
   /**
-   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `context`: what
-   * resolvers find in theirs besides
+   * @param options `introspection: false` hides the schema: no introspection, no "Did you mean"; `context`: additions
+   * to the context of resolvers
    */
   constructor(
     schema: GraphQLSchema,
@@ -139,7 +139,7 @@ export class Operations {
     const { selection, rootFields } = plan;
     if (plan.documents.length > 1) requireAlone(selection);
     const price = this.#priceOf(plan, variables);
-    // Most operations have no field that is answered without records.
+    // Most operations have no meta fields.
     const schemaData =
       rootFields.length < selection.length || selection.length === 0
         ? introspect(schema, selection, variables)
@@ -180,7 +180,7 @@ export class Operations {
     };
   }
 
-  /** An operation from our own code, read and compiled once per process. @throws Error if it is invalid */
+  /** Prepares an operation from our own code, compiled once per schema. @throws Error if it is invalid */
   prepareInternal(query: string): InternalOperation {
     const plans = internalPlans(this.#schema);
     const plan = plans.get(query) ?? this.#plans.planOf(this.#operation({ query }), {});
@@ -215,7 +215,7 @@ export class Operations {
     return price;
   }
 
-  /** @param code of each part; null to interpret */
+  /** @param code the code of each part; null to interpret */
   #run(
     plan: ExecutionPlan,
     variables: Variables,

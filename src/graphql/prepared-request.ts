@@ -10,32 +10,32 @@ import type { NamedDocuments } from './named-documents.ts';
 import type { OperationRequest, Operations, PreparedOperation } from './operations.ts';
 import { OperationRefused, publicError } from './result.ts';
 
-/** The name for the root field of a request whose operations have different ones. */
+/** The name of the root field for requests with different ones. */
 const SEVERAL = 'several';
 
-/** Maximum operations per batch. */
+/** The maximum number of operations per batch. */
 const MAX_BATCH_SIZE = 10;
-/** Maximum length of an operation name, which is repeated in messages and logs. */
+/** The maximum length of an operation name, which messages and logs repeat. */
 const MAX_NAME_LENGTH = 100;
-/** Bytes of a document that may be free. */
+/** The maximum size of a free document, in bytes. */
 const MAX_FREE_BYTES = 1_000;
 
-/** One operation of a request: either ready to run, or refused with its errors. */
+/** An operation of a request: either ready to run, or refused with errors. */
 export type PreparedEntry = PreparedOperation | OperationRefused;
 
 /** A GraphQL request with its price, before any of it runs. */
 export interface PreparedRequest {
   operations: readonly PreparedEntry[];
-  /** Units for the whole request; 0 if it is free. */
+  /** The units for the whole request; 0 if free. */
   cost: number;
-  /** The root fields of all operations with the units of each. */
+  /** The root fields of all operations, with the units of each. */
   charges: UsageSubject['operations'];
-  /** Number of writing fields in the whole request. */
+  /** The number of root fields that write, in the whole request. */
   mutations: number;
   batch: boolean;
   /** The operation names, for the log. */
   name: string | undefined;
-  /** The root field; `several` if they differ, `other` if there is none. */
+  /** The root field; `several` for different ones, `other` for none. */
   rootField: string;
 }
 
@@ -47,9 +47,9 @@ export interface DocumentServices {
 /**
  * Parses and validates a request and computes its price.
  *
- * @param session of the caller, who must hold the scopes of the request
- * @param parameters of one operation or a batch, as received
- * @param mayMutate true if mutations are allowed, which they are not over GET
+ * @param session the caller's session, which must permit the scopes of the request
+ * @param parameters the parameters of an operation or a batch, as received
+ * @param mayMutate true if mutations and subscriptions are allowed; false over GET
  * @throws PAYLOAD_TOO_LARGE if the batch is too long, BAD_REQUEST if the parameters are malformed, FORBIDDEN,
  * PERSISTED_QUERY_NOT_FOUND, QUERY_TOO_COMPLEX if operations cost too much together
  */
@@ -78,11 +78,11 @@ export async function prepareRequest(
       prepared.push(operation);
     } catch (error) {
       if (error instanceof OperationRefused) prepared.push(error);
-      // In a batch, only the entry that names an unknown document, or one that the key may not run, is refused.
+      // A batch goes on without an entry whose document is unknown or not permitted.
       else if (batch && error instanceof AppError && (error.status === 403 || error.status === 404))
         prepared.push(new OperationRefused([publicError(error)]));
       else {
-        // A client cannot know that a persisted query is unknown, but it can know which documents its list has.
+        // Free: clients cannot know which persisted queries are unknown, but they know the documents of a list.
         const isPersisted = (each as { documentId?: unknown } | null)?.documentId == null;
         if (isPersisted && error instanceof AppError && error.code === 'PERSISTED_QUERY_NOT_FOUND')
           await session.chargeFree();
@@ -119,7 +119,7 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
     const what = `The batch costs ${cost} units together; the maximum is ${MAX_COST}.`;
     throw new AppError('QUERY_TOO_COMPLEX', what);
   }
-  // What is free is named only if there is nothing else.
+  // Free fields are counted only if there are no others.
   const paid = charges.filter(({ units }) => units > 0);
   return {
     operations,
@@ -133,9 +133,9 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
 }
 
 /**
- * Checks the GraphQL-over-HTTP parameters and ignores unknown ones.
+ * Validates the GraphQL-over-HTTP parameters, and ignores unknown ones.
  *
- * @throws BAD_REQUEST naming the malformed one, or as `NamedDocuments.textOf`
+ * @throws BAD_REQUEST that names the malformed one, and like `NamedDocuments.textOf`
  */
 async function operationRequest(
   principal: Principal,

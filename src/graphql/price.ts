@@ -27,27 +27,27 @@ import { OperationRefused, publicError, tooComplex } from './result.ts';
 import type { SelectedField, Selection } from './selection.ts';
 import type { Variables } from './variables.ts';
 
-/** Weight up to which `rateLimit` and root `__typename` are free. */
+/** The weight up to which `rateLimit` and root `__typename` are free. */
 const FREE_WEIGHT = 100;
-/** Characters of text that weigh as much as a number or an id. */
+/** The number of characters that weigh as much as a number or id. */
 const CHARACTERS_PER_WEIGHT = 100;
-/** Values in the arguments of a field that weigh nothing; the rest weigh 1 each, for each row. */
+/** The number of argument values of a field that weigh nothing; the rest weigh 1 each, for each object. */
 const FREE_LITERALS = 32;
-/** Events covered by the cost of a subscription. */
+/** The number of events covered by the price of a subscription. */
 const SUBSCRIPTION_ROWS = 100;
 
-/** The cost of an operation. */
+/** The price of an operation. */
 export interface Price {
   units: number;
   /** The root fields with the units of each. */
   fields: readonly { readonly name: string; readonly units: number }[];
-  /** True if the same operation could cost something else later. */
+  /** True if the same operation may have another price later. */
   dependsOnTime: boolean;
 }
 
 /**
- * An upper bound on part of a response. `entries` counts list entries on all levels. `weight` counts each
- * field of an object for each row it can appear in: 1, or 1 per 100 characters of text.
+ * An upper bound on part of a response. `entries` counts list entries on all levels. `weight` counts each field of each
+ * object that can appear: 1, or 1 per 100 characters of text.
  */
 interface Amount {
   entries: number;
@@ -57,18 +57,18 @@ interface Amount {
 type Field = GraphQLField<unknown, unknown>;
 type ArgumentValues = Readonly<Record<string, unknown>>;
 
-/** The measures that a selected field adds to an operation. */
+/** The weight and size of a field. */
 interface Measure {
-  /** The weight of each value. */
+  /** The weight of a value. */
   weight: number;
-  /** The most entries of a list, by its arguments. */
+  /** The maximum number of entries of a list, from its arguments. */
   size: ((values: ArgumentValues) => number) | undefined;
 }
 
 /** The measures of all fields of a schema. */
 export type Measures = ReadonlyMap<Field, Measure>;
 
-/** @throws Error if the schema has a list or text of unknown size, for which no cost can be computed */
+/** @throws Error if the schema has a list or text of unbounded size, which cannot be priced */
 export const measuresOf = memoized((schema: GraphQLSchema): Measures => {
   const types = Object.values(schema.getTypeMap()).filter(
     (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
@@ -92,11 +92,11 @@ export const measuresOf = memoized((schema: GraphQLSchema): Measures => {
 });
 
 /**
- * Prices an operation in units: the sum over all root fields of `max(1, ceil(entries / 100), ceil(weight / 2500))`,
- * using the most each can return. Also checks its arguments: page sizes, cursors, sorts, inputs and ids.
+ * Prices an operation in units: the sum over its root fields of `max(1, ceil(entries / 100), ceil(weight / 2500))`, at
+ * the maximum that each can return. Also validates all arguments: page sizes, cursors, sorts, inputs and ids.
  *
- * @param variables coerced, with defaults
- * @throws OperationRefused listing the first faults, QUERY_TOO_COMPLEX above MAX_COST units
+ * @param variables coerced variables, with defaults
+ * @throws OperationRefused with the first faults, QUERY_TOO_COMPLEX above MAX_COST units
  */
 export function priceOf(
   measures: Measures,
@@ -142,14 +142,14 @@ export function priceOf(
   return { units, fields, dependsOnTime: walk.dependsOnTime };
 }
 
-/** Walks the selection of an operation for one set of variables. */
+/** Measures the selection of an operation for one set of variables. */
 class Walk {
   dependsOnTime = false;
-  /** One entry of `errors` for each field with faults in its arguments. */
+  /** One error for each field with invalid arguments. */
   readonly errors: GraphQLFormattedError[] = [];
   readonly #measures: Measures;
   readonly #variables: Variables;
-  /** The arguments of each node, which more than one type may share. */
+  /** The arguments of each node, which several types may share. */
   readonly #arguments = new Map<FieldNode, ArgumentValues>();
 
   constructor(measures: Measures, variables: Variables) {
@@ -160,8 +160,8 @@ class Walk {
   /**
    * An upper bound on what a field and its subselections can return, excluding the field's own weight.
    *
-   * @param rows number of objects that the field belongs to
-   * @param page entries in the lists of the enclosing connection
+   * @param rows the number of objects with the field
+   * @param page the number of entries in the lists of the enclosing connection
    */
   amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
     const argumentValues =
@@ -172,19 +172,19 @@ class Walk {
     const more = rows * weightOfArguments(definition, argumentValues);
     if (!isList(definition)) {
       const { entries, weight } = this.#maximum(subselections, rows, size);
-      // The page is read even if neither nodes nor edges are selected.
+      // A page is read even if neither nodes nor edges are selected.
       const isOnlyRead = size !== undefined && isPaged(definition) && !hasList(subselections);
       return { entries: entries + (isOnlyRead ? rows * size : 0), weight: weight + more };
     }
     const entries = rows * (size ?? 1);
     const amount = this.#maximum(subselections, entries, undefined);
-    // The field itself counts once, as if it had one value.
+    // The first value is counted as the field itself.
     const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
     const weight = amount.weight + more + values * own;
     return { entries: amount.entries + entries, weight };
   }
 
-  /** Advice on what to request instead of root fields that cost too many units. */
+  /** Advice for an operation that costs too many units. */
   adviceFor({ definition, nodes }: SelectedField, units: number): string {
     if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
     const values = this.#argumentsOf(definition, nodes[0]);
@@ -195,7 +195,7 @@ class Walk {
       : 'ask for less in the lists below it (first, last)';
   }
 
-  /** A record has one type, so the most expensive one counts. */
+  /** The maximum over the possible types, since an object has one of them. */
   #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
     const maximum: Amount = { entries: 0, weight: 0 };
     for (const selection of subselections.values()) {
@@ -212,7 +212,7 @@ class Walk {
     return maximum;
   }
 
-  /** The arguments of a field, checked the first time. */
+  /** The arguments of a field, validated the first time. */
   #argumentsOf(definition: Field, node: FieldNode): ArgumentValues {
     let values = this.#arguments.get(node);
     if (values) return values;
@@ -222,13 +222,13 @@ class Walk {
       for (const argument of definition.args) issues.push(...issuesOf(argument, values));
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error;
-      // Validation permits variables that may be null but have a default.
+      // Validation permits nullable variables with a default.
       const path = node.arguments!.find(({ value }) => error.nodes?.includes(value))?.name.value ?? '';
       issues.push({ path, message: 'must not be null' });
       values = NO_ARGUMENTS;
     }
     this.#arguments.set(node, values);
-    // An argument of a list is checked by the list's rule and as an id.
+    // A cursor may break both the list's rule and that of ids, but is reported once.
     const faults = [...new Map(issues.map((issue) => [issue.path, issue])).values()];
     if (faults.length > 0 && this.errors.length < MAX_LISTED_ISSUES) {
       const fault = validationFailed(faults);
@@ -241,7 +241,7 @@ class Walk {
 
 const NO_ARGUMENTS: ArgumentValues = Object.freeze({});
 
-/** The faults of an argument that don't depend on data. */
+/** The issues with an argument that don't depend on data. */
 function issuesOf(argument: GraphQLArgument, values: ArgumentValues): readonly Issue[] {
   const issues = ruleOf(argument)?.(values as never) ?? [];
   const value = values[argument.name];
@@ -255,7 +255,7 @@ function issuesOf(argument: GraphQLArgument, values: ArgumentValues): readonly I
   return all;
 }
 
-/** Resolvers may look at every value of an argument for every row. */
+/** The weight of arguments, since resolvers may read every value for every object. */
 function weightOfArguments({ args }: Field, values: ArgumentValues): number {
   if (values === NO_ARGUMENTS) return 0;
   let count = 0;
@@ -270,22 +270,22 @@ function valuesIn(value: unknown): number {
   return count;
 }
 
-/** True if a field is paginated by its arguments. */
+/** True if a field is paginated. */
 const isPaged = ({ args }: Field): boolean => args.some(({ name }) => name === 'first');
 
 const isList = ({ type }: Field): boolean => isListType(getNullableType(type));
 
-/** The entries of a page, which at most one of these arguments asks for. */
+/** The number of entries of a page; at most one of the arguments is set. */
 const pageSize = ({ first, last }: ArgumentValues): number => Number(first ?? last ?? DEFAULT_PAGE_SIZE);
 
-/** The function that gives the most entries of a list; undefined if the field isn't a list or declares no bound. */
+/** A function for the maximum number of entries of a list; undefined if the field isn't a list or declares no bound. */
 function sizeOf(field: Field): Measure['size'] {
   if (isPaged(field)) return pageSize;
   if (!isList(field)) return undefined;
   const { maxItems } = field.extensions;
   if (typeof maxItems === 'number') return () => maxItems;
   if (typeof maxItems === 'function') return maxItems as Measure['size'];
-  // An argument that names the entries one by one.
+  // An argument may name the entries one by one.
   const named = field.args.find(({ type }) => isListType(getNullableType(type)));
   return named && ((values) => (Array.isArray(values[named.name]) ? (values[named.name] as []).length : 1));
 }
@@ -293,10 +293,7 @@ function sizeOf(field: Field): Measure['size'] {
 const hasList = (subselections: SelectedField['subselections']): boolean =>
   [...subselections.values()].some((selection) => selection.some(({ definition }) => isList(definition)));
 
-/**
- * The weight of a field's value. `extensions.maxLength` of the field or its scalar gives the maximum number
- * of characters.
- */
+/** The weight of a field's value. Texts declare `extensions.maxLength`, in the field or its scalar. */
 function weightOf(owner: GraphQLObjectType, { name, type, extensions }: Field): number {
   const named = getNamedType(type);
   const maxLength = extensions.maxLength ?? named.extensions.maxLength;

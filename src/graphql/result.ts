@@ -12,20 +12,20 @@ export interface PublicResult {
   data?: Record<string, unknown> | null;
   errors?: GraphQLFormattedError[];
   extensions?: Record<string, unknown>;
-  /** Seconds until a retry can succeed. Sent as Retry-After rather than in the body. */
+  /** Seconds until a retry can succeed. Sent as Retry-After, not in the body. */
   retryAfter?: number;
 }
 
 /** The result of a mutation. */
 export interface MutationResult extends ExecutionResult {
-  /** True if it was written although it has errors. */
+  /** True if its writes are committed despite errors. */
   committed?: boolean;
 }
 
-/** Receives errors that clients must not see, with the id of the request that they failed. */
+/** Receives errors that clients must not see, with the id of the failed request. */
 export type ErrorReporter = (error: unknown, requestId?: string) => void;
 
-/** Prepares a result for clients. Unexpected errors are reported and masked. */
+/** Prepares a result for clients: reports and masks unexpected errors. */
 export function publicResult(
   result: MutationResult,
   report: ErrorReporter,
@@ -49,7 +49,7 @@ export function publicResult(
   return masked;
 }
 
-/** Thrown for an operation that cannot run, with the `errors` to send. All of them have status 400. */
+/** Thrown for an operation that cannot run, with the `errors` to send, all of status 400. */
 export class OperationRefused extends Error {
   readonly errors: readonly GraphQLFormattedError[];
 
@@ -59,10 +59,10 @@ export class OperationRefused extends Error {
   }
 }
 
-/** @param why the limit that the operation exceeds: `is nested …` */
+/** @param why the exceeded limit, as in `is nested …` */
 export const tooComplex = (why: string) => new AppError('QUERY_TOO_COMPLEX', `The operation ${why}.`);
 
-/** Adds the enum's values to a message of graphql-js that suggests none. */
+/** Adds the values of an enum to a message of graphql-js that names none. */
 export function namingValues(schema: GraphQLSchema, message: string): string {
   const type = schema.getType(/ in "(\w+)" enum\.$/.exec(message)?.[1] ?? '');
   if (!isEnumType(type)) return message;
@@ -70,7 +70,7 @@ export function namingValues(schema: GraphQLSchema, message: string): string {
   return message.replace(/\.$/, ` (known: ${names.join(', ')}).`);
 }
 
-/** Formats one entry of `errors`, with code and status from the error table. */
+/** Formats an entry of `errors`, with code and status from the error table. */
 export function publicError(
   error: GraphQLError | AppError,
   fallback: ErrorCode = 'INTERNAL',

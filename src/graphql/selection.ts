@@ -20,38 +20,39 @@ import type { Operation } from './documents.ts';
 import { tooComplex } from './result.ts';
 import type { Variables } from './variables.ts';
 
-/** Maximum depth. GraphiQL's introspection has 14 levels. */
+/** The maximum depth. GraphiQL's introspection has 14 levels. */
 const MAX_DEPTH = 30;
 /**
- * Fields of one selection with fragments expanded, each as often as it is selected, which bounds the work to price and
- * execute it.
+ * The maximum number of selected fields with fragments expanded, counting repetitions, which bounds the work to price
+ * and execute an operation.
  */
 const MAX_FIELDS = 10_000;
-/** Length of a response key, which is repeated for every row. */
+/** The maximum length of a response key, which every object repeats. */
 const MAX_KEY_LENGTH = 100;
 
-/** A field to resolve: everything selected under one response key of an object. */
+/** A field to resolve: everything selected under a response key of an object. */
 export interface SelectedField {
   readonly key: string;
   /** The object type that the field belongs to. */
   readonly parent: GraphQLObjectType;
   readonly definition: GraphQLField<unknown, unknown>;
-  /** The nodes that select it. All have the same arguments. */
+  /** The nodes that select it, with the same arguments. */
   readonly nodes: readonly [FieldNode, ...FieldNode[]];
   /** The subselections for each possible type; empty for a leaf. */
   readonly subselections: ReadonlyMap<GraphQLObjectType, Selection>;
 }
 
-/** The fields of an object in response order: fragments expanded, equal keys merged, directives applied. */
+/** The fields of an object in response order, with fragments expanded, equal keys merged and directives applied. */
 export type Selection = readonly SelectedField[];
 
 /**
  * Collects the fields of an operation as execution does (GraphQL specification, section 6.3.2).
  *
- * @param operation valid
- * @param variables coerced, with defaults; only those of `@skip` and `@include` matter
- * @returns the selection, and the number of its fields on all levels and of their nodes
- * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large, VALIDATION_FAILED if a variable of a directive is null
+ * @param operation a valid operation
+ * @param variables coerced variables, with defaults; only those of `@skip` and `@include` matter
+ * @returns the selection, and the number of fields on all levels and of their nodes
+ * @throws QUERY_TOO_COMPLEX if the operation is too deep or too large, VALIDATION_FAILED if a variable of a directive
+ * is null
  */
 export function select(
   schema: GraphQLSchema,
@@ -111,16 +112,16 @@ export function select(
     return groups;
   }
 
-  /** In the order of graphql-js, which reads `@include` only if `@skip` doesn't exclude the field. */
+  /** Reads `@include` only if `@skip` doesn't exclude the field, like graphql-js. */
   const isIncluded = (selection: SelectionNode): boolean =>
     conditionOf('skip', selection) !== true && conditionOf('include', selection) !== false;
 
-  /** Executable documents have only these directives, both with the single argument `if`. */
+  /** The value of a directive's only argument, `if`. Executable documents have only these two directives. */
   function conditionOf(directive: 'skip' | 'include', { directives }: SelectionNode): boolean | undefined {
     const node = directives!.find(({ name }) => name.value === directive)?.arguments![0]!.value;
     if (node?.kind !== Kind.VARIABLE) return (node as BooleanValueNode | undefined)?.value;
     const { value: name } = node.name;
-    // Validation permits variables that may be null but have a default.
+    // Validation permits nullable variables with a default.
     if (variables[name] == null)
       throw validationFailed([{ path: name, message: `must not be null: @${directive} needs a Boolean` }]);
     return variables[name] as boolean;
@@ -135,7 +136,7 @@ export function select(
   return { selection: collect(schema.getRootType(operation)!, [selectionSet], 1), fields, nodes: count };
 }
 
-/** The meta fields, which no type declares. */
+/** Meta fields, which no type declares. */
 const META_FIELDS: ReadonlyMap<string, GraphQLField<unknown, unknown>> = new Map(
   [TypeNameMetaFieldDef, SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]),
 );

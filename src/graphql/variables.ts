@@ -18,11 +18,11 @@ import { namingValues } from './result.ts';
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * Coerces the variables of an operation before it runs, with the same messages as over REST. Properties that only
- * their use shows, such as whether an id is opaque, are checked with the arguments.
+ * Coerces the variables of an operation before it runs, with the same messages as over REST. Rules that depend on their
+ * use, such as that for ids, are checked with the arguments.
  *
  * @param options `suggest: false` hides the schema
- * @throws VALIDATION_FAILED listing the first issues
+ * @throws VALIDATION_FAILED with the first issues
  */
 export function coerceVariables(
   schema: GraphQLSchema,
@@ -79,7 +79,7 @@ function coerceValue(
   }
 }
 
-/** The definitions of already coerced variables: JSON passes values on unchanged. */
+/** Definitions for already coerced variables: the type JSON leaves values unchanged. */
 export const coercedDefinitions = ({
   variableDefinitions,
 }: OperationDefinitionNode): VariableDefinitionNode[] =>
