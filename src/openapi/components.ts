@@ -4,16 +4,16 @@ import type { JsonSchema } from '../foundation/fields.ts';
 const KINDS = ['schemas', 'parameters', 'headers', 'responses'] as const;
 export type ComponentKind = (typeof KINDS)[number];
 
-/** The shared components of the description, collected while it is built. */
+/** The shared components of the description, collected as it is built. */
 export class Components {
   readonly #parts = new Map<ComponentKind, Map<string, JsonSchema>>(KINDS.map((kind) => [kind, new Map()]));
 
   /**
    * Adds a component unless it exists.
    *
-   * @param part the component, or a function that creates it unless there is one of that name
+   * @param part the component, or a function that creates it if there is none of this name
    * @returns a reference to it
-   * @throws Error if there is another one of that name
+   * @throws Error if there is a different one of this name
    */
   add(kind: ComponentKind, name: string, part: JsonSchema | (() => JsonSchema)): JsonSchema {
     const parts = this.#parts.get(kind)!;

@@ -45,7 +45,7 @@ export function describeOperation(
     ...(body && {
       requestBody: {
         required: !hasOwnVariables(route) || !body.rules.safeParse({}).success,
-        // One media type, although PATCH takes two: some generators stop at a second one.
+        // A single media type, although PATCH accepts two: some generators fail on a second one.
         content: {
           'application/json': {
             schema: components.add('schemas', body.name, () => bodySchema(route, body)),
@@ -63,7 +63,7 @@ export function describeOperation(
   };
 }
 
-/** True if its response may be 304. */
+/** True if the response may be 304. */
 const isConditional = ({ method, list }: Route): boolean => method === 'GET' && list !== 'stream';
 
 const READ = 'Supports `If-None-Match` with the `ETag` of an earlier response.';
@@ -91,7 +91,7 @@ function describeReplacement({ method, body }: Route): string | false {
   return `Replaces the whole record${isPartial ? ': omitted optional fields are reset to their default or removed' : ''}.`;
 }
 
-/** Describes which fields the body may repeat. */
+/** Describes the fields that the body may repeat. */
 function describeRepeatable(route: Route): string | undefined {
   const repeatable = repeatableFields(route);
   if (repeatable.length === 0) return undefined;
@@ -108,7 +108,7 @@ const BY_STABILITY: Record<Stability, string | undefined> = {
   experimental: '**Experimental**: may change or disappear at any time.',
 };
 
-/** The refusals of the record's references, uniqueness and hooks. */
+/** Describes the refusals by references, uniqueness and hooks. */
 export const refusalsOf = (route: ServedRoute): string | undefined => {
   const { record, blockers } = route;
   const change = changeOf(route);
@@ -150,7 +150,7 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
   const json = JSON.stringify(shape.example);
   if (list === 'stream') {
     const { id, type } = shape.example;
-    // Without a schema: some tools check the whole text against it, others each event.
+    // No schema: some tools would check the whole text against it, others each event.
     const events = { example: `retry: 3000\nid: ${id}\nevent: ${type}\ndata: ${json}\n\n` };
     return { description, headers, content: { 'text/event-stream': events } };
   }
@@ -166,7 +166,7 @@ function describeSuccess(route: Route, components: Components): JsonSchema {
   };
 }
 
-/** The headers of a response to a read, whether it is sent or not modified. */
+/** The headers of a response to a read, for 200 and 304. */
 const readHeadersOf = ({ method, list, deprecation }: Route) => [
   ...(method === 'GET' ? CACHING : []),
   list && list !== 'whole' && ('Link' as const),

@@ -11,13 +11,13 @@ import { addShape, errorSchema } from './schemas.ts';
 interface Options {
   /** Spaces per level. */
   indent?: number;
-  /** Replaced by tests. */
+  /** Other routes, for tests. */
   routes?: readonly ServedRoute[];
 }
 
 /**
- * The OpenAPI 3.0.3 description of the REST interface as JSON text. It is derived from the domains, their
- * rules and the error table, so it cannot diverge from the code.
+ * The OpenAPI 3.0.3 description of the REST interface as JSON text, derived from the domains, their rules and the error
+ * table, so that it cannot diverge from the code.
  */
 export function openApiJson(api: Api, config: Config, { indent, routes = api.routes }: Options = {}): string {
   return stringify(describe(api, config, routes), undefined, indent)!;
@@ -46,7 +46,7 @@ function describe(
       contact: { name: 'The operator of this gateway' },
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },
-    // Relative to where the description is read, unless PUBLIC_URL is set (OpenAPI 3.0, Server Object).
+    // Relative to the URL of the description, unless PUBLIC_URL is set (OpenAPI 3.0, Server Object).
     servers: [{ url: publicBase(config) + config.REST_BASE_PATH || '/', description: 'This gateway' }],
     tags: resources
       .flatMap(({ tags = {} }) => Object.entries(tags).map(([name, description]) => ({ name, description })))
@@ -56,7 +56,7 @@ function describe(
     components: {
       ...components.toJson(),
       securitySchemes: {
-        // Not named like a schema: generators give both the same name.
+        // Named differently from schemas, since generators give both the same name.
         KeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key as it is.' },
         BearerToken: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token.' },
       },

@@ -6,14 +6,14 @@ import { acceptsIdempotencyKey, type Route, type ServedRoute } from '../rest-rou
 import { type Components, refTo } from './components.ts';
 import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 
-/** The effect of an operation on its record: a change, if its path names one. */
+/** The kind of change that an operation makes to a record; undefined for reads. */
 export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefined => {
   if (method === 'GET') return undefined;
   if (method === 'DELETE') return 'deletion';
   return pathParameter === undefined ? 'creation' : 'update';
 };
 
-/** Every error that an operation can respond with: HTTP's, the gateway's and its domain's. */
+/** All errors of an operation: those of HTTP, the gateway and the domain. */
 export function errorsOf(route: ServedRoute): ErrorCode[] {
   const { method, body, pathParameter, pathValue, deprecation, record, blockers } = route;
   const idempotent = acceptsIdempotencyKey(method);
@@ -47,7 +47,7 @@ export function errorsOf(route: ServedRoute): ErrorCode[] {
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => possible[code] || errors.includes(code));
 }
 
-/** The statuses of errors that may pass, among them 403, when a ban ends, and 409, when a running call does. */
+/** The statuses of errors that may be temporary, such as 403 for a ban and 409 for a call that is still running. */
 const PASSING: readonly number[] = [403, 409, 429, 503];
 
 /** The error responses of an operation, by status. */
@@ -68,7 +68,7 @@ export function describeErrors(route: ServedRoute, components: Components): Reco
         ),
         content: { 'application/json': { schema: refTo('schemas', 'Error'), examples: examplesOf(codes) } },
       };
-      // A deprecated operation has responses of its own.
+      // Responses of deprecated operations have more headers and aren't shared.
       const name = codes.map(pascal).join('Or');
       return [status, route.deprecation ? response : components.add('responses', name, response)];
     }),

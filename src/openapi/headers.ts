@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { Components } from './components.ts';
 
-/** Response headers in OpenAPI. Every response has the first six. */
+/** The response headers in OpenAPI. Every response has the first six. */
 const HEADERS = {
   'X-Request-Id': {
     description: 'Identifies the request, also in the log. Yours is used if you send a safe one.',
@@ -79,7 +79,7 @@ const HEADERS = {
 type HeaderName = keyof typeof HEADERS;
 
 const EVERYWHERE = Object.keys(HEADERS).slice(0, 6) as HeaderName[];
-/** Headers that are present wherever they are described. */
+/** Headers that are always present where described. */
 const REQUIRED: ReadonlySet<HeaderName> = new Set([...EVERYWHERE, 'Location', 'WWW-Authenticate']);
 /** The headers of responses to reads. */
 export const CACHING = ['Cache-Control', 'Vary'] as const satisfies HeaderName[];
@@ -87,9 +87,9 @@ export const CACHING = ['Cache-Control', 'Vary'] as const satisfies HeaderName[]
 export const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'] as const satisfies HeaderName[];
 
 /**
- * Describes the headers of one response, as references to shared components.
+ * Describes the headers of a response, as references to shared components.
  *
- * @param names of those besides the headers of every response; values that aren't names are ignored
+ * @param names headers besides those of every response; false and undefined are ignored
  */
 export const describeHeaders = (
   components: Components,

@@ -32,8 +32,8 @@ export function describeParameters(route: Route, components: Components) {
 }
 
 /**
- * Importers such as Bruno's send what has an `example`, or whose first one of `examples` has a value: that of an optional
- * parameter is to leave it out.
+ * Adds an example. Importers such as Bruno's send every parameter that has an `example`, or a value in the first of
+ * `examples`: so the first one of an optional parameter has none.
  */
 const withExample = ({ example, ...parameter }: JsonSchema): JsonSchema => ({
   ...parameter,
@@ -96,7 +96,7 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
   in: 'header',
   description:
     'A unique text for this call and its retries, with or without quotes. Stored for 24 hours (draft-ietf-httpapi-idempotency-key-header-07).',
-  // 1 to 255 characters, not counting quotes and escapes.
+  // 1 to 255 characters without quotes and escapes.
   schema: {
     type: 'string',
     pattern: '^([!#-~][!-~]{0,254}|"([!#-\\[\\]-~]|\\\\["\\\\]){1,255}")$',

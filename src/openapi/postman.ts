@@ -1,4 +1,4 @@
-/** The parts of a parameter in the description that are read. */
+/** The relevant parts of a parameter in the description. */
 interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
@@ -18,7 +18,7 @@ interface Operation {
   responses: Record<string, unknown>;
 }
 
-/** The parts of the description (`document.ts`) that are read. */
+/** The relevant parts of the description (`document.ts`). */
 interface Description {
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
@@ -29,18 +29,17 @@ interface Request extends Operation {
   method: string;
   path: string;
   parameters: Parameter[];
-  /** The path parameter of the record that it creates. */
+  /** The path parameter of the record that the request creates. */
   created: string | undefined;
 }
 
 /**
- * A Postman collection (https://schema.getpostman.com/json/collection/v2.1.0/collection.json) of all operations in the
- * folders of their tags, for Postman, newman and tools that import their format. It runs from top to bottom on a
- * server with sample data, and reads, changes and deletes the records that it creates. Of its variables only `key` has
- * to be set.
+ * A Postman collection (https://schema.getpostman.com/json/collection/v2.1.0/collection.json) of all operations, in a
+ * folder per tag, for Postman, newman and tools that import the format. It runs from top to bottom on a server with
+ * sample data, and reads, changes and deletes the records that it creates. Only the variable `key` must be set.
  *
- * @param openApi the description as JSON
- * @param baseUrl where the gateway is
+ * @param openApi the OpenAPI description as JSON
+ * @param baseUrl the URL of the gateway
  */
 export function postmanJson(openApi: string, baseUrl: string): string {
   const { tags, paths, components } = JSON.parse(openApi) as Description;
@@ -84,7 +83,7 @@ export function postmanJson(openApi: string, baseUrl: string): string {
   );
 }
 
-/** The path parameter of the records of a list. */
+/** The path parameter of the records in a list. */
 const namedBelow = (path: string, paths: readonly string[]): string | undefined =>
   paths
     .filter((other) => other.startsWith(`${path}/`))
@@ -100,7 +99,7 @@ const authBy = (name: string) => ({
   ],
 });
 
-/** The records that a request is about: `pets`; `key` for `/key` and `/keys`. */
+/** The subject of a request: `pet` for `/pets`; `key` for `/key` and `/keys`. */
 const subjectOf = ({ path }: Request): string => path.replace('/store', '').split('/')[1]!.replace(/s$/, '');
 
 const idsIn = (example: object | undefined): number =>
@@ -109,7 +108,7 @@ const idsIn = (example: object | undefined): number =>
 const exampleOf = ({ requestBody }: Operation): object | undefined =>
   Object.values(requestBody?.content ?? {})[0]?.example;
 
-/** Records are created after those that they refer to, and deleted in the reverse order after everything else. */
+/** Sorts requests: records are created after those they refer to, and deleted last, in reverse order. */
 function inOrder(requests: readonly Request[]): readonly Request[] {
   const isCreation = ({ created }: Request) => created !== undefined;
   const subjects = [...new Set(requests.map(subjectOf))];
@@ -130,8 +129,8 @@ function inOrder(requests: readonly Request[]): readonly Request[] {
 const isDeletion = ({ method }: Request): boolean => method === 'DELETE';
 
 /**
- * The requests after which a runner goes on elsewhere than with the next one, and the name of the one that follows; null
- * for the end. Requests of a later folder need the records of an earlier one, so all deletions come last.
+ * The requests that a runner doesn't continue in order after, with the name of the request to continue with; null for
+ * the end. All deletions run last, since later folders need the records of earlier ones.
  */
 function jumpsOf(folders: readonly (readonly Request[])[]): ReadonlyMap<Request, string | null> {
   const written = folders.flat();
@@ -167,10 +166,10 @@ function item(request: Request, variables: readonly string[], next: string | nul
     name: isStream ? `${summary} (its head; GET follows)` : summary,
     event: [{ listen: 'test', script: { type: 'text/javascript', exec: testsOf(request, next) } }],
     request: {
-      // A runner would wait for its end, which never comes.
+      // A runner would wait forever for the end of a stream.
       method: isStream ? 'HEAD' : method,
       description,
-      // The key of the run keeps working.
+      // Rotates another key than that of the run.
       ...(operationId === 'rotateKey' && { auth: authBy('childKey') }),
       header: [
         ...(example ? [{ key: 'Content-Type', value: 'application/json' }] : []),
@@ -192,9 +191,9 @@ function item(request: Request, variables: readonly string[], next: string | nul
 }
 
 /**
- * Expects the status of success, and keeps the id of the created record for the requests that follow.
+ * A test script that expects success and stores the id of a created record for later requests.
  *
- * @param next the name of the request that a runner goes on with, if it isn't the next one; null for none
+ * @param next the name of the request to continue with, unless it is the next one; null for the end
  */
 function testsOf(
   { operationId, method, responses, parameters, created }: Request,

@@ -7,7 +7,7 @@ import { idFieldOf, type Shape } from '../rest-routes/shape.ts';
 import { type Components, refTo } from './components.ts';
 import { errorsOf } from './error-responses.ts';
 
-/** Adds the schemas for a record and for a page of records. */
+/** Adds the schemas of a shape and of lists of it. */
 export function addShape(components: Components, shape: Shape): void {
   const { type, name = type, listName, listDescription, description, fields, example, schema } = shape;
   components.add(
@@ -43,8 +43,8 @@ const BODY_DESCRIPTIONS: Partial<Record<Method, string>> = {
 };
 
 /**
- * Derives the schema of a body by probing its rules. Defaults and fields that may only be repeated are
- * mentioned in descriptions, because generators treat a field with a `default` as always present.
+ * Derives the schema of a body by probing its rules. Descriptions mention the defaults, because generators treat a
+ * field with a `default` as always present.
  */
 export function bodySchema({ method, shape }: Route, body: Body): JsonSchema {
   const required: string[] = [];
@@ -101,6 +101,6 @@ export function errorSchema(routes: readonly ServedRoute[]): JsonSchema {
 
 const rulesOf = ({ rules }: Body) => rules.shape as Record<string, z.ZodType>;
 
-/** OpenAPI 3.0 ignores siblings of `$ref`. */
+/** Adds a description to a schema. OpenAPI 3.0 ignores siblings of `$ref`. */
 const describedAs = (schema: JsonSchema, description: string): JsonSchema =>
   '$ref' in schema ? { allOf: [schema], description } : { ...schema, description };
