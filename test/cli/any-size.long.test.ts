@@ -1,21 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { grouped } from '../../src/foundation/words.ts';
 import { cases } from '../kit/cases.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { newFile, temporaryFolder } from '../kit/folder.ts';
 
 const home = temporaryFolder();
 let places = 0;
 const place = () => join(home, `${++places}`);
 const newStore = () => ({ DATA_FILE: `${place()}.db` });
-const fileOf = (content: string | Buffer): string => {
-  const file = place();
-  writeFileSync(file, content);
-  return file;
-};
 const csv = (count: number) =>
   'name,category.name,quantity\n'.concat(
     ...Array.from({ length: count }, (_, n) => `Pet ${(n * 7_919) % count},Kind ${n % 50},${n % 100}\n`),
@@ -89,7 +84,7 @@ async function data(
 describe('data of any size', { timeout: 180_000 }, () => {
   it('is loaded, exported and imported within constant memory, and written a few times at most', async () => {
     const rows = cases(50_000, 100_000);
-    const [file, directory, store] = [fileOf(csv(rows)), place(), newStore()];
+    const [file, directory, store] = [newFile(home, csv(rows)), place(), newStore()];
     const { size } = statSync(file);
     const loaded = await data(store, ['load', 'pets', file, '--create-parents']);
     expect(loaded).toMatchObject({ code: 0, stdout: `Loaded ${grouped(rows)} pets and 50 categories.\n` });
@@ -115,7 +110,7 @@ describe('data of any size', { timeout: 180_000 }, () => {
     const content = 'name,category.name\n'.concat(
       ...Array.from({ length: rows }, (_, n) => `Pet,Kind ${n}\n`),
     );
-    const loaded = await data(newStore(), ['load', 'pets', fileOf(content), '--create-parents']);
+    const loaded = await data(newStore(), ['load', 'pets', newFile(home, content), '--create-parents']);
     expect(loaded, loaded.stderr).toMatchObject({
       stdout: `Loaded ${grouped(rows)} pets and ${grouped(rows)} categories.\n`,
     });
@@ -124,8 +119,18 @@ describe('data of any size', { timeout: 180_000 }, () => {
 
   const columns = Array.from({ length: 100_000 }, (_, n) => `column ${n}`).join(',');
   it.each([
-    ['100,000 columns', () => [fileOf(`${columns}\n`)], undefined, /has no line end in its first 64 kB/],
-    ['a header of 100 MB', () => [fileOf(Buffer.alloc(100_000_000, 'x'))], undefined, /has no line end/],
+    [
+      '100,000 columns',
+      () => [newFile(home, `${columns}\n`)],
+      undefined,
+      /has no line end in its first 64 kB/,
+    ],
+    [
+      'a header of 100 MB',
+      () => [newFile(home, Buffer.alloc(100_000_000, 'x'))],
+      undefined,
+      /has no line end/,
+    ],
     ['a device', () => ['/dev/zero'], undefined, /it is a device/],
     ['endless zeros', () => ['-'], Buffer.alloc(65_536), /it has a byte 0/],
     ['an endless header', () => ['-'], Buffer.alloc(65_536, 'x'), /has no line end in its first 64 kB/],
@@ -147,7 +152,7 @@ describe('data of any size', { timeout: 180_000 }, () => {
     ['an empty store', 25_000, 6_000],
     ['a store in use', 6_000, 1_200],
   ])('loses nothing when the disk is full, and goes on: %s', async (_place, rows, blocks) => {
-    const [file, directory, store] = [fileOf(csv(rows)), place(), newStore()];
+    const [file, directory, store] = [newFile(home, csv(rows)), place(), newStore()];
     const load = ['load', 'pets', file, '--create-parents'];
     // In blocks of 1,024 bytes, as large as any file may become.
     const full = await data(store, load, { limits: `-f ${blocks}` });

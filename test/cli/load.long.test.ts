@@ -1,21 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cases } from '../kit/cases.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { newFile, temporaryFolder } from '../kit/folder.ts';
 import { dropDatabase, mongoUri } from '../kit/mongo.ts';
 import { printedKey, startCommand, useServer } from '../kit/process.ts';
 import { type Fault, openWire } from '../store/mongo/wire.ts';
 
 const home = temporaryFolder();
 let places = 0;
-const fileOf = (content: string): string => {
-  const file = join(home, `${++places}`);
-  writeFileSync(file, content);
-  return file;
-};
 const database = `load-long-${process.pid}`;
 const stores = ['the embedded store', ...(process.env.TEST_MONGODB_URI ? ['MongoDB'] : [])];
 afterAll(async () => {
@@ -37,7 +32,7 @@ describe.each(stores)('data load beside a server on %s', (name) => {
     ).headers.get('link'))!.match(/after=(?<after>[^>]+)>/)!.groups!;
     expect(await get('/pets?status=pending&limit=1&sort=-id')).toMatchObject([{ id: 8 }]);
     const live = get(`/events?after=${after}&wait=25&limit=100`);
-    const file = fileOf('name,category.name,status\nRocky,Rocks,pending\nRex,Dogs,\n');
+    const file = newFile(home, 'name,category.name,status\nRocky,Rocks,pending\nRex,Dogs,\n');
     const loaded = await startCommand('data', settings, 'load', 'pets', file, '--create-parents');
     expect(loaded).toEqual({
       code: 0,
@@ -103,7 +98,7 @@ describe.each(stores)('loads of the built program into %s', (name) => {
   it('double nothing, though two run at once', async () => {
     for (let round = 0; round < (isEmbedded ? cases(2, 4) : 1); round++) {
       const at = place();
-      await Promise.all(['Twice', 'Two'].map((prefix) => loadWhole(at, fileOf(rows(prefix, 200)))));
+      await Promise.all(['Twice', 'Two'].map((prefix) => loadWhole(at, newFile(home, rows(prefix, 200)))));
       const names = await namesOf(at);
       const parents = [...names('categories.jsonl')].filter(([name]) => /^T\d/.test(name));
       expect(parents).toHaveLength(30);
@@ -117,7 +112,7 @@ describe.each(stores)('loads of the built program into %s', (name) => {
     'that are killed go on where they were: %i rows',
     async (count) => {
       const at = place();
-      const file = fileOf(rows('Killed', count));
+      const file = newFile(home, rows('Killed', count));
       let from: string | undefined;
       const log: string[] = [];
       for (let kills = 0; ; kills++) {
@@ -169,7 +164,10 @@ describe.each(stores)('loads of the built program into %s', (name) => {
       const prefix = `F${what.length}`;
       try {
         wire.arm(command, fault, nth);
-        const told = await loadWhole(at, fileOf(rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)));
+        const told = await loadWhole(
+          at,
+          newFile(home, rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)),
+        );
         expect(/WriteConflict|closed|MaxTimeMSExpired/.test(told.join('')), told.join('')).toBe(isTold);
         expect(wire.disarm()).toBe(false);
         const added = [...(await namesOf(place()))('pets.jsonl')].filter(([name]) => name.startsWith(prefix));

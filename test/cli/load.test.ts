@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
@@ -7,18 +7,11 @@ import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import type { Store } from '../../src/store/store.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { newFile, temporaryFolder } from '../kit/folder.ts';
 import { startCommand } from '../kit/process.ts';
 import { engines, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
 
 const home = temporaryFolder();
-let files = 0;
-const fileOf = (content: string | Buffer): string => {
-  const file = join(home, `${++files}`);
-  writeFileSync(file, content);
-  return file;
-};
-
 const fault = (error: Error) => error.message;
 
 /** Opens an empty store for each test of this `describe`. */
@@ -33,7 +26,7 @@ function useStore(engine: (typeof engines)[number]) {
   const loadFrom = (kind: string, content: string | Buffer, options: Partial<LoadOptions> = {}) =>
     load(kit.store, {
       record: api.records.find(({ plural }) => plural === kind)!,
-      file: fileOf(content),
+      file: newFile(home, content),
       onProgress: () => {},
       ...options,
     });
@@ -261,7 +254,7 @@ line 9: has 3 values, but the header has 5 columns`);
     const content = 'name,categoryId\n'.concat(
       ...Array.from({ length: count }, (_, n) => `Pet ${n},${id}\n`),
     );
-    const file = fileOf(content);
+    const file = newFile(home, content);
     let commits = 0;
     // The second fails, and the process ends before it can tell of the third.
     const interrupted: Store = {
@@ -341,7 +334,7 @@ function recipe(title: string): string[] {
 
 it('does what docs/tasks.md says, with its file', async () => {
   const [commands, pets] = recipe('Bring your data in') as [string, string];
-  const [file, settings] = [fileOf(pets), { DATA_FILE: join(home, 'recipe.db') }];
+  const [file, settings] = [newFile(home, pets), { DATA_FILE: join(home, 'recipe.db') }];
   const outputs: string[] = [];
   for (const line of commands.trim().split('\n')) {
     const [npx, petstore, name, ...args] = line.split(' ');
