@@ -14,17 +14,17 @@ export const toEventTypeName = (type: EventType): EventTypeName => type.replace(
 
 export const fromEventTypeName = (name: EventTypeName): EventType => name.replace('_', '.') as EventType;
 
-/** A domain, as far as its events depend on it. */
+/** The parts of a domain that its events depend on. */
 interface EventSource {
   /** The event types with their descriptions. */
   events: Readonly<Record<EventType, string>>;
   resource: { scope: string | null; shapes: readonly Shape[] };
 }
 
-/** The types of events of some domains. */
+/** The event types of some domains. */
 export class EventTypes<Source extends EventSource = EventSource> {
   readonly names: readonly EventType[];
-  /** The types by their names in GraphQL. */
+  /** The types under their GraphQL names. */
   readonly choices: Choices<EventTypeName>;
   readonly #sources: ReadonlyMap<EventType, Source>;
 
@@ -44,12 +44,12 @@ export class EventTypes<Source extends EventSource = EventSource> {
     };
   }
 
-  /** An update, for examples. */
+  /** The type of an update, for examples. */
   get example(): EventType {
     return this.names.find((type) => type.endsWith('.updated'))!;
   }
 
-  /** The domain that an event type is of. */
+  /** The domain of an event type. */
   sourceOf(type: EventType): Source {
     return this.#sources.get(type)!;
   }
@@ -60,13 +60,13 @@ export class EventTypes<Source extends EventSource = EventSource> {
     return scope === null || permits(caller, readScope(scope));
   }
 
-  /** The types among these, or among all, of the events whose records a key may read. */
+  /** The types, by default all, whose records a key may read; undefined stays undefined if it may read everything. */
   readable(caller: Permissions, types: readonly EventType[] | undefined): readonly EventType[] | undefined {
     if (caller.scopes === undefined) return types;
     return (types ?? this.names).filter((type) => this.mayRead(caller, type));
   }
 
-  /** The length of the longest text that an event's `data` can have, which its price depends on. */
+  /** The maximum length of a text in an event's `data`, which determines its price. */
   get maxLength(): number {
     const fields = this.names.flatMap((type) => Object.values(this.shapeOf(type).fields));
     return Math.max(1, ...fields.map(({ schema }) => (schema.maxLength ?? 0) as number));
@@ -77,7 +77,7 @@ export class EventTypes<Source extends EventSource = EventSource> {
     return this.sourceOf(type).resource.shapes[0]!;
   }
 
-  /** An event's data in REST form; ids beyond 2^53 are bigints. */
+  /** The data of an event in REST form; ids beyond 2^53 are bigints. */
   dataOf({ type, record }: Pick<StoredEvent, 'type' | 'record'>): Record<string, unknown> {
     const data: Record<string, unknown> = {};
     const isDeleted = type.endsWith('.deleted');

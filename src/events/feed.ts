@@ -24,46 +24,48 @@ import {
 } from '../store/events.ts';
 import type { EventTypes } from './event-types.ts';
 
-/** The number of events kept for readers that keep up. */
+/** The number of latest events kept in memory. */
 const KEPT = 1_000;
-/** Events per page while a reader catches up. */
+/** The number of events per page while a reader catches up. */
 const CATCH_UP_PAGE_SIZE = 100;
-/** Delay between attempts to follow the log further, in milliseconds. */
+/** The first and the longest delay between attempts to follow the log, in milliseconds. */
 const FIRST_PAUSE = 100;
 const MAX_PAUSE = 1_000;
-/** The pause after readers were notified, in which more events gather, in milliseconds: it grows with their number. */
+/**
+ * The maximum delay after notifying readers, and the delay per reader, in milliseconds: more events gather meanwhile.
+ */
 const MAX_DELAY = 50;
 const DELAY_PER_READER = 0.05;
 
-/** An event with its JSON text in REST form, which all readers that keep up share. */
+/** An event with its JSON text in REST form, shared by all readers that keep up. */
 export interface FeedEvent {
   event: StoredEvent;
   json: string;
 }
 
-/** The events to read: those after a position, of all or some types. */
+/** The events to read: after a position, and of all or some types. */
 export type WantedEvents = Pick<EventRequest, 'after' | 'types'>;
 
 /** The next events of a reader. */
 export interface FeedPage {
   /** Empty every half second while there is nothing to read. */
   events: readonly FeedEvent[];
-  /** The position after them, and after those that were left out. */
+  /** The position after these events, and after those that were left out. */
   next: string;
 }
 
 /** One reader of the log. */
 export interface EventReader {
-  /** The position after which it started. */
+  /** The position that reading started after. */
   beginning: string;
-  /** Endless; throws the error that ends it. A reader that stops pulling must call its `return`, as `for await` does. */
+  /** Endless; throws the error that ends it. Whoever stops reading must call `return`, as `for await` does. */
   pages: AsyncGenerator<FeedPage, void>;
 }
 
 /**
- * The event log for the readers of this process. The store is followed once, however many readers there are. The latest
- * events are kept for those that keep up; readers further back read pages from the store until they reach them, so
- * memory is bounded and no reader is cut off.
+ * The event log for the readers of this process. The store is followed once for all of them. The latest events are kept
+ * for readers that keep up; others read pages from the store until they catch up, so memory is bounded and no reader is
+ * cut off.
  */
 export class EventFeed {
   readonly #store: EventStore;
@@ -71,37 +73,37 @@ export class EventFeed {
   readonly #report: (error: unknown) => void;
   #readers = 0;
   #isFollowing = false;
-  /** The latest events, and the position that they come after. */
+  /** The latest events, and the position before them. */
   #kept: FeedEvent[] = [];
   #start = '';
-  /** Changes whenever there is more to read. */
+  /** Changes whenever there may be more to read. */
   #state = 0;
-  /** Resolves when there may be more to read, and at least every half second. */
+  /** Resolves when readers should look again, at least every half second. */
   #told = deferred();
   #answeredAt = 0;
   #delay = 0;
 
-  /** @param report receives errors of following the log, except for an unreachable database */
+  /** @param report receives errors of following the log, except if the database is unreachable */
   constructor(store: EventStore, types: EventTypes, report: (error: unknown) => void) {
     this.#store = store;
     this.#toFeedEvent = (event) => ({ event, json: types.jsonOf(event) });
     this.#report = report;
   }
 
-  /** The milliseconds by which readers may be behind the latest commit; 0 without readers. */
+  /** The time that readers may be behind the latest commit, in milliseconds; 0 without readers. */
   get lag(): number {
     return this.#readers > 0 ? this.#delay + performance.now() - this.#answeredAt : 0;
   }
 
   /**
-   * Opens a reader of the events after `after`, or of those committed from now on without it or with {@link NOW}.
+   * Opens a reader of the events after `after`, by default ({@link NOW}) of those committed from now on.
    *
    * @param signal ends the reader, even while it waits
-   * @throws VALIDATION_FAILED, GONE, UNAVAILABLE as {@link EventStore} does
+   * @throws VALIDATION_FAILED, GONE, UNAVAILABLE, like {@link EventStore}
    */
   async open({ after = NOW, types }: WantedEvents, signal: AbortSignal): Promise<EventReader> {
     const state = this.#state;
-    // Reads the first page before the response starts, while an invalid position can still be reported.
+    // Reads the first page before the response starts, so that an invalid position can still be reported.
     const first = await this.#pageAfter(after, types);
     signal.addEventListener('abort', () => this.#tell());
     const pages = this.#read(first, first.atEnd ? state : undefined, types, signal);
@@ -112,7 +114,7 @@ export class EventFeed {
     return this.#store.eventPage({ after, limit: CATCH_UP_PAGE_SIZE, ...(types && { types }) });
   }
 
-  /** @param seen the state in which there is nothing after `first`, if that is known */
+  /** @param seen the state with nothing after `first`, if known */
   async *#read(
     first: EventPage,
     seen: number | undefined,
@@ -145,7 +147,7 @@ export class EventFeed {
           if (page?.atEnd) seen = state;
           next = page?.next ?? next;
           events = page?.events.map(this.#toFeedEvent) ?? [];
-          // Other work gets its turn between pages, even if the client reads as fast as they are written.
+          // Yields between pages, even if the client reads as fast as they are written.
           await (page ? ownTurn() : this.#told.promise);
         }
       }
@@ -154,20 +156,20 @@ export class EventFeed {
     }
   }
 
-  /** The kept events after a position; undefined if it is not among them. */
+  /** The kept events after a position; undefined if the position is not among them. */
   #after(position: string): FeedEvent[] | undefined {
     const index = this.#kept.findLastIndex(({ event }) => event.id === position);
     return index < 0 && position !== this.#start ? undefined : this.#kept.slice(index + 1);
   }
 
-  /** Wakes waiting readers, which then look at what has changed. */
+  /** Wakes waiting readers. */
   #tell(): void {
     const { resolve } = this.#told;
     this.#told = deferred();
     resolve();
   }
 
-  /** Follows the log for as long as there are readers, across failovers. */
+  /** Follows the log, across failovers, as long as there are readers. */
   async #follow(): Promise<void> {
     this.#isFollowing = true;
     this.#answeredAt = performance.now();
@@ -185,7 +187,7 @@ export class EventFeed {
         }
       } catch (error) {
         if (!isUnavailable(error)) {
-          // Readers continue from their positions, or learn that those are gone.
+          // Readers continue from their own positions, or get the error for them.
           position = undefined;
           this.#report(error);
         }
@@ -196,7 +198,7 @@ export class EventFeed {
     this.#kept = [];
   }
 
-  /** @returns the position at the end of the log, after which events are kept from now on */
+  /** Starts keeping events, from the end of the log. @returns that position */
   async #begin(): Promise<string> {
     this.#start = (await this.#store.eventPage({ after: NOW, limit: 1 })).next;
     this.#kept = [];

@@ -5,9 +5,9 @@ import type { EventStore } from '../store/events.ts';
 import type { EventTypes } from './event-types.ts';
 import { EventFeed, type EventReader, type FeedEvent, type WantedEvents } from './feed.ts';
 
-/** The number of events covered by one payment. */
+/** The number of events per charge. */
 const EVENTS_PER_PAYMENT = 100;
-/** The reason that ends a long poll without events. */
+/** The reason for the end of a long poll without events. */
 const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
@@ -15,46 +15,46 @@ export interface StreamOptions {
   wanted: WantedEvents;
   /** Units per {@link EVENTS_PER_PAYMENT} events. */
   cost: number;
-  /** Names the stream in the log. */
+  /** The id of the request in the log. */
   requestId?: string;
 }
 
 export interface WaitOptions extends Pick<StreamOptions, 'session' | 'wanted'> {
-  /** The longest wait, in milliseconds. */
+  /** The maximum wait, in milliseconds. */
   wait: number;
   /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
-/** One open stream, which pays for its events. */
+/** An open stream, charged for its events. */
 export interface EventStream {
-  /** The position in the log after which it started. */
+  /** The position in the log that it started after. */
   beginning: string;
   /** Aborted with the error that ends the stream, even while events are being sent. */
   ending: AbortController;
-  /** Events sent so far. */
+  /** The number of events sent so far. */
   sent: number;
-  /** Meters the work for the events that one payment covers. */
+  /** The meter for the events of the current charge. */
   meter: Meter;
   /**
-   * At least one at a time, endless; throws the error that ends it: RATE_LIMITED if the budget is exhausted, API_KEY_BANNED,
-   * UNAUTHENTICATED after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING.
+   * Batches of at least one event. Endless; throws the error that ends it: RATE_LIMITED if the budget is exhausted,
+   * API_KEY_BANNED, UNAUTHENTICATED after a revocation, GONE, CLIENT_DISCONNECTED, SERVER_STOPPING.
    */
   events: AsyncGenerator<readonly FeedEvent[], void>;
-  /** Must be called once, when no more events are read. */
+  /** Must be called once, at the end. */
   close(): void;
 }
 
-/** The event streams open in this process, over any transport. */
+/** The open event streams of this process, over all transports. */
 export class EventStreams {
-  /** The log, which is followed once for all readers at its end. */
+  /** The log, followed once for all readers. */
   readonly feed: EventFeed;
   readonly #types: EventTypes;
   readonly #openStreams: OpenStreams;
   readonly #report: (error: unknown, requestId?: string) => void;
-  /** Number of open event streams, long polls included. */
+  /** The number of open event streams, including long polls. */
   size = 0;
-  /** Events sent to readers. */
+  /** The number of events sent to readers. */
   sent = 0;
 
   /** @param report receives internal errors, which clients must never see */
@@ -73,7 +73,7 @@ export class EventStreams {
   /**
    * Opens a stream for a session that has paid for opening it.
    *
-   * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and the store's errors for the position
+   * @throws RATE_LIMITED if the plan allows no more open streams, and the store's errors for the position
    */
   async open({ session, wanted, cost, requestId }: StreamOptions): Promise<EventStream> {
     const { ending, close } = this.#openStreams.open(session);
@@ -104,10 +104,10 @@ export class EventStreams {
   }
 
   /**
-   * Long polling: waits for a wanted event. Counts as an open stream.
+   * Waits for a wanted event (long polling). Counts as an open stream.
    *
-   * @returns true if there is one; false when the time is over, the client has gone or the server stops
-   * @throws as {@link open}; UNAUTHENTICATED, API_KEY_BANNED while it waits
+   * @returns true if there is one; false if the time is over, the client has gone or the server stops
+   * @throws like {@link open}; UNAUTHENTICATED, API_KEY_BANNED while waiting
    */
   async waitFor({ session, wanted, wait, signal }: WaitOptions): Promise<boolean> {
     if (signal.aborted) return false;
@@ -143,7 +143,7 @@ async function* paidEvents(
   for await (let { events } of pages)
     for (;;) {
       signal.throwIfAborted();
-      // The key may have changed since they arrived.
+      // The key may have changed since the events arrived.
       events = events.filter(({ event }) => types.mayRead(session.principal, event.type));
       if (events.length === 0) break;
       const isPaidAnew = paid === 0;
