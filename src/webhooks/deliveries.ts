@@ -17,35 +17,35 @@ import {
 import { Delivery, type DeliveryServices } from './delivery.ts';
 import { type Outcome, WebhookClient } from './request.ts';
 
-/** The interval at which webhooks are claimed and their changes noticed, in milliseconds. */
+/** The interval at which webhooks are claimed and checked for changes, in milliseconds. */
 const INTERVAL = 1_000;
-/** The time that attempts under way get at shutdown, in milliseconds: saving their positions takes some of its 10 s too. */
+/** The time for running attempts at shutdown, in milliseconds. The rest of its 10 s is for saving positions. */
 const STOP_PATIENCE = 9_000;
 
 const increment = <K>(counts: Map<K, number>, key: K) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
-/** Counts that begin at 0, so that the first one is an increase. */
+/** Counts that start at 0, so that the first one shows as an increase. */
 const zeros = <K>(keys: readonly K[]): Map<K, number> => new Map(keys.map((key) => [key, 0]));
 
 /**
- * The deliveries of this process: of the webhooks that it holds. A webhook is a position in the event log, so nothing is
+ * The deliveries of the webhooks that this process has claimed. A webhook is a position in the event log, so nothing is
  * queued.
  */
 export class Deliveries {
   readonly services: DeliveryServices;
-  /** Attempts by outcome: the class of the status such as `2xx`, or an error. */
+  /** The number of attempts by outcome: a class of status such as `2xx`, or an error. */
   readonly attempts = zeros<string>(['2xx', '4xx', '5xx', ...ATTEMPT_ERRORS]);
-  /** Webhooks that were disabled, by reason. */
+  /** The number of disabled webhooks, by reason. */
   readonly disabled = zeros<DisabledReason>(DISABLED_REASONS);
   readonly #client: WebhookClient;
-  /** The holder of the claims: this process, renamed once they may have ended. */
+  /** The id of this process in claims; a new one once they may have expired. */
   #instance = randomUUID();
-  /** Includes deliveries that are ending, so that a webhook has one attempt at a time. */
+  /** Deliveries, including ending ones, so that a webhook has only one attempt at a time. */
   readonly #running = new Map<string, Delivery>();
   #stopping = new AbortController();
   /** Resolves when no more webhooks are claimed. */
   #claiming: Promise<void> | undefined;
-  /** The time at which the latest renewal began; NaN without claims. */
+  /** The time when the latest renewal began; NaN without claims. */
   #renewedAt = Number.NaN;
 
   constructor(services: DeliveryServices) {
@@ -53,21 +53,21 @@ export class Deliveries {
     this.#client = new WebhookClient(services.targets);
   }
 
-  /** The reason a URL cannot be that of a receiver; undefined if it can. */
+  /** The reason why a URL is not allowed as a receiver; undefined if it is allowed. */
   refusal(url: string): string | undefined {
     return this.services.targets.refusal(url);
   }
 
-  /** Starts delivering. Without it, only tests are sent. */
+  /** Starts delivering. Before that, only tests are sent. */
   start(): void {
     this.#stopping = new AbortController();
     this.#claiming = this.#claim(this.#stopping.signal);
   }
 
   /**
-   * Finishes the attempts under way, saves the positions and ends the claims.
+   * Finishes running attempts, saves the positions and ends the claims.
    *
-   * @param patience the time that attempts may take, in milliseconds; then they are cut off, and made again later
+   * @param patience the time before attempts are cut off, in milliseconds. They are then repeated later
    */
   async stop(patience = STOP_PATIENCE): Promise<void> {
     this.#stopping.abort();
@@ -85,8 +85,7 @@ export class Deliveries {
     return Math.max(0, ...[...this.#running.values()].map(({ pendingSince = now }) => now - pendingSince));
   }
 
-  /** Sends an event once and counts the attempt. */
-  readonly #attempt = async (
+  /** Makes one attempt to send an event, and counts it. */ readonly #attempt = async (
     { settings }: Webhook,
     event: { id: string; body: string },
   ): Promise<[WebhookAttempt, Outcome]> => {
@@ -100,7 +99,7 @@ export class Deliveries {
     return [attempt, outcome];
   };
 
-  /** Sends a `webhook.test` with this id and time, in milliseconds since 1970, and lists the attempt. */
+  /** Sends a `webhook.test` with an id and time (milliseconds since 1970), and lists the attempt. */
   async test(webhook: Webhook, { id, time }: { id: string; time: number }): Promise<WebhookAttempt> {
     const body = JSON.stringify({ id, type: TEST_TYPE, time: formatInstant(time), data: {} });
     const [sent] = await this.#attempt(webhook, { id, body });
@@ -130,8 +129,8 @@ export class Deliveries {
     const { store, clock, log } = this.services;
     const began = clock.monotonic();
     const claimed = await webhooksOf(store).claim(this.#instance);
-    // The claims may have ended, and others may have delivered and left. It comes back as a new instance, because its own
-    // unsaved progress is older than theirs. An attempt under way holds its own webhook alone.
+    // The claims may have expired, and others may have delivered and gone. So this process returns as a new instance,
+    // because its unsaved progress is older than theirs. A running attempt delays only its own webhook.
     if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
       await this.#release();
       this.#endAll();

@@ -27,17 +27,17 @@ import type { Targets } from './targets.ts';
 
 /** The waits after the first, second … failure of an event, in milliseconds; the last one repeats. */
 const WAITS = [1, 5, 15, 60, 300, 900, 1_800, 3_600].map((seconds) => seconds * SECOND);
-/** The share by which waits are shortened or lengthened at random, so that receivers are not hit by all at once. */
+/** The maximum share by which waits vary at random, so that a receiver doesn't get all retries at once. */
 const JITTER = 0.2;
-/** The time for which a webhook may fail before it is disabled, in milliseconds. */
+/** How long a webhook may fail before it is disabled, in milliseconds. */
 const MAX_FAILING_TIME = 72 * HOUR;
-/** The number of attempts covered by one unit. */
+/** The number of attempts per unit. */
 const ATTEMPTS_PER_PAYMENT = 10;
-/** The scopes that a key needs for its webhooks to deliver, besides those to read the records. */
+/** The scopes that a key needs for deliveries, besides those to read the records. */
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
 /** The subject under which attempts are counted. */
 const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
-/** The interval at which positions without matching events are saved, in milliseconds, give or take half, so not all at once. */
+/** The interval at which positions are saved without matching events, in milliseconds, varied by half. */
 const QUIET_INTERVAL = 30 * SECOND;
 /** The pause after a round that failed, for example because the database is unreachable, in milliseconds. */
 const FAILED_PAUSE = SECOND;
@@ -46,41 +46,43 @@ const MAX_BUDGET_PAUSE = MINUTE;
 /** The interval at which the key is checked while there is nothing to send, in milliseconds. */
 const CHECK_INTERVAL = SECOND;
 /**
- * The greatest age of the latest save when an attempt begins, in milliseconds. A save renews the claim, which the attempt
- * must not outlast, and after a kill everything acknowledged since is sent again.
+ * The maximum age of the latest save when an attempt begins, in milliseconds. A save renews the claim, which the
+ * attempt must not outlast; and after a kill, everything acknowledged since the save is sent again.
  */
 const MAX_AGE = SECOND / 2;
 
-/** The services that deliveries share. */
+/** The services shared by deliveries. */
 export interface DeliveryServices extends Omit<FeatureServices, 'config'> {
   targets: Targets;
 }
 
 /** The services and callbacks of one delivery. */
 interface Task extends DeliveryServices {
-  /** The instance that holds the webhook: only its progress is saved. */
+  /** The instance with the claim: only its progress is saved. */
   instance: string;
-  /** Sends an event once and counts the attempt. */
-  attempt: (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
+  /** Makes one attempt to send an event, and counts it. */ attempt: (
+    webhook: Webhook,
+    event: { id: string; body: string },
+  ) => Promise<[WebhookAttempt, Outcome]>;
   onDisabled: (reason: DisabledReason) => void;
 }
 
 /**
- * Delivers the events of one webhook, one after another, for as long as an instance holds it. It does one thing at a
- * time: attempts, saves and waits never overlap. Any change begins a new round, after the attempt under way.
+ * Delivers the events of a webhook, one after another, while an instance has its claim. Attempts, saves and waits never
+ * overlap. Any change begins a new round, after the running attempt.
  */
 export class Delivery {
   readonly #task: Task;
-  /** The webhook as last saved, with the progress made since. */
+  /** The webhook as last saved, with progress since. */
   #webhook: Webhook;
   #round = new AbortController();
   #isEnding = false;
   #isUnsaved = false;
-  /** The time at which the latest save began, which renewed the claim. */
+  /** The time when the latest save, and renewal of the claim, began. */
   #savedAt = Number.NEGATIVE_INFINITY;
-  /** The age of that save from which on a position without matching events is saved, in milliseconds. */
+  /** The age of the latest save after which a position without matching events is saved, in milliseconds. */
   #quietInterval = 0;
-  /** The commit time of the event that is being delivered; undefined if there is none. */
+  /** The commit time of the event in delivery; undefined if none is. */
   pendingSince: number | undefined;
   /** Resolves when the last attempt has ended and the position is saved. */
   readonly done: Promise<void>;
@@ -91,12 +93,12 @@ export class Delivery {
     this.done = this.#run().catch(task.report);
   }
 
-  /** Begins a new round if its owner has changed the webhook. @param webhook as it is stored */
+  /** Begins a new round if the owner has changed the webhook. @param webhook the stored webhook */
   restartIfChanged({ version }: Webhook): void {
     if (this.#webhook.version !== version) this.#round.abort();
   }
 
-  /** Ends after the attempt under way. */
+  /** Ends the delivery, after the running attempt. */
   end(): Promise<void> {
     this.#isEnding = true;
     this.#round.abort();
@@ -111,7 +113,7 @@ export class Delivery {
         if (this.#isEnding || !this.#webhook.settings.enabled) break;
         await this.#deliverFromPosition();
       } catch (error) {
-        // Continues from its position after a pause, unless it was interrupted on purpose.
+        // Continues from the position after a pause, or at once if it was interrupted on purpose.
         if (!this.#isInterrupted) this.#task.report(error);
         await this.#pause(FAILED_PAUSE);
       }
@@ -124,12 +126,12 @@ export class Delivery {
     return this.#round.signal.aborted;
   }
 
-  /** Ends early when the round is interrupted. */
+  /** Sleeps until the round is interrupted. @param milliseconds the maximum */
   async #pause(milliseconds: number): Promise<void> {
     await sleep(milliseconds, undefined, { signal: this.#round.signal }).catch(() => {});
   }
 
-  /** Waits, as long as the key permits it to deliver. @returns true if the round goes on */
+  /** Waits as long as the key permits deliveries. @returns true if the round goes on */
   async #waitWhilePermitted(milliseconds: number): Promise<boolean> {
     for (let left = milliseconds; left > 0; left -= CHECK_INTERVAL) {
       await this.#pause(Math.min(left, CHECK_INTERVAL));
@@ -149,10 +151,10 @@ export class Delivery {
     }
   }
 
-  /** Delivers from the position on, until an attempt fails or something changes. */
+  /** Delivers from the position until an attempt fails or something changes. */
   async #deliverFromPosition(): Promise<void> {
     const { after, failing } = this.#webhook.progress;
-    // Never longer than the longest wait, in case the clock has been set since.
+    // At most the longest wait, in case the clock has jumped.
     if (failing) {
       const wait = failing.nextAttemptAt - this.#task.clock.now();
       if (!(await this.#waitWhilePermitted(Math.min(wait, WAITS.at(-1)! * (1 + JITTER))))) return;
@@ -184,7 +186,7 @@ export class Delivery {
     const session = await this.#sessionOrDisable();
     if (!session) return false;
     if (!this.#task.eventTypes.mayRead(session.principal, event.type)) return this.#acknowledge(event.id);
-    // The owner's latest changes apply to this attempt.
+    // The attempt must respect the owner's latest changes.
     const { id, version } = this.#webhook;
     const isUnchanged =
       this.#age > MAX_AGE
@@ -222,7 +224,7 @@ export class Delivery {
   }
 
   /**
-   * Pays for the next attempts, or waits. Looks first, because repeated refusals are a violation.
+   * Pays for the next attempts, or waits. Checks the budget first, because repeated refusals are strikes.
    *
    * @returns true if it has paid
    */
@@ -252,15 +254,15 @@ export class Delivery {
     this.#isUnsaved = true;
   }
 
-  /** Milliseconds since the latest save. */
+  /** The time since the latest save, in milliseconds. */
   get #age(): number {
     return this.#task.clock.monotonic() - this.#savedAt;
   }
 
   /**
-   * Saves the progress, disables the webhook if there is a reason, and reads its owner's changes.
+   * Saves the progress, disables the webhook if there is a reason, and reads the owner's changes.
    *
-   * @returns true if delivery goes on as before: the webhook is still held, and neither disabled nor changed
+   * @returns true if delivery goes on unchanged: the webhook is still claimed, and neither disabled nor changed
    */
   async #save(reason?: DisabledReason): Promise<boolean> {
     const { store, log, clock, instance, onDisabled } = this.#task;
@@ -283,9 +285,9 @@ export class Delivery {
   }
 
   /**
-   * Disables the webhook if the key is no longer valid, or lacks the scopes for it.
+   * Opens a session of the key, or disables the webhook if the key is no longer valid or lacks the scopes.
    *
-   * @returns null in that case
+   * @returns null if disabled
    */
   async #sessionOrDisable(): Promise<Session | null> {
     const session = await this.#task.sessionOf(this.#webhook.apiKeyId);

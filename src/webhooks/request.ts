@@ -6,32 +6,32 @@ import type { AttemptError, WebhookSecret } from './stored-webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
 
 const TIMEOUT = 15_000;
-/** The most interim responses that a receiver may send before its final one: each is parsed here. */
+/** The maximum number of interim responses from a receiver, since each is parsed. */
 const MAX_INTERIM_RESPONSES = 5;
 const MAX_HEAD_BYTES = 16_384;
-/** The time for which an unused connection is kept, in milliseconds. Many servers close theirs after 5 s. */
+/** How long an idle connection is kept, in milliseconds. Many servers close theirs after 5 s. */
 const KEEP_ALIVE = 4_000;
-/** The time for which a body that nobody reads may go on, in milliseconds. */
+/** The time limit for a body, which is discarded, in milliseconds. */
 const BODY_TIMEOUT = 1_000;
-/** Standard Webhooks recommends short ids, but event ids of MongoDB can be long. */
+/** The maximum length of `webhook-id`. Standard Webhooks recommends short ids, but MongoDB's event ids can be long. */
 const MAX_ID_LENGTH = 255;
 
 /** The outcome of an attempt. */
 export interface Outcome {
   status?: number;
   error?: AttemptError;
-  /** From `Retry-After`, in milliseconds. */
+  /** The delay from `Retry-After`, in milliseconds. */
   retryAfter?: number;
 }
 
-/** Sends events to receivers as Standard Webhooks 1.0.0 describes. */
+/** Sends events to receivers by Standard Webhooks 1.0.0. */
 export class WebhookClient {
   readonly #targets: Targets;
   readonly #timeout: number;
-  /** One agent per protocol, because an address may be permitted over https only. */
+  /** An agent per protocol, because an address may be permitted over https only. */
   readonly #agents = new Map<string, Agent>();
 
-  /** @param timeout the time that a receiver has to send the head of its response, in milliseconds */
+  /** @param timeout the time limit for the head of a response, in milliseconds */
   constructor(targets: Targets, timeout = TIMEOUT) {
     this.#targets = targets;
     this.#timeout = timeout;
@@ -83,7 +83,7 @@ export class WebhookClient {
           if (++interim > MAX_INTERIM_RESPONSES) ending.abort();
         },
       });
-      // Closes the connection, unless there is no body.
+      // Closes the connection if there is a body.
       void response.body.dump({ limit: 0 }).catch(() => {});
       return outcomeOf(response, now);
     } catch (error) {
@@ -95,7 +95,7 @@ export class WebhookClient {
     }
   }
 
-  /** Closes all connections. Attempts under way throw UNAVAILABLE. */
+  /** Closes all connections. Running attempts throw UNAVAILABLE. */
   close(): void {
     for (const agent of this.#agents.values())
       void agent.destroy(new AppError('UNAVAILABLE', 'The server is stopping.'));
@@ -119,7 +119,7 @@ function retryAfterOf(text: string | string[] | undefined, now: number): number 
   return milliseconds > 0 ? milliseconds : undefined;
 }
 
-/** The codes of OpenSSL's errors, and Node's for certificates (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
+/** The codes of OpenSSL's errors, and of Node's (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
 const TLS_ERROR =
   /^(?:EPROTO$|ERR_(?:TLS|SSL|OSSL)_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_)/;
 

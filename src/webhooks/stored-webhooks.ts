@@ -5,14 +5,14 @@ import { countCreation, creationCounts, type ObjectKind } from '../store/objects
 import type { Store, Transaction } from '../store/store.ts';
 
 export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
-/** The reason that a webhook was disabled, other than by its owner. */
+/** The reason why a webhook was disabled, other than by its owner. */
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 export const ATTEMPT_ERRORS = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'redirect'] as const;
-/** The reason that an attempt got no valid response. */
+/** The reason why an attempt got no valid response. */
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
-/** One request to a receiver. Times are milliseconds since 1970. */
+/** An attempt: one request to a receiver. Times are milliseconds since 1970. */
 export interface WebhookAttempt {
   eventId: string;
   time: number;
@@ -26,7 +26,7 @@ export interface WebhookAttempt {
 export interface WebhookFailure {
   /** The event that cannot be delivered. */
   eventId: string;
-  /** The time of its first failed attempt. */
+  /** The time of the first failed attempt. */
   since: number;
   attempts: number;
   nextAttemptAt: number;
@@ -35,53 +35,53 @@ export interface WebhookFailure {
 export interface WebhookSecret {
   /** `whsec_` and 32 random bytes in base64. */
   secret: string;
-  /** The time until which it signs, in milliseconds since 1970; forever if absent. */
+  /** When it stops signing, in milliseconds since 1970; never if absent. */
   expiresAt?: number;
 }
 
-/** The settings that the owner of a webhook decides. */
+/** The settings of a webhook by its owner. */
 export interface WebhookSettings {
   url: string;
   /** All types if absent. */
   types?: readonly EventType[] | undefined;
   enabled: boolean;
   disabledReason?: DisabledReason | undefined;
-  /** Newest first; the two latest sign. */
+  /** Newest first; the two newest sign. */
   secrets: readonly WebhookSecret[];
 }
 
-/** The state that delivery changes. */
+/** The state of delivery. */
 export interface WebhookProgress {
   /** The position in the event log up to which everything was acknowledged. */
   after: string;
-  /** The number of times that the owner has moved the position. */
+  /** The number of times the owner has moved the position. */
   moves: number;
   failing?: WebhookFailure | undefined;
-  /** The number of attempts made, every tenth of which is paid for. */
+  /** The number of attempts; every tenth is charged. */
   attempted: number;
   /** The latest attempts, newest first. */
   attempts: readonly WebhookAttempt[];
 }
 
-/** A webhook: a position in the event log, and where to send the events after it. */
+/** A webhook: a position in the event log, and the receiver of the events after it. */
 export interface Webhook {
   /** Opaque. */
   id: string;
   apiKeyId: string;
-  /** The owner of that key, if it is a child. */
+  /** The owner of the key, if it is a child. */
   account?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
-  /** Increases with each change of the settings or the position by the owner. */
+  /** Incremented with each change by the owner. */
   version: number;
   settings: WebhookSettings;
   progress: WebhookProgress;
 }
 
-/** The number of attempts listed. */
+/** The maximum number of listed attempts. */
 export const MAX_ATTEMPTS = 20;
 
-/** The latest of these attempts, each once and newest first. */
+/** The latest of these attempts, without duplicates, newest first. */
 export const latestAttempts = (attempts: readonly WebhookAttempt[]): readonly WebhookAttempt[] =>
   attempts
     .filter(({ eventId, time }, n) =>
@@ -90,16 +90,16 @@ export const latestAttempts = (attempts: readonly WebhookAttempt[]): readonly We
     .sort((a, b) => b.time - a.time)
     .slice(0, MAX_ATTEMPTS);
 
-/** The time that a claim lasts after it was renewed, in milliseconds. */
+/** How long a claim lasts after it was renewed, in milliseconds. */
 export const CLAIM_TIME = 18_000;
 
-/** Returns the new settings of a webhook, and its new progress if that changes too. May run several times. */
+/** Returns the new settings of a webhook, and its progress if that changes. May run several times. */
 export type WebhookChange = (webhook: Webhook) => {
   settings: WebhookSettings;
   progress?: WebhookProgress;
 };
 
-/** A webhook with the claim of the instance that delivers it, and its end by the database's clock. */
+/** A webhook with the claim of the instance that delivers it, which ends by the database's clock. */
 interface ClaimedWebhook extends Webhook {
   claim?: { instance: string; until: number };
 }
@@ -118,7 +118,7 @@ export const WEBHOOKS: ObjectKind<ClaimedWebhook> = {
   ],
 };
 
-/** By the account, whose keys share them. */
+/** Counts of created webhooks, by account. */
 export const WEBHOOK_COUNTS = creationCounts('counts');
 
 const withoutClaim = ({ claim: _, ...webhook }: ClaimedWebhook): Webhook => webhook;
@@ -141,16 +141,16 @@ export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
     },
 
     /**
-     * Claims the enabled webhooks whose claims have ended, and renews the instance's own. A claim lasts
-     * {@link CLAIM_TIME} by the database's clock.
+     * Claims the enabled webhooks whose claims have expired, by the database's clock, and renews the instance's own
+     * claims.
      *
-     * @returns all enabled webhooks that the instance holds
+     * @returns all enabled webhooks that the instance has claimed
      */
     async claim(instance: string): Promise<Webhook[]> {
       let held = await webhooks.find(ENABLED);
       if (!isExclusive && held.length > 0) {
         const time = await now();
-        // The instance's own claims are renewed after a third of their time.
+        // Renews the instance's own claims after a third of their time.
         const isDue = ({ claim }: ClaimedWebhook) =>
           !claim || claim.until < time + (claim.instance === instance ? (CLAIM_TIME * 2) / 3 : 0);
         if (held.some(isDue))
@@ -167,7 +167,7 @@ export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
       return held.filter((webhook) => isHeld(webhook, instance)).map(withoutClaim);
     },
 
-    /** Ends the claims of an instance, so that others can take over at once. */
+    /** Ends the claims of an instance, so that others can claim the webhooks at once. */
     async release(instance: string): Promise<void> {
       if (isExclusive) return;
       await transaction(async (own) => {
@@ -178,10 +178,10 @@ export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
     },
 
     /**
-     * Stores the progress of a webhook, optionally disables it, and renews its claim. If its owner has changed it since
-     * it was read, it is not disabled, and goes on from where the owner has moved it.
+     * Stores the progress of a webhook, optionally disables it, and renews its claim. If the owner has changed it since
+     * it was read, it is not disabled, and a position set by the owner stays.
      *
-     * @returns the webhook afterwards; null if it was deleted, or if the instance no longer holds it
+     * @returns the changed webhook; null if it was deleted, or the instance has lost the claim
      */
     saveProgress: (
       instance: string,
@@ -209,7 +209,7 @@ export function webhooksOf({ objects, transaction, now, isExclusive }: Store) {
   };
 }
 
-/** The progress of a webhook that its owner has changed meanwhile, which ends a wait and may have moved its position. */
+/** Merges progress with a change by the owner, which ends a wait and may move the position. */
 const movedBy = (owner: WebhookProgress, { moves, after, attempted }: WebhookProgress): WebhookProgress => ({
   ...owner,
   ...(moves === owner.moves && { after }),
@@ -219,7 +219,7 @@ const movedBy = (owner: WebhookProgress, { moves, after, attempted }: WebhookPro
 const tooManyWebhooks = (max: number) =>
   new AppError('CONFLICT', `The plan allows ${counted(max, 'webhook')}. Delete one first.`);
 
-/** Writes of webhooks, which belong to the transaction of their operation. */
+/** Writes of webhooks, in the transaction of the operation. */
 export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
   const webhooks = objects(WEBHOOKS);
   const existing = async (apiKeyId: string, id: string): Promise<ClaimedWebhook> => {
@@ -228,7 +228,7 @@ export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
     return webhook;
   };
   return {
-    /** @param max the most webhooks of the key and those that share its plan @throws CONFLICT if they have as many */
+    /** @param max the maximum number of webhooks of the account @throws CONFLICT if it has as many */
     async create(webhook: Webhook, max: number): Promise<Webhook> {
       const { account = webhook.apiKeyId } = webhook;
       if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
@@ -236,7 +236,7 @@ export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
       await webhooks.put([webhook]);
       return webhook;
     },
-    /** Changes a webhook of this key. @throws NOT_FOUND, and what `change` throws */
+    /** Changes a webhook of a key. @throws NOT_FOUND, and what `change` throws */
     async change(apiKeyId: string, id: string, change: WebhookChange): Promise<Webhook> {
       const before = await existing(apiKeyId, id);
       const changed = change(before);
@@ -247,7 +247,7 @@ export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
     },
     /** @throws NOT_FOUND unless the key has this webhook, and what `check` throws */
     async delete(apiKeyId: string, id: string, check?: (webhook: Webhook) => void): Promise<string> {
-      // Read even without a check: it must be this key's.
+      // Read even without a check, since it must belong to the key.
       const webhook = await existing(apiKeyId, id);
       check?.(withoutClaim(webhook));
       await webhooks.delete([id]);

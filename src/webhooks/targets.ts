@@ -5,13 +5,13 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { NetworkList } from '../access/networks.ts';
 
-/** The range that contains all global unicast IPv6 addresses (https://www.iana.org/assignments/ipv6-address-space). */
+/** The range of all global unicast IPv6 addresses (https://www.iana.org/assignments/ipv6-address-space). */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** A public address that Azure serves inside each virtual machine, with secrets among other things. */
+/** A public address that Azure serves inside each virtual machine, with secrets. */
 const AZURE_WIRE_SERVER = '168.63.129.16';
 
-/** True if an address is global unicast and embeds no other, by IANA's special-purpose registries. */
+/** True if an address is global unicast and embeds no other address, by IANA's special-purpose registries. */
 function isPublic(text: string): boolean {
   if (text === AZURE_WIRE_SERVER) return false;
   const address = ipaddr.parse(text);
@@ -23,16 +23,16 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 const IPV4_MAPPED = /^::ffff:/i;
 
-/** The error of a connection whose addresses are all refused. */
+/** The error for a name whose addresses are all refused. */
 export class RefusedAddressError extends Error {}
 
 /** A function that finds all addresses of a name. */
 type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** The time that a name server has to answer, in milliseconds: doubled on the second try, together less than an attempt has. */
+/** The time limit for a name server, in milliseconds, doubled on the second try: less in total than for an attempt. */
 const PATIENCE = { timeout: 3_000, tries: 2 };
 
-/** True if a name is resolved by this machine's own settings. */
+/** True if this machine's own settings resolve a name. */
 function isLocalName(name: string): boolean {
   if (!name.includes('.')) return true;
   try {
@@ -43,11 +43,11 @@ function isLocalName(name: string): boolean {
 }
 
 /**
- * Makes a resolver that finds all addresses of a name. It asks name servers over sockets: the system's own look-up takes one of
- * the four threads of this process until it ends, so names whose servers are silent would block all other names, and
- * file access with them. The system's is only used for names that no outside server decides on.
+ * Creates a resolver for all addresses of a name. It asks name servers over sockets: the system's own look-up occupies
+ * one of the four threads of this process, so names whose servers are silent would block all other names, and file
+ * access. The system's is only used for local names.
  *
- * @param servers used instead of the system's, which are read each time, since they change
+ * @param servers name servers, by default the system's, which are read each time, since they change
  */
 export const resolveBy =
   (servers?: readonly string[]): Resolve =>
@@ -64,15 +64,15 @@ export const resolveBy =
     return addresses;
   };
 
-/** The rules about where requests to receivers may go. */
+/** The rules for the addresses of receivers. */
 export class Targets {
   readonly #allowed: NetworkList;
   readonly #allowsAny: boolean;
   readonly #resolve: Resolve;
 
   /**
-   * @param allowed networks that are permitted in addition, over http too
-   * @param allowsLoopback true to permit this machine in the same way
+   * @param allowed networks that are permitted in addition, even over http
+   * @param allowsLoopback true to permit this machine too
    * @param resolve finds all addresses of a name
    */
   constructor(allowed: readonly string[], allowsLoopback = false, resolve: Resolve = resolveBy()) {
@@ -83,14 +83,14 @@ export class Targets {
 
   /** True if a request over this protocol may go to this address. */
   permits(protocol: string, address: string): boolean {
-    // A network list would judge the embedded IPv4 address.
+    // A network list would check the embedded IPv4 address.
     const isAllowed = !IPV4_MAPPED.test(address) && this.#allowed.has(address);
     return isAllowed || (protocol === 'https:' && isPublic(address));
   }
 
   /**
-   * The reason that a well-formed URL cannot be a receiver's; undefined if it can. Names are not resolved, but those
-   * that mean this machine by definition are judged as its addresses (RFC 6761 section 6.3).
+   * The reason why a well-formed URL is not allowed as a receiver; undefined if it is. Names are not resolved, but
+   * those that always mean this machine count as its address (RFC 6761 section 6.3).
    */
   refusal(text: string): string | undefined {
     const url = new URL(text);
@@ -105,8 +105,8 @@ export class Targets {
   }
 
   /**
-   * The `lookup` of a connecting socket, so that the addresses judged are those connected to. Refused ones are left out,
-   * however often the name is resolved.
+   * The `lookup` of a connecting socket, which leaves out refused addresses. So the checked addresses are those
+   * connected to, however often a name is resolved.
    */
   lookupFor(protocol: string): LookupFunction {
     return (hostname, { all }, callback) => {
@@ -124,7 +124,7 @@ export class Targets {
   }
 }
 
-/** The address in a URL whose host is an IP literal, for which Node does no look-up. */
+/** The address in a URL whose host is an IP literal, which Node doesn't look up. */
 export function literalOf({ hostname }: URL): string | undefined {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(host) === 0 ? undefined : host;

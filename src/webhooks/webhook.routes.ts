@@ -51,7 +51,7 @@ const callbacks = {
   },
 };
 
-/** Webhooks over REST. @param types of events */
+/** Webhooks over REST. @param types the event types */
 export function webhookResource(types: EventTypes): Resource {
   const { WebhookDeclaration, inputs } = declarationsOf(types);
   const declared = declaredShape(WebhookDeclaration);

@@ -30,25 +30,25 @@ import { eventType, position } from '../domains/event/event.ts';
 import { type EventTypes, toEventTypeName } from '../events/event-types.ts';
 import { memoized } from '../foundation/cache.ts';
 
-/** In characters. */
+/** The maximum length of a URL, in characters. */
 const MAX_URL_LENGTH = 2_048;
-/** The type of the event that a test sends, which is not in the log. */
+/** The type of the event of a test, which is not in the log. */
 export const TEST_TYPE = 'webhook.test';
 
-/** The faults of a URL, independent of where it leads. */
+/** The faults in the form of a URL. */
 function faultsOf(text: string): string[] {
   const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (!url) return ['must be an https:// address'];
   return [
     ...(url.username !== '' || url.password !== '' ? ['must not contain credentials'] : []),
-    // URL would drop or encode them.
+    // URL would drop or encode control characters.
     ...(/\p{Cc}/u.test(text) ? ['must not contain control characters'] : []),
     ...(text.includes('#') ? ['must not contain a fragment'] : []),
   ];
 }
 
 const url = {
-  // Examples are sent as they are, so theirs is a name that leads nowhere (RFC 2606).
+  // Clients send examples as they are, so the name leads nowhere (RFC 2606).
   ...text(MAX_URL_LENGTH, 'Where events are sent: an https:// address', 'https://receiver.invalid/petstore'),
   schema: { type: 'string', maxLength: MAX_URL_LENGTH, format: 'uri' },
   rule: () =>
@@ -62,11 +62,11 @@ const url = {
 const enabled = boolean('Whether events are sent; the position is kept meanwhile', true);
 const after = position('The position in the log: everything up to it was acknowledged');
 
-/** The output of the rules of the inputs. */
-export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & { after: string };
+/** The parsed input for a new webhook. */ export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & {
+  after: string;
+};
 
-/** The output of the rules of the inputs. */
-export interface WebhookPatch {
+/** The parsed input for changes to a webhook. */ export interface WebhookPatch {
   url?: string | undefined;
   types?: readonly EventType[] | null | undefined;
   enabled?: boolean | undefined;
@@ -121,7 +121,7 @@ export const WebhookFailureDeclaration = {
   },
 };
 
-/** A webhook, apart from the event that cannot be delivered, and the inputs for a new one and for changes to one. */
+/** The declaration of a webhook (without `failing`), and its inputs. */
 export const declarationsOf = memoized((of: EventTypes) => {
   const types = optional(
     list(eventType(of, ''), of.names.length, 'Only events of these types are sent; all by default', [
@@ -160,13 +160,13 @@ export const declarationsOf = memoized((of: EventTypes) => {
   return { inputs, WebhookDeclaration };
 });
 
-/** The most webhooks that any plan allows. */
+/** The maximum number of webhooks in any plan. */
 export const MAX_WEBHOOKS = Math.max(...Object.values(PLANS).map(({ webhooks }) => webhooks));
 
 /**
- * A webhook as clients see it.
+ * A webhook as shown to clients.
  *
- * @param secret shown once, in the result of creating or rotating
+ * @param secret shown only when created or rotated
  */
 export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: WebhookSecret) => {
   const { secrets: _, ...shown } = settings;
@@ -177,7 +177,7 @@ export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: 
 
 export const newSecret = (): WebhookSecret => ({ secret: `whsec_${randomBytes(32).toString('base64')}` });
 
-/** A new webhook at a position in the log. */
+/** Creates a webhook at a position in the log. */
 export const createdWebhook = (
   { url, types }: NewWebhook,
   { principal: { id, account }, after, now }: { principal: Principal; after: string; now: number },
@@ -191,7 +191,7 @@ export const createdWebhook = (
   progress: { after, moves: 0, attempted: 0, attempts: [] },
 });
 
-/** Applies a patch. This ends any wait before a retry, and enabling clears the reason the webhook was disabled. */
+/** Applies a patch. This ends any wait for a retry; enabling clears the reason why it was disabled. */
 export const patchedWebhook =
   (patch: WebhookPatch): WebhookChange =>
   ({ settings, progress }) => {
@@ -205,7 +205,7 @@ export const patchedWebhook =
     };
   };
 
-/** Adds a secret; the previous one also signs for a while. */
+/** Adds a secret; the previous one signs too, for `grace` seconds. */
 export const rotatedWebhook =
   (secret: WebhookSecret, grace: number, now: number): WebhookChange =>
   ({ settings }) => {

@@ -34,7 +34,7 @@ import {
 } from './webhook.ts';
 
 /**
- * Makes the checks that depend on the deployment and the log.
+ * Checks an input against the deployment and the log.
  *
  * @returns the input with a position in place of {@link NOW}
  * @throws VALIDATION_FAILED, GONE
@@ -51,7 +51,7 @@ async function checked<T extends Pick<WebhookPatch, 'url' | 'after'>>(
   return after === NOW ? { ...input, after: next } : input;
 }
 
-/** The caller's webhook with this id; null if there is none. */
+/** The key's webhook with this id; null if it doesn't exist. */
 async function find(id: string, { store, principal }: Context): Promise<Webhook | null> {
   const webhook = await webhooksOf(store).byId(id);
   return webhook?.apiKeyId === principal.id ? webhook : null;
@@ -63,16 +63,14 @@ const unchangedWebhook = (context: Context) => {
   return check && ((webhook: Webhook) => check(viewOf(webhook)));
 };
 
-/**
- * The time that sending a test may take, and the interval at which other calls look for its outcome, in milliseconds.
- */
+/** The time limit for a test, and the interval at which repeated calls look for its outcome, in milliseconds. */
 const [TEST_TIME, LOOK_INTERVAL] = [20_000, 100];
 const NOT_SENT = Symbol();
 
 /**
- * The outcome of an earlier call with the same Idempotency-Key, which a later call waits for.
+ * Waits for the outcome of an earlier call with the same Idempotency-Key.
  *
- * @returns null if the instance that made it has died: then the same event is sent again
+ * @returns null if the instance of that call has died; the same event is then sent again
  */
 async function sentBefore(
   { time }: { time: number },
@@ -90,7 +88,7 @@ async function sentBefore(
   }
 }
 
-/** Adds webhooks. @param types of events */
+/** Adds webhooks. @param types the event types */
 export function addWebhooks(builder: Builder, types: EventTypes): void {
   const { WebhookDeclaration, inputs } = declarationsOf(types);
   const AttemptType = declaredType<WebhookAttempt>(builder, WebhookAttemptDeclaration);
@@ -193,7 +191,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
       type: AttemptType,
       description:
         'Sends a `webhook.test` now, even while disabled. Must be the only field of its operation.',
-      // None of it could be undone.
+      // A sent test can't be rolled back.
       extensions: { alone: true },
       args: ID,
       resolve: async (writer, args, context) => {

@@ -11,12 +11,12 @@ import { addWebhooks } from './webhook.type.ts';
 
 declare module '../schema/context.ts' {
   interface Context {
-    /** Reaches the receivers of webhooks. */
+    /** Sends to the receivers of webhooks. */
     webhooks?: Pick<Deliveries, 'refusal' | 'test'>;
   }
 }
 
-/** Shows the webhooks of a key, and disables one. */
+/** Lists the webhooks of a key, or disables one. */
 const command: KeyCommand = {
   name: 'webhooks',
   description: 'List the webhooks of a key, or disable one.',
@@ -47,7 +47,7 @@ const command: KeyCommand = {
 const labelled = (name: string, counts: ReadonlyMap<string, number>) =>
   [...counts].map(([label, value]) => ({ labels: { [name]: label }, value }));
 
-/** The state of the deliveries of a process. */
+/** The metrics of a process's deliveries. */
 const metricsOf = (deliveries: Deliveries): readonly Metric[] => [
   {
     type: 'counter',
@@ -77,7 +77,7 @@ export const webhooks: Feature = {
   resources: (types) => [webhookResource(types)],
   addTypes: addWebhooks,
   exports: [
-    // Their positions are not moved, because the log starts over.
+    // Positions are not exported: the log of the new store starts over.
     objectPart('webhooks', 'webhooks with their secrets', WEBHOOKS, async (rows, store) => {
       const { next: after } = await store.eventPage({ after: NOW, limit: 1 });
       const progress = { after, moves: 0, attempted: 0, attempts: [] };
