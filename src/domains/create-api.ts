@@ -12,30 +12,30 @@ import type { Contents } from '../store/open.ts';
 import type { Domain } from './domain.ts';
 import type { Feature } from './feature.ts';
 
-/** All that a gateway serves: one value, made of domains and features, of which a process may have several. */
+/** Everything that a gateway serves, built from domains and features. A process may have several. */
 export interface Api extends Contents {
   domains: readonly Domain[];
   features: readonly Feature[];
-  /** Everything that REST exposes. */
+  /** All REST resources. */
   resources: readonly Resource[];
   shapes: readonly Shape[];
-  /** The OpenAPI schemas that fields and parameters refer to by name. */
+  /** OpenAPI schemas that fields and parameters refer to, by name. */
   schemas: Readonly<Record<string, JsonSchema>>;
-  /** Every REST operation, except for streams. */
+  /** All REST operations except streams. */
   routes: readonly ServedRoute[];
-  /** Every REST operation that streams server-sent events. */
+  /** All REST operations that stream server-sent events. */
   streams: readonly ServedRoute[];
-  /** Every scope that a key can have. Resources that cannot be written over REST have no write scope. */
+  /** All scopes that keys can have. Resources that are read-only over REST have no write scope. */
   scopes: readonly string[];
   eventTypes: EventTypes<Domain>;
-  /** The executable schema, which REST uses too. Built when it is first used. */
+  /** The executable schema, which REST uses too. Built at its first use. */
   readonly schema: GraphQLSchema;
 }
 
 /**
- * Makes an API. That has no side effects and needs no environment.
+ * Creates an API, without side effects or environment.
  *
- * @throws Error if two domains or features have the same name for something
+ * @throws Error if names in domains or features conflict
  */
 export function createApi(domains: readonly Domain[], features: readonly Feature[]): Api {
   const records = [...new Set(domains.flatMap(({ record }) => afterParents(record)))];
@@ -80,7 +80,7 @@ export function createApi(domains: readonly Domain[], features: readonly Feature
   };
 }
 
-/** A record after those that it refers to. */
+/** A record, preceded by those that it refers to. */
 const afterParents = (record: AnyRecord): AnyRecord[] => [
   ...referencesOf(record).flatMap(({ parent }) => afterParents(parent)),
   record,
@@ -98,14 +98,14 @@ function checkLists(records: readonly AnyRecord[], record: AnyRecord): void {
   }
 }
 
-/** @throws Error if a record is called like what a feature adds to the store */
+/** @throws Error if a record has the name of a feature's objects */
 function checkNames({ type, kind, plural }: AnyRecord, objects: readonly ObjectKind<never>[]): void {
   for (const { name } of objects)
     if (name === kind || name === plural)
       throw new Error(`${type}: ${name} is a name of the gateway itself; choose another.`);
 }
 
-/** A route with what follows from its resource and its record. */
+/** Completes a route with the properties from its resource and record. */
 function servedRoute(
   route: Route,
   { scope, isManaged = false }: Resource,
@@ -117,7 +117,7 @@ function servedRoute(
   return {
     ...route,
     scopes: scope === null ? [] : [scopeOf(scope)],
-    // Agents are shown no secrets, and replace nothing that they haven't read.
+    // Agents don't see secrets, and don't replace records that they haven't read.
     isTool: method !== 'PUT' && !isManaged,
     record,
     blockers: record ? blockersOf(records, record) : [],

@@ -5,19 +5,19 @@ import type { EventType } from '../store/events.ts';
 
 /** A domain's contribution to the rest of the program. */
 export interface Domain {
-  /** Its records; a view shares those of another domain. */
+  /** The record of the domain; a view shares that of another domain. */
   record: AnyRecord;
   resource: Resource;
-  /** Adds its types, fields and operations to a GraphQL schema. @param records all that the schema has */
+  /** Adds types, fields and operations to a GraphQL schema. @param records all records of the schema */
   addTypes(builder: Builder, records: readonly AnyRecord[]): void;
-  /** Its event types, with descriptions. */
+  /** The event types, with descriptions. */
   events: Readonly<Record<EventType, string>>;
-  /** The field of an event that holds the current record. */
+  /** The field of events for the current record. */
   eventField: { name: string; description: string };
   sample?: SampleOf<AnyRecord>;
 }
 
-/** Sample data for a new store. References are positions in the sample of the records that they refer to. */
+/** Sample data for a new store. References are indexes into the sample of the parent's domain. */
 export type SampleOf<R extends AnyRecord> = readonly {
   [K in keyof NewOf<R>]: K extends `${string}Id` ? number : NewOf<R>[K];
 }[];

@@ -12,26 +12,23 @@ import type { ObjectKind } from '../store/objects.ts';
 import type { Store } from '../store/store.ts';
 import type { Domain } from './domain.ts';
 
-/**
- * The parts that a feature adds to the program, all of them optional. The rest of the program names no feature: `api.ts` lists
- * them.
- */
+/** A feature's contributions to the program, all optional. Only `api.ts` names features. */
 export interface Feature {
-  /** The kinds of objects that it adds to the store. */
+  /** Kinds of objects to add to the store. */
   objects?: readonly ObjectKind<never>[];
-  /** Its resources over REST. @param types of the domains' events */
+  /** REST resources. @param types the event types of the domains */
   resources?(types: EventTypes): readonly Resource[];
-  /** Adds its types, fields and operations to a GraphQL schema. */
+  /** Adds types, fields and operations to a GraphQL schema. */
   addTypes?(builder: Builder, types: EventTypes<Domain>, domains: readonly Domain[]): void;
-  /** Its parts of an export, in the order in which an import reads them. */
+  /** Parts of an export, in the order of an import. */
   exports?: readonly ExportPart[];
-  /** Commands below `petstore keys` that are about one key. */
+  /** Commands below `petstore keys` for one key. */
   keyCommands?: readonly KeyCommand[];
-  /** Sets it to work in a process that serves. */
+  /** Starts the feature in a server process. */
   start?(services: FeatureServices): RunningFeature;
 }
 
-/** The services of the process for features. */
+/** The services of a process for features. */
 export interface FeatureServices {
   config: Config;
   store: Store;
@@ -39,24 +36,24 @@ export interface FeatureServices {
   eventTypes: EventTypes;
   clock: Clock;
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  /** Receives errors that nobody else sees. */
+  /** Receives errors of background work. */
   report: (error: unknown) => void;
-  /** A session of the key with this id; null if it is no longer valid. */
+  /** Opens a session of the key with this id; null if the key is no longer valid. */
   sessionOf: (apiKeyId: string) => MaybePromise<Session | null>;
 }
 
-/** A feature at work in a process. */
+/** A feature that runs in a process. */
 export interface RunningFeature {
-  /** Members of the context of resolvers. */
+  /** Additions to the context of resolvers. */
   context?: Partial<Context>;
   metrics?: readonly Metric[];
-  /** Begins what it does of its own accord, once the server accepts requests. */
+  /** Begins background work, once the server accepts requests. */
   begin?(): void;
-  /** Ends that. @param patience the time that work under way may take, in milliseconds */
+  /** Ends background work. @param patience the time that running work may take, in milliseconds */
   end?(patience?: number): Promise<void>;
 }
 
-/** A metric whose values are read when it is scraped. */
+/** A metric that is read when scraped. */
 export interface Metric {
   type: 'counter' | 'gauge';
   name: string;
@@ -69,13 +66,13 @@ export interface Metric {
 export interface KeyCommand {
   name: string;
   description: string;
-  /** Its option with a value, such as `--disable <id>`. */
+  /** An option with a value, such as `--disable <id>`. */
   option: readonly [flags: string, description: string];
-  /** @param options the value by the name of the option */
+  /** @param options the values of options by name */
   run(store: Store, keyId: string, options: Readonly<Record<string, string>>): Promise<KeyReport>;
 }
 
-/** Rows for programs, and the same as cells of a table for people. */
+/** The output of a command: rows for programs, and the same as the cells of a table for people. */
 export interface KeyReport {
   rows: readonly object[];
   header: readonly string[];

@@ -5,7 +5,7 @@ import type { Domain } from './domain.ts';
 import { pet } from './pet/pet.domain.ts';
 
 /**
- * All domains. The GraphQL schema, the REST operations, the OpenAPI description, the event types and what the
- * store holds are built from this list, in this order.
+ * All domains, in the order of the GraphQL schema, REST operations, OpenAPI description, event types and store
+ * contents, which are built from this list.
  */
 export const DOMAINS: readonly Domain[] = [pet, category, order, inventory];

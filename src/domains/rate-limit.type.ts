@@ -5,14 +5,14 @@ import type { Builder } from '../schema/builder.ts';
 import { enumOf } from '../schema/record-types.ts';
 import { Plan } from './api-key/api-key.ts';
 
-/** A window as responses have it, which resets in a whole second. */
+/** A window as shown in responses. The reset is rounded up to a second. */
 const formatWindow = ({ limit, remaining, resetAt }: WindowView) => ({
   limit,
   remaining,
   resetAt: formatInstant(Math.ceil(resetAt / 1000) * 1000),
 });
 
-/** The budget of a key and the cost of a request as responses have them. */
+/** The budget of a key and the cost of a request, as shown in responses. */
 export const formatBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
   cost,
   plan,
@@ -20,7 +20,7 @@ export const formatBudget = ({ cost, plan, minute, day }: RateLimitView) => ({
   day: formatWindow(day),
 });
 
-/** Adds the budget of the API key. */
+/** Adds the query `rateLimit`. */
 export function addRateLimit(builder: Builder): void {
   const RateLimitWindowType = builder
     .objectRef<ReturnType<typeof formatWindow>>('RateLimitWindow')

@@ -17,28 +17,26 @@ import { eventTypesOf } from '../store/events.ts';
 import type { Domain, SampleOf } from './domain.ts';
 
 interface Options<R extends AnyRecord> extends RouteOptions {
-  /** A merge patch as REST takes it: ids are numbers. */
+  /** An example of a merge patch over REST: ids are numbers. */
   example: { readonly [K in keyof PatchOf<R>]: PatchOf<R>[K] | (K extends `${string}Id` ? number : never) };
   descriptions?: Descriptions;
-  /** Fields of its GraphQL type, which add to or replace the fields of its declaration. `typeOf`: the type of a record. */
+  /** Fields that add to or replace those of the declaration in GraphQL. `typeOf` returns the type of a record. */
   fields?: (
     t: Parameters<ObjectFieldsShape<Types, RecordOf<R>>>[0],
     typeOf: <P extends AnyRecord>(record: P) => ObjectRef<Types, RecordOf<P>>,
   ) => ReturnType<ObjectFieldsShape<Types, RecordOf<R>>>;
-  /** The scope that keys need, by default that of its plural; null for none. */
+  /** The prefix of the scopes that keys need; defaults to the plural; null for none. */
   scope?: string | null;
-  /** Descriptions of the tags that it introduces. */
+  /** Descriptions of new tags. */
   tags?: Resource['tags'];
-  /** The name and description of its REST form, if they differ from those of its GraphQL type. */
+  /** The name and description of the REST form, if they differ from those of the GraphQL type. */
   form?: Pick<Shape, 'name' | 'description'>;
-  /** The routes, if they aren't those that its declaration gives. */
+  /** The routes, if they differ from the derived ones. */
   routes?: (rows: RecordRoutes, shape: Shape) => readonly Route[];
   sample?: SampleOf<R>;
 }
 
-/**
- * @throws Error if `descriptions` names something that the domain of a record doesn't have, or `path` leads elsewhere
- */
+/** @throws Error if `descriptions` has an unknown name, or `path` is taken or malformed */
 function checkOptions(
   record: AnyRecord,
   { descriptions = {}, path }: Pick<Options<AnyRecord>, 'descriptions' | 'path'>,
@@ -65,10 +63,10 @@ function checkOptions(
 }
 
 /**
- * The domain of a record, as its declaration gives it: its types, queries and mutations in the GraphQL schema, its list
- * below each record that it refers to, its routes and events.
+ * Derives the domain of a record from its declaration: types, queries and mutations in the GraphQL schema, lists below
+ * parents, routes and events.
  *
- * @throws Error if `descriptions` names something else, or `path` leads elsewhere
+ * @throws Error if `descriptions` has an unknown name, or `path` is taken or malformed
  */
 export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>): Domain {
   const { kind } = record;

@@ -6,7 +6,7 @@ import { declaredShape } from '../rest-routes/shape.ts';
 import { withRule } from '../schema/arguments.ts';
 import type { Builder } from '../schema/builder.ts';
 
-/** The time for which the old secret is still good after a rotation, in seconds. */
+/** How long the old secret keeps working after a rotation, in seconds. */
 export const GRACE = { default: 86_400, max: 604_800 };
 
 const graceField = (use: string) =>
@@ -18,8 +18,8 @@ const rulesOf = (dialect: InputDialect) =>
 /**
  * The body of an operation that replaces a secret.
  *
- * @param name of its OpenAPI schema
- * @param use what the secret does: `works`, `signs`
+ * @param name the name of the OpenAPI schema
+ * @param use the verb for the secret: `works`, `signs`
  */
 export const rotationBody = (name: string, use: string): Body => ({
   name,
@@ -29,7 +29,7 @@ export const rotationBody = (name: string, use: string): Body => ({
   example: { grace: GRACE.default },
 });
 
-/** The GraphQL argument for the time, in seconds. */
+/** The GraphQL argument for {@link GRACE}. */
 export const graceArgument = (builder: Builder) =>
   builder.args((t) => ({
     grace: t.int({

@@ -32,7 +32,7 @@ const rotation = {
   body: rotationBody('KeyRotation', 'works'),
 } satisfies Partial<Route>;
 
-/** The key of the caller, which always sees itself. */
+/** The key of the caller, which may always see itself. */
 export const apiKey: Resource = {
   scope: null,
   shapes: [shape],
@@ -52,7 +52,7 @@ export const apiKey: Resource = {
   ],
 };
 
-/** Operations of the key on itself, which need no scope. */
+/** Operations of a key on itself, which need no scope. */
 export const ownKey: Resource = {
   scope: null,
   isManaged: true,
@@ -68,7 +68,7 @@ export const ownKey: Resource = {
   ],
 };
 
-/** The keys that the caller has made. */
+/** The children of the caller's key. */
 export const keys: Resource = {
   scope: 'keys',
   isManaged: true,

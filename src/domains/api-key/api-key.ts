@@ -29,10 +29,10 @@ export const Plan = choices(
   Object.fromEntries(PLAN_NAMES.map((plan) => [plan, describePlan(plan)])) as Record<PlanName, string>,
 );
 
-/** Exceeds the number of scopes that exist. */
+/** The maximum number of scopes in a list; there are fewer. */
 const MAX_SCOPES = 20;
 
-/** Keys that one key may make. */
+/** The maximum number of children of a key. */
 export const MAX_CHILDREN = 20;
 
 const short = text(100, '', '');
@@ -81,7 +81,7 @@ export const ApiKeyDeclaration = {
   },
 };
 
-/** A key as clients see it. @param key its secret, shown once */
+/** A key as shown to clients. @param key the key itself, shown once */
 export const viewOf = (apiKey: ApiKey, key?: string): ApiKey & { key?: string } =>
   key === undefined ? apiKey : { ...apiKey, key };
 
@@ -90,9 +90,7 @@ const mine = <F extends { description: string }>(field: F): F => ({
   description: field.description.replace(/; \w+ by default$/, '; by default as its owner'),
 });
 
-/**
- * The settings that the holder of a key chooses for the keys that it makes. Those left out or removed equal its own.
- */
+/** The settings of a child, by the holder of its owner. Those left out or removed equal the owner's. */
 export const inputs: Inputs = {
   kind: 'key',
   plural: 'keys',
@@ -117,7 +115,7 @@ export interface KeyPatch {
 }
 export type NewKey = KeyPatch & { name: string };
 
-/** The requester of a key, and what the request depends on. */
+/** The owner of a child, and the services to check its settings. */
 interface Maker {
   principal: Principal;
   store: Store;
@@ -127,9 +125,9 @@ interface Maker {
 }
 
 /**
- * The changes to a key made by another key, which can do no more than its maker. What is removed becomes its maker's.
+ * Checks changes to a child, which can do no more than its owner. Removed settings become the owner's.
  *
- * @throws FORBIDDEN for permissions that its maker lacks, VALIDATION_FAILED
+ * @throws FORBIDDEN for permissions that the owner lacks, VALIDATION_FAILED
  */
 export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyChanges> {
   const { principal, store, now, allScopes } = maker;
@@ -171,13 +169,13 @@ const isListed = async (documents: string, store: Store): Promise<boolean> => {
   return isListName(list) && (await store.documents(list)).length > 0;
 };
 
-/** True if one binding to documents permits nothing that another doesn't. */
+/** True if a binding to documents permits nothing that the owner's doesn't. */
 function isWithin(documents: string, own: string): boolean {
   const [inner, outer] = [bindingOf(documents), bindingOf(own)];
   return inner.list === outer.list && (inner.isStrict || !outer.isStrict);
 }
 
-/** A new key that belongs to another. @throws as `narrowed` does */
+/** Checks the settings of a new child. @returns a function that creates it @throws like `narrowed` */
 export async function newChild(
   { name, scopes = null, expiresAt = null, allow = null, documents = null }: NewKey,
   maker: Maker,

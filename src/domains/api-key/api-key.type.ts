@@ -22,7 +22,7 @@ import {
   viewOf,
 } from './api-key.ts';
 
-/** Needed to manage keys, even to see them. */
+/** The scope to manage or even see keys. */
 const MANAGED = { scope: writeScope('keys') };
 
 const makerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveInfo) => ({
@@ -32,11 +32,11 @@ const makerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveI
   allScopes: schema.extensions.scopes as readonly string[],
 });
 
-/** Without an id a key rotates itself, which it always may. */
+/** Without an id, a key rotates itself, which needs no scope. */
 const scopesOfRotation: ScopesOfField = ({ arguments: args = [] }: FieldNode) =>
   args.some(({ name, value }) => name.value === 'id' && value.kind !== Kind.NULL) ? [MANAGED.scope] : [];
 
-/** Adds the API key of the request, and the keys that it has made. */
+/** Adds the API key of the request and its children. */
 export function addApiKeys(builder: Builder): void {
   const ApiKeyType = declaredType<ReturnType<typeof viewOf>>(builder, ApiKeyDeclaration);
   const { created: NewKeyInput, changes: KeyPatchInput } = inputsOf(builder, inputs);

@@ -7,7 +7,7 @@ import { declaredShape, type Shape, schemaNameOf, selectionOf } from '../../rest
 import { type EventTypeName, type EventTypes, fromEventTypeName } from '../../events/event-types.ts';
 import { COMMON, eventDeclaration } from './event.ts';
 
-/** The OpenAPI schema of the events of one type: `PetUpdatedEvent`. */
+/** The name of the OpenAPI schema for an event type: `PetUpdatedEvent`. */
 const schemaNameOfEvent = (type: string): string =>
   `${type
     .split('.')
@@ -16,7 +16,7 @@ const schemaNameOfEvent = (type: string): string =>
 
 const refOf = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** The schema of an event of any of these types, which clients tell apart by `type`. */
+/** The schema of an event of any of these types, discriminated by `type`. */
 export const eventSchema = (types: readonly string[], description: string): JsonSchema => ({
   description,
   oneOf: types.map((type) => refOf(schemaNameOfEvent(type))),
@@ -26,7 +26,7 @@ export const eventSchema = (types: readonly string[], description: string): Json
   },
 });
 
-/** The schema of the events of one type. @param example of its `data` */
+/** The schema of events of one type. @param example an example of `data` */
 export function schemaOfEvent(
   type: string,
   data: JsonSchema,
@@ -55,7 +55,7 @@ const shapeOf = (types: EventTypes): Shape => {
   const declared = declaredShape(eventDeclaration(types));
   return {
     ...declared,
-    // For Go: ogen appends Type for what tells events apart, and EventType is taken.
+    // For Go: ogen names the discriminator by appending Type, and EventType is taken.
     schema: { ...eventSchema(types.names, declared.description), 'x-ogen-name': 'AnyEvent' },
     fields: {
       ...declared.fields,
@@ -97,7 +97,7 @@ const sort: QueryParameter = {
       : [],
 };
 
-/** In seconds. */
+/** The maximum of `wait`, in seconds. */
 const MAX_WAIT = 25;
 const wait: QueryParameter = {
   name: 'wait',
@@ -106,7 +106,7 @@ const wait: QueryParameter = {
   ...integerParameter(1, MAX_WAIT),
 };
 
-/** The log of events over REST. */
+/** The event log over REST. */
 export function eventResource(types: EventTypes): Resource {
   const shape = shapeOf(types);
   const type: QueryParameter = {

@@ -3,7 +3,7 @@ import { oneOf, restDialect } from '../../foundation/validation.ts';
 import { type EventTypeName, type EventTypes, fromEventTypeName } from '../../events/event-types.ts';
 import type { WantedEvents } from '../../events/feed.ts';
 
-/** The type of an event. */
+/** A field with an event type. */
 export const eventType = (
   { names, choices, example }: EventTypes,
   description: string,
@@ -16,10 +16,10 @@ export const eventType = (
       : oneOf(choices.values).transform((name) => fromEventTypeName(name as EventTypeName)),
 });
 
-/** The id of an event, or another position in the log. MongoDB's can be long. */
+/** A field with the id of an event or another position in the log. MongoDB's can be long. */
 export const position = (description: string) => opaqueId(2_000, description, '5f0c1d2e-42');
 
-/** The fields of events of all types. */
+/** The fields common to all events. */
 export const COMMON = {
   id: position('Opaque; pass it as `after` to continue from here'),
   time: instant('When the write was committed', '2026-11-21T12:00:00.123Z'),
@@ -36,7 +36,7 @@ export const eventDeclaration = (types: EventTypes) => ({
   },
 });
 
-/** The events that are requested. @param types by their names in GraphQL */
+/** The requested events. @param types GraphQL names of event types */
 export const wantedEvents = ({
   after,
   types,

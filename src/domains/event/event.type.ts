@@ -17,13 +17,13 @@ const someTypes = inputObject({ types: list(z.string()).nullish() });
 const typesRule = ({ types }: { types?: readonly EventTypeName[] | null }): Issue[] =>
   issuesOf(someTypes.safeParse({ types }).error?.issues ?? []);
 
-/** The arguments of a connection that go together: `after` and `first`, or `before` and `last`. */
+/** The rule that `after` and `first` are not combined with `before` and `last`. */
 const directionRule = ({ first, last, after, before }: ConnectionArguments): Issue[] =>
   (last != null || before != null) && (first != null || after != null)
     ? [{ path: last == null ? 'before' : 'last', message: 'must not be combined with first or after' }]
     : [];
 
-/** Adds the log of events, and the stream at its end. */
+/** Adds the event log, and the subscription to it. */
 export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domains: readonly Domain[]): void {
   const EventTypeType = enumOf(builder, types.choices);
 
@@ -69,7 +69,7 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
     }),
   });
 
-  /** The log has no end, so reading can continue after every page, even an empty one. */
+  /** The log is endless, so reading can continue after every page, even an empty one. */
   const EventConnection = builder.objectRef<EventPage & { backward?: boolean }>('EventConnection').implement({
     description:
       'Events in log order, oldest first. Pass `pageInfo.endCursor` as `after` to get what comes next, which it always names unless the page was read by `last`; pass `startCursor` as `before` to get what came earlier.',
@@ -87,7 +87,7 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
       pageInfo: t.field({
         type: builder.pageInfoRef(),
         description: 'The position of the page in the log.',
-        // No read is spent on the direction opposite to the page's (Relay's specification allows false).
+        // Spends no read on the opposite direction, for which Relay's specification allows false.
         resolve: ({ events, next, atEnd, backward }) => ({
           startCursor: (backward ? next : events[0]?.id) || null,
           endCursor: backward ? (events.at(-1)?.id ?? null) : next,
@@ -98,7 +98,7 @@ export function addEventTypes(builder: Builder, types: EventTypes<Domain>, domai
     }),
   });
 
-  /** The arguments that select events. @param begin where to begin if no position is given */
+  /** The arguments that select events. @param begin the default start, for the description */
   const wantedEventsArgs = (begin: string) =>
     builder.args((t) => ({
       after: t.id({

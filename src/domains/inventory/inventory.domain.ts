@@ -16,17 +16,17 @@ import { Pet, PetStatus } from '../pet/pet.ts';
 
 const { quantity, status } = Pet.fields;
 
-/** The pet. A replay has the pet as it was written, and reads its subfields anew while the pet exists. */
+/** The pet. A replay has the pet as it was written, and reads it again for subfields while it exists. */
 const current = (pet: Pet, _args: object, { idempotency, loaders }: Context): MaybePromise<Pet> =>
   idempotency?.request.replayed ? andThen(loaders.record(Pet, pet.id), (now) => now ?? pet) : pet;
 
-/** The rules for a pet's stock, which both interfaces share. */
+/** The rules for a pet's stock, common to REST and GraphQL. */
 const rules = inputObject({ quantity: quantity.rule(graphqlDialect) });
 
 /** The change in stock. */
 const by = integer(-MAX_INT32, MAX_INT32, 'How much the stock changes; negative when something is sold', -1);
 
-/** Adds the stock of pets. An inventory entry is a view of its pet, so the two cannot disagree. */
+/** Adds the stock of pets. An inventory entry is a view of a pet, so the two cannot disagree. */
 function addTypes(builder: Builder): void {
   const PetType = typeOfRecord(builder, Pet);
   const { interfaces, nodeId } = implementNode(builder, Pet, 'InventoryItem');

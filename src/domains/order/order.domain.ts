@@ -18,13 +18,13 @@ export const order = recordDomain(Order, {
     '?complete': OF_STATE,
     'Mutation.createOrder': 'Creates an order. Does not change the stock.',
   },
-  // The specification's Order is the input for creating one.
+  // The specification uses the name Order for the input.
   form: {
     name: 'StoredOrder',
     description: 'A stored order, which always has an id and says whether it is complete.',
   },
   routes(rows) {
-    // Used for both creating and replacing, as in the specification.
+    // For both creating and replacing, as in the specification.
     const body = {
       ...rows.create.body,
       name: 'Order',

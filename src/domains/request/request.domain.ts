@@ -50,9 +50,9 @@ const STATUS_RULE = 'must be a status such as 404 or a class such as 4xx';
 const isStatus = (text: string): boolean => /^[1-5](\d\d|xx)$/.test(text);
 const CURSOR_RULE = 'must be a cursor of this list';
 
-/** No cursor is longer: it has the counts of at most {@link MAX_COUNTS} keys. */
+/** The maximum length of a cursor, which has the counts of at most {@link MAX_COUNTS} keys. */
 const MAX_CURSOR_LENGTH = 3_000;
-/** More keys than an account has at once. */
+/** The maximum number of keys in a cursor: more than an account has at once. */
 const MAX_COUNTS = 40;
 
 const encode = ({ from, time, position, index, counts }: RequestCursor): string =>
@@ -60,7 +60,7 @@ const encode = ({ from, time, position, index, counts }: RequestCursor): string 
     'base64url',
   );
 
-/** Reads a cursor, which clients may forge: it gives access to nothing but their own requests. */
+/** Decodes a cursor. A forged one gives access only to the client's own requests. */
 function decode(text: string): RequestCursor | null {
   if (text.length > MAX_CURSOR_LENGTH) return null;
   try {
@@ -97,7 +97,7 @@ interface Arguments {
   after?: string | null | undefined;
 }
 
-/** Faults that show only in the values of arguments: statuses and the cursor. */
+/** The issues with statuses and the cursor, which have types but no rules in GraphQL. */
 const argumentIssues = ({ filter, after }: Arguments): Issue[] => [
   ...(filter?.status?.every(isStatus) === false ? [{ path: 'status', message: STATUS_RULE }] : []),
   ...(after != null && decode(after) === null ? [{ path: 'after', message: CURSOR_RULE }] : []),
@@ -113,7 +113,7 @@ interface Page {
   after?: string | null | undefined;
 }
 
-/** The keys whose requests a key sees: itself and the keys that it has made. */
+/** The keys whose requests a key may see: itself and its children. */
 const visibleTo = ({ id, account }: Principal) => ({ keyId: id, ...(account === id && { account }) });
 
 /** Adds the list of the latest requests. */

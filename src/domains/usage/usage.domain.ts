@@ -17,11 +17,11 @@ import {
 
 const day = date('The day in UTC', '2026-11-22');
 
-/** Days shown by default, today included. */
+/** The number of days shown by default, including today. */
 const DEFAULT_DAYS = 7;
 
 /**
- * The days to read: up to today, and a week by default. Days that are no longer kept are left out.
+ * The days to read: by default the last week, without days that are no longer kept.
  *
  * @param now milliseconds since 1970
  * @throws VALIDATION_FAILED if `from` is after `to`
@@ -31,19 +31,19 @@ function rangeOf({ from, to }: Partial<Record<'from' | 'to', string | null | und
   const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
   if (first > last) throw validationFailed([{ path: 'from', message: 'must not be after to' }]);
   const kept = firstDateKept(now);
-  // An instance whose clock is ahead may have begun the next day.
+  // An instance whose clock is ahead may have counted for the next day.
   const latest = formatDate(now + DAY);
   return { from: first < kept ? kept : first, to: last > latest ? latest : last };
 }
 
-/** The most days that a range can have, for its price. Unknown values count as all that are kept. */
+/** The maximum number of days in a range, for its price; all kept days for invalid dates. */
 function daysIn({ from, to }: { from?: unknown; to?: unknown }, now: number): number {
   if (from == null) return DEFAULT_DAYS;
   const days = (to == null ? now : Date.parse(String(to))) - Date.parse(String(from));
   return Number.isNaN(days) ? HISTORY_KEPT : Math.min(HISTORY_KEPT, Math.max(1, Math.floor(days / DAY) + 1));
 }
 
-/** The counts of a day and of an operation. */
+/** The counts of a day or an operation. */
 const counts = {
   requests: integer(0, MAX_INT32, 'Requests that passed', 120),
   units: integer(0, MAX_INT32, 'Units charged', 131),
@@ -76,7 +76,7 @@ const Operation = {
   },
 };
 
-/** Adds the use of the API key. */
+/** Adds the usage of the API key. */
 export function addUsage(builder: Builder): void {
   const OperationType = declaredType<UsageOperation>(builder, Operation);
 
@@ -124,7 +124,7 @@ const dayShape = declaredShape(Day);
 const operationShape = declaredShape(Operation);
 
 export const usage: Resource = {
-  // A key always sees itself.
+  // A key may always see its own usage.
   scope: null,
   shapes: [dayShape, operationShape],
   routes: [
