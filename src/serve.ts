@@ -141,7 +141,7 @@ function printBanner(
     `  Console    ${address}/console${fragment}`,
   ];
   if (key === null) {
-    lines.push('  API keys   npm run --silent keys -- create --name NAME --plan free');
+    lines.push('  API keys   npx petstore keys create --name NAME --plan free');
   } else {
     lines.push(
       `  API key    ${key}`,

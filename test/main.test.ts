@@ -185,7 +185,7 @@ describe('startup', () => {
     let second: ServerProcess | undefined;
     try {
       expect(first.output()).not.toContain('petstore_');
-      expect(first.output()).toContain('npm run --silent keys -- create --name NAME --plan free\n');
+      expect(first.output()).toContain('npx petstore keys create --name NAME --plan free\n');
       const made = await runKeys(settings, 'create', '--name', 'first', '--plan', 'free', '--json');
       const { key } = JSON.parse(made.stdout);
       expect(await (await get(first, '/categories', key)).json()).toEqual([]);

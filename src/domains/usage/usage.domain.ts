@@ -24,12 +24,15 @@ const DEFAULT_DAYS = 7;
  * The days to read: by default the last week, without days that are no longer kept.
  *
  * @param now milliseconds since 1970
- * @throws VALIDATION_FAILED if `from` is after `to`
+ * @throws VALIDATION_FAILED if `from` is after the last day
  */
 function rangeOf({ from, to }: Partial<Record<'from' | 'to', string | null | undefined>>, now: number) {
   const last = to ?? formatDate(now);
   const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
-  if (first > last) throw validationFailed([{ path: 'from', message: 'must not be after to' }]);
+  if (first > last) {
+    const limit = to == null ? `today (${last} in UTC)` : 'to';
+    throw validationFailed([{ path: 'from', message: `must not be after ${limit}` }]);
+  }
   const kept = firstDateKept(now);
   // An instance whose clock is ahead may have counted for the next day.
   const latest = formatDate(now + DAY);

@@ -184,6 +184,7 @@ onAnyEngine('usage', (kit) => {
     expectAnswer(await send(gateway, `/usage/${dateOf(-50)}`, { key }), 200, []);
     for (const [line, message] of [
       [`/usage?from=${dateOf(0)}&to=${dateOf(-1)}`, 'from: must not be after to.'],
+      [`/usage?from=${dateOf(1)}`, `from: must not be after today (${dateOf(0)} in UTC).`],
       ['/usage?from=2026-02-30', 'from: must be a date such as 2026-11-22.'],
       ['/usage?to=x&limit=1', /to: must be a date.*limit: is not a known/],
       ['/usage/2026-13-01', 'date: must be a date such as 2026-11-22.'],
