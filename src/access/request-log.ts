@@ -3,6 +3,7 @@ import { lruCache } from '../foundation/cache.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import {
   type AnsweredRequest,
+  type JournalSegment,
   lineOf,
   MAX_REQUESTS,
   positionAt,
@@ -16,8 +17,8 @@ import type { Principal } from './api-keys.ts';
 const INTERVAL = 1_000;
 /** Requests that wait to be written at most, for the next interval or a store that is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
-/** Requests whose lines are made together at most: until then, each holds on to its URL, which may be as long as all headers. */
-const MAX_ADDED = 1_000;
+/** Requests whose lines are made together, which takes a fifth of the time. */
+const MAX_ADDED = 100;
 /** Keys whose requests are counted at once. */
 const MAX_KEYS = 50_000;
 /** The requests of a chunk at most. */
@@ -36,9 +37,16 @@ const EMPTIED = 4;
 /** Requests of a key that are not stored by key yet, oldest first. */
 interface Waiting {
   account: string;
-  requests: string[];
+  /** Where their lines begin, in the texts of all segments one after another. */
+  places: number[];
   /** The interval in which the first of them was added. */
   since: number;
+}
+
+/** The requests of all keys in an interval. Their lines are one text: garbage collection would visit each that is a string of its own. */
+interface Segment extends JournalSegment {
+  /** The place at which its text begins. */
+  start: number;
 }
 
 /**
@@ -51,18 +59,17 @@ export class RequestLog extends WriteBehind {
   readonly #now: () => number;
   readonly #isKept: boolean;
   readonly #waiting = new Map<string, Waiting>();
-  /** Requests as they were added: their lines are made many at a time, which takes a fifth of the time. */
+  /** Requests as they were added. Each holds on to its URL, which may be as long as all headers. */
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
-  /** The lines of requests that do not wait yet. */
-  #lines: { principal: Principal; line: string }[] = [];
+  /** Requests that do not wait yet, as in a segment. */
+  #keys: string[] = [];
+  #text = '';
   /** The number of requests that are not written yet. */
   #size = 0;
-  /** Those for the next segment of the journal. */
-  #unjournaled: string[] = [];
   /** Counts the intervals. */
   #interval = 0;
-  /** The segments of the journal, oldest first; undefined until what a kill has left is read. */
-  #segments: { position: string; interval: number; size: number }[] | undefined;
+  /** Oldest first. The last one is not in the journal yet. There is none until what a kill has left is read. */
+  readonly #segments: Segment[] = [];
   /** The requests of each key stored from a position on: once as many as are shown, older ones are useless. */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
@@ -106,62 +113,82 @@ export class RequestLog extends WriteBehind {
     await this.#recover();
     this.#take();
     const size = this.#size;
-    if (this.#store.requestJournal) await this.#journal();
-    else await this.#file([...this.#waiting]);
+    const { requestJournal } = this.#store;
+    const { keys, text } = this.#segments.at(-1)!;
+    if (text !== '') {
+      const position = this.#nextPosition();
+      await requestJournal?.add({ position, keys, text });
+      this.#endSegment(position);
+    }
+    await this.#file(requestJournal ? this.#due() : [...this.#waiting]);
+    await this.#removeSegments();
     this.#size -= size;
     this.#interval++;
   }
 
   #makeLines(): void {
-    for (const { principal, request, time } of this.#added)
-      this.#lines.push({ principal, line: lineOf(request, time) });
+    const lines = this.#added.map(({ principal: { id, account }, request, time }) => {
+      this.#keys.push(id, account === id ? '' : account);
+      return lineOf(request, time);
+    });
+    this.#text += [...lines, ''].join('\n');
     this.#added = [];
   }
 
-  /** Has requests that were added wait as lines. Nothing else is under way, so none come meanwhile. */
+  /** Has requests that were added wait. Nothing else is under way, so none come meanwhile. */
   #take(): void {
     this.#makeLines();
-    for (const { principal, line } of this.#lines) {
-      const { id, account } = principal;
-      this.#waitingOf(id, account).requests.push(line);
-      if (this.#store.requestJournal) this.#unjournaled.push(id, account === id ? '' : account, line);
+    this.#append(this.#keys, this.#text);
+    this.#keys = [];
+    this.#text = '';
+  }
+
+  /** Has requests wait in the last segment. */
+  #append(keys: readonly string[], text: string): void {
+    const segment = this.#segments.at(-1)!;
+    const start = segment.start + segment.text.length;
+    let from = 0;
+    for (let n = 0; n < keys.length; n += 2) {
+      this.#waitingOf(keys[n]!, keys[n + 1] || keys[n]!).places.push(start + from);
+      from = text.indexOf('\n', from) + 1;
     }
-    this.#lines = [];
+    segment.keys = [...segment.keys, ...keys];
+    segment.text += text;
+  }
+
+  #endSegment(position: string): void {
+    const segment = this.#segments.at(-1)!;
+    segment.position = position;
+    segment.keys = [];
+    this.#beginSegment(segment.start + segment.text.length);
+  }
+
+  #beginSegment(start: number): void {
+    this.#segments.push({ start, position: '', keys: [], text: '' });
+  }
+
+  #lineAt(place: number): string {
+    const { start, text } = this.#segments.findLast((segment) => segment.start <= place)!;
+    return text.slice(place - start, text.indexOf('\n', place - start));
   }
 
   #waitingOf(keyId: string, account: string): Waiting {
     let waiting = this.#waiting.get(keyId);
     if (!waiting) {
-      waiting = { account, requests: [], since: this.#interval };
+      waiting = { account, places: [], since: this.#interval };
       this.#waiting.set(keyId, waiting);
     }
     return waiting;
   }
 
-  /** Adds the requests of an interval to the journal, and stores those by key that have been in it longest. */
-  async #journal(): Promise<void> {
-    const interval = this.#interval;
-    const requests = this.#unjournaled;
-    if (requests.length > 0) {
-      const position = this.#nextPosition();
-      await this.#store.requestJournal!.add({ position, requests });
-      this.#unjournaled = [];
-      this.#segments!.push({ position, interval, size: sizeOf(requests) });
-    }
-    const isFull = this.#segments!.reduce((sum, { size }) => sum + size, 0) > MAX_JOURNAL;
-    const due = [...this.#waiting].filter(([, { since }]) => isFull || since <= interval - JOURNALED);
+  /** Those to be stored by key now, as they have been in the journal longest. */
+  #due(): (readonly [keyId: string, Waiting])[] {
+    const isFull = this.#segments.at(-1)!.start - this.#segments[0]!.start > MAX_JOURNAL;
+    const last = isFull ? this.#interval : this.#interval - JOURNALED;
+    const due = [...this.#waiting].filter(([, { since }]) => since <= last);
     // Those of an interval by key, since neighbours share pages of the index.
     due.sort(([a, one], [b, other]) => one.since - other.since || (a < b ? -1 : 1));
-    await this.#file(due.slice(0, Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED))));
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const { requests, since } of this.#waiting.values()) {
-      if (requests.length > MAX_REQUESTS) requests.splice(0, requests.length - MAX_REQUESTS);
-      oldest = Math.min(oldest, since);
-    }
-    const left = this.#segments!.filter((segment) => segment.interval < oldest);
-    if (left.length === 0) return;
-    await this.#store.requestJournal!.delete(left.map(({ position }) => position));
-    this.#segments!.splice(0, left.length);
+    return due.slice(0, Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED)));
   }
 
   /** Stores the waiting requests of some keys by key. */
@@ -175,12 +202,28 @@ export class RequestLog extends WriteBehind {
     }
   }
 
+  /** Removes the segments before the oldest request that waits. */
+  async #removeSegments(): Promise<void> {
+    let oldest = this.#segments.at(-1)!.start;
+    for (const { places } of this.#waiting.values()) {
+      if (places.length > MAX_REQUESTS) places.splice(0, places.length - MAX_REQUESTS);
+      oldest = Math.min(oldest, places[0]!);
+    }
+    const left = this.#segments.slice(
+      0,
+      this.#segments.findLastIndex(({ start }) => start <= oldest),
+    );
+    if (left.length === 0) return;
+    await this.#store.requestJournal?.delete(left.map(({ position }) => position));
+    this.#segments.splice(0, left.length);
+  }
+
   async #add(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
     const chunks: RequestChunk[] = [];
     const outdated = new Map<string, string>();
     const counts = new Map<string, { since: string; count: number }>();
-    for (const [keyId, { account, requests }] of waiting) {
-      const shown = requests.slice(-MAX_REQUESTS);
+    for (const [keyId, { account, places }] of waiting) {
+      const shown = places.slice(-MAX_REQUESTS).map((place) => this.#lineAt(place));
       const { since, count } = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
       for (let n = 0; n < shown.length; n += CHUNK_SIZE) {
         const chunk = shown.slice(n, n + CHUNK_SIZE);
@@ -196,28 +239,24 @@ export class RequestLog extends WriteBehind {
 
   /** Takes over what an earlier process has left in the journal, without what it had stored by key. */
   async #recover(): Promise<void> {
+    if (this.#segments.length > 0) return;
     const { requestJournal, lastRequestOf } = this.#store;
-    if (this.#segments || !requestJournal) return;
-    const segments = await requestJournal.segments();
+    const segments = (await requestJournal?.segments()) ?? [];
     const last = new Map<string, number>();
-    for (const keyId of segments.flatMap(({ requests }) => requests.filter((_, n) => n % 3 === 0)))
+    for (const keyId of segments.flatMap(({ keys }) => keys.filter((_, n) => n % 2 === 0)))
       if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
-    for (const { requests } of segments)
-      for (let n = 0; n < requests.length; n += 3) {
-        const [keyId, account, line] = requests.slice(n, n + 3) as [string, string, string];
-        if (timeOf(line) > last.get(keyId)!) this.#waitingOf(keyId, account || keyId).requests.push(line);
-      }
-    const interval = this.#interval;
-    this.#segments = segments.map(({ position, requests }) => ({
-      position,
-      interval,
-      size: sizeOf(requests),
-    }));
+    this.#beginSegment(0);
+    for (const { position, keys, text } of segments) {
+      this.#append(keys, text);
+      this.#endSegment(position);
+    }
+    for (const [keyId, waiting] of this.#waiting) {
+      waiting.places = waiting.places.filter((place) => timeOf(this.#lineAt(place)) > last.get(keyId)!);
+      if (waiting.places.length === 0) this.#waiting.delete(keyId);
+    }
   }
 
   #nextPosition(): string {
     return positionAt(this.#now(), this.#instance, this.#positions++);
   }
 }
-
-const sizeOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0);

@@ -109,12 +109,14 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
 /** The requests of all keys in a second, which are not stored by key yet. */
 export interface JournalSegment {
   position: string;
-  /** For each request its key, the account, which is empty if it is the same, and a line: with field names, it would be twice as long. */
-  requests: readonly string[];
+  /** For each request its key and the account, which is empty if it is the same. */
+  keys: readonly string[];
+  /** A line for each request, each with its end. */
+  text: string;
 }
 
 export const JOURNAL: ObjectKind<JournalSegment> = {
-  name: 'requestSegments',
+  name: 'journalSegments',
   keyOf: ({ position }) => position,
   expiresAt,
   separate: true,
