@@ -49,7 +49,7 @@ export function Events() {
     setListening(false);
   }
 
-  const isShown = ({ data }: ShownEvent) => data.toLowerCase().includes(text.toLowerCase());
+  const shown = events.filter(({ data }) => data.toLowerCase().includes(text.toLowerCase()));
   return (
     <>
       <p class="controls">
@@ -65,16 +65,18 @@ export function Events() {
         <span role="status">{status}</span>
       </p>
       <Note>Listening costs 1 unit, and 1 for every 100 events.</Note>
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by the keyboard */}
-      <ol class="events" tabIndex={0} aria-label="Events, newest first">
-        {events.filter(isShown).map((event) => (
-          <li key={event.data} class="row">
-            <time dateTime={event.time}>{moment(event.time)}</time>
-            <strong>{event.type}</strong>
-            <code>{event.data}</code>
-          </li>
-        ))}
-      </ol>
+      {shown.length > 0 && (
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by the keyboard
+        <ol class="events" tabIndex={0} aria-label="Events, newest first">
+          {shown.map((event) => (
+            <li key={event.data} class="row">
+              <time dateTime={event.time}>{moment(event.time)}</time>
+              <strong>{event.type}</strong>
+              <code>{event.data}</code>
+            </li>
+          ))}
+        </ol>
+      )}
     </>
   );
 }
