@@ -49,6 +49,8 @@ interface Segment extends JournalSegment {
   start: number;
 }
 
+const NO_SEGMENT: Segment = { start: 0, position: '', keys: [], text: '' };
+
 /**
  * The latest requests of each key, for its holder. Those of a second are written together: each key's as a chunk of its own, or,
  * where that costs more than all else of a request, all as one segment of a journal. They are then stored by key some at a time, each
@@ -149,7 +151,11 @@ export class RequestLog extends WriteBehind {
     const start = segment.start + segment.text.length;
     let from = 0;
     for (let n = 0; n < keys.length; n += 2) {
-      this.#waitingOf(keys[n]!, keys[n + 1] || keys[n]!).places.push(start + from);
+      const keyId = keys[n]!;
+      const account = keys[n + 1] || keyId;
+      const waiting = this.#waiting.get(keyId) ?? { account, places: [], since: this.#interval };
+      waiting.places.push(start + from);
+      this.#waiting.set(keyId, waiting);
       from = text.indexOf('\n', from) + 1;
     }
     segment.keys = [...segment.keys, ...keys];
@@ -157,28 +163,13 @@ export class RequestLog extends WriteBehind {
   }
 
   #endSegment(position: string): void {
-    const segment = this.#segments.at(-1)!;
-    segment.position = position;
-    segment.keys = [];
-    this.#beginSegment(segment.start + segment.text.length);
-  }
-
-  #beginSegment(start: number): void {
-    this.#segments.push({ start, position: '', keys: [], text: '' });
+    const { start, text } = this.#segments.pop()!;
+    this.#segments.push({ start, text, position, keys: [] }, { ...NO_SEGMENT, start: start + text.length });
   }
 
   #lineAt(place: number): string {
     const { start, text } = this.#segments.findLast((segment) => segment.start <= place)!;
     return text.slice(place - start, text.indexOf('\n', place - start));
-  }
-
-  #waitingOf(keyId: string, account: string): Waiting {
-    let waiting = this.#waiting.get(keyId);
-    if (!waiting) {
-      waiting = { account, places: [], since: this.#interval };
-      this.#waiting.set(keyId, waiting);
-    }
-    return waiting;
   }
 
   /** Those to be stored by key now, as they have been in the journal longest. */
@@ -204,11 +195,10 @@ export class RequestLog extends WriteBehind {
 
   /** Removes the segments before the oldest request that waits. */
   async #removeSegments(): Promise<void> {
-    let oldest = this.#segments.at(-1)!.start;
-    for (const { places } of this.#waiting.values()) {
-      if (places.length > MAX_REQUESTS) places.splice(0, places.length - MAX_REQUESTS);
-      oldest = Math.min(oldest, places[0]!);
-    }
+    const oldest = [...this.#waiting.values()].reduce(
+      (least, { places }) => Math.min(least, places[0]!),
+      this.#segments.at(-1)!.start,
+    );
     const left = this.#segments.slice(
       0,
       this.#segments.findLastIndex(({ start }) => start <= oldest),
@@ -225,10 +215,13 @@ export class RequestLog extends WriteBehind {
     for (const [keyId, { account, places }] of waiting) {
       const shown = places.slice(-MAX_REQUESTS).map((place) => this.#lineAt(place));
       const { since, count } = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
-      for (let n = 0; n < shown.length; n += CHUNK_SIZE) {
-        const chunk = shown.slice(n, n + CHUNK_SIZE);
-        chunks.push({ position: this.#nextPosition(), account, keyId, requests: chunk });
-      }
+      for (let n = 0; n < shown.length; n += CHUNK_SIZE)
+        chunks.push({
+          position: this.#nextPosition(),
+          account,
+          keyId,
+          requests: shown.slice(n, n + CHUNK_SIZE),
+        });
       counts.set(keyId, { since, count: count + shown.length });
       if (count + shown.length >= MAX_REQUESTS) outdated.set(keyId, since);
     }
@@ -243,9 +236,9 @@ export class RequestLog extends WriteBehind {
     const { requestJournal, lastRequestOf } = this.#store;
     const segments = (await requestJournal?.segments()) ?? [];
     const last = new Map<string, number>();
-    for (const keyId of segments.flatMap(({ keys }) => keys.filter((_, n) => n % 2 === 0)))
-      if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
-    this.#beginSegment(0);
+    for (const keyId of new Set(segments.flatMap(({ keys }) => keys)))
+      last.set(keyId, await lastRequestOf(keyId));
+    this.#segments.push({ ...NO_SEGMENT });
     for (const { position, keys, text } of segments) {
       this.#append(keys, text);
       this.#endSegment(position);

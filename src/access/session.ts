@@ -66,9 +66,7 @@ const BYTES_PER_UNIT = 10_000;
 export class Session {
   readonly store: Store;
   readonly now: () => number;
-  readonly history: UsageHistory;
-  readonly requestLog: RequestLog;
-  readonly #counters: Counters;
+  readonly counters: Counters;
   /** Undefined for work without a request. */
   readonly sender: Sender | undefined;
   /** The key as of its last check. */
@@ -91,10 +89,8 @@ export class Session {
   constructor(principal: Principal, store: Store, counters: Counters, sender?: Sender) {
     this.principal = principal;
     this.store = store;
-    this.#counters = counters;
+    this.counters = counters;
     this.now = counters.now;
-    this.history = counters.history;
-    this.requestLog = counters.requestLog;
     this.sender = sender;
   }
 
@@ -136,7 +132,7 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   begin(expected: ExpectedPrice): MaybePromise<void> {
-    const cached = this.#counters.limiter.cachedDecision(this.principal, this.now());
+    const cached = this.counters.limiter.cachedDecision(this.principal, this.now());
     if (cached?.verdict === 'banned') throw this.#refusalOf(0, cached);
     if (!cached || expected === 'free') return;
     if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_COST);
@@ -151,12 +147,12 @@ export class Session {
   async requireFree(): Promise<void> {
     await this.charge(0);
     if (this.#takeFree()) return;
-    const { limit, remaining } = this.#counters.freeRequests.view(this.principal.account);
+    const { limit, remaining } = this.counters.freeRequests.view(this.principal.account);
     throw this.#burstRefusal('free requests', limit, remaining);
   }
 
   #takeFree(): boolean {
-    this.#isFree ||= this.#counters.freeRequests.take(this.principal.account);
+    this.#isFree ||= this.counters.freeRequests.take(this.principal.account);
     return this.#isFree;
   }
 
@@ -180,11 +176,11 @@ export class Session {
     const { account, plan } = this.principal;
     const max = mutations === 0 ? null : PLANS[plan].mutationsPerSecond;
     if (max === null) return this.#charge(due);
-    return andThen(this.#counters.bursts.take(account, mutations, max), (passes) => {
+    return andThen(this.counters.bursts.take(account, mutations, max), (passes) => {
       if (passes) return this.#charge(due);
       // Charging 0 lets a ban take precedence and gets the windows for the headers.
       return andThen(this.#charge(0), () => {
-        throw this.#burstRefusal('mutations', max, this.#counters.bursts.remaining(account, max), mutations);
+        throw this.#burstRefusal('mutations', max, this.counters.bursts.remaining(account, max), mutations);
       });
     });
   }
@@ -207,7 +203,7 @@ export class Session {
   #charge(units: number): MaybePromise<void> {
     const { store, principal } = this;
     const charged = attempt(
-      () => this.#counters.limiter.charge(store, principal, units, this.now()),
+      () => this.counters.limiter.charge(store, principal, units, this.now()),
       (error) => {
         this.decision = this.#uncountedDecision();
         throw error;
@@ -233,7 +229,7 @@ export class Session {
 
   /** Counts units and refusals under the request's subject, and the request itself once. */
   #count(units: number, refused: number, isRequest = units > 0): void {
-    const { history } = this;
+    const { history } = this.counters;
     const { id } = this.principal;
     const now = this.now();
     if (units === 0 && refused === 0 && !isRequest) {

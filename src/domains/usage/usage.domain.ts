@@ -29,10 +29,13 @@ const DEFAULT_DAYS = 7;
 function rangeOf({ from, to }: Partial<Record<'from' | 'to', string | null | undefined>>, now: number) {
   const last = to ?? formatDate(now);
   const first = from ?? formatDate(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY);
-  if (first > last) {
-    const limit = to == null ? `today (${last} in UTC)` : 'to';
-    throw validationFailed([{ path: 'from', message: `must not be after ${limit}` }]);
-  }
+  if (first > last)
+    throw validationFailed([
+      {
+        path: 'from',
+        message: to == null ? `must not be after today (${last} in UTC)` : 'must not be after to',
+      },
+    ]);
   const kept = firstDateKept(now);
   // An instance whose clock is ahead may have counted for the next day.
   const latest = formatDate(now + DAY);
