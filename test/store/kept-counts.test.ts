@@ -18,11 +18,11 @@ function compared(file: string) {
   const db = openDatabase(join(home, file));
   const rows = (sql: string) => db.prepare(sql).all([]);
   const kept = [
-    rows('select * from "pets counted by category_id, status"'.replace('category_id', 'categoryId')),
-    rows('select * from "pets counted by status"'),
-    rows('select * from "orders counted by complete"'),
-    rows('select * from "orders counted by petId, complete"'),
-    rows('select n from "categories counted"'),
+    rows('select * from "pets count by category_id, status"'.replace('category_id', 'categoryId')),
+    rows('select * from "pets count by status"'),
+    rows('select * from "orders count by complete"'),
+    rows('select * from "orders count by petId, complete"'),
+    rows('select n from "categories count"'),
   ];
   const counted = [
     rows('select category_id, status, count(*) from pets group by 1, 2'),
@@ -75,14 +75,14 @@ it('counts of a file that has none are made when it is opened, and those of no d
   await store.table(Pet).insertAll(['a', 'b', 'c'].map((name) => ({ name, categoryId })));
   await store.close();
   const db = openDatabase(join(home, 'b.db'));
-  for (const event of ['insert', 'delete', 'update'])
-    db.exec(`drop trigger "pets counted by status after ${event}"`);
-  db.exec('drop table "pets counted by status"; create table "pets counted by name" (name text, n integer)');
+  for (const event of ['before insert', 'after insert', 'after delete', 'before update', 'after update'])
+    db.exec(`drop trigger "pets count by status ${event}"`);
+  db.exec('drop table "pets count by status"; create table "pets count by name" (name text, n integer)');
   db.close();
   const again = open('b.db');
   expect(await again.table(Pet).count({})).toBe(3);
   await again.table(Pet).insert({ name: 'd', categoryId });
   expect(await again.table(Pet).count({ status: 'available' })).toBe(4);
-  expect(again.db.value(`select count(*) from sqlite_schema where name = 'pets counted by name'`)).toBe(0);
+  expect(again.db.value(`select count(*) from sqlite_schema where name = 'pets count by name'`)).toBe(0);
   await again.close();
 });

@@ -25,7 +25,7 @@ export interface KeptCounts {
 const WHOLE = { name: '"whole"', type: 'integer', value: '1' };
 
 function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
-  const name = `${record.plural} counted by ${fields.join(', ')}`.replace(/ by $/, '');
+  const name = `${record.plural} count by ${fields.join(', ')}`.replace(/ by $/, '');
   const table = `"${name}"`;
   const records = `"${record.plural}"`;
   const columns = fields.map((field) => columnsOf(record).find((column) => column.field === field)!);
@@ -38,18 +38,24 @@ function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
     const optional = columns.filter(({ declaration }) => declaration.presence === 'optional');
     return optional.map((column) => `${prefix}${column.name} is not null`).join(' and ') || 'true';
   };
-  const add = `insert into ${table} select ${keys.map((key) => valueIn('new', key)).join(', ')}, 1
-    where ${isThere('new.')} on conflict do update set n = n + 1;`;
-  const isOld = keys.map((key) => `${key.name} = ${valueIn('old', key)}`).join(' and ');
-  const subtract = `update ${table} set n = n - 1 where ${isOld}; delete from ${table} where ${isOld} and n = 0;`;
+  const is = (row: 'new' | 'old') => keys.map((key) => `${key.name} = ${valueIn(row, key)}`).join(' and ');
+  const added = keys.map((key) => valueIn('new', key)).join(', ');
+  const isFirst = `${isThere('new.')} and not exists (select 1 from ${table} where ${is('new')})`;
+  // Not an upsert, nor any function: what might abort has SQLite note all pages of an insertion, which takes as long as that.
+  const begin = `insert into ${table} values (${added}, 0);`;
+  const add = `update ${table} set n = n + 1 where ${is('new')};`;
+  const subtract = `update ${table} set n = n - 1 where ${is('old')}; delete from ${table} where ${is('old')} and n = 0;`;
   const isMoved = columns.map(({ name }) => `old.${name} is not new.${name}`).join(' or ');
   const triggers: [event: string, when: string, work: string][] = [
-    ['insert', '', add],
-    ['delete', '', subtract],
-    ...(columns.length > 0
-      ? [[`update of ${names}`, `when ${isMoved}`, subtract + add] as [string, string, string]]
-      : []),
+    ['before insert', isFirst, begin],
+    ['after insert', 'true', add],
+    ['after delete', 'true', subtract],
   ];
+  if (columns.length > 0)
+    triggers.push(
+      [`before update of ${names}`, `(${isMoved}) and ${isFirst}`, begin],
+      [`after update of ${names}`, isMoved, subtract + add],
+    );
   return {
     table,
     columns,
@@ -57,8 +63,8 @@ function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
       primary key (${names})) strict, without rowid`,
     triggers: new Map(
       triggers.map(([event, when, work]) => {
-        const trigger = `"${name} after ${event.split(' ')[0]}"`;
-        return [trigger, `create trigger ${trigger} after ${event} on ${records} ${when} begin ${work} end`];
+        const trigger = `"${name} ${event.split(' of ')[0]}"`;
+        return [trigger, `create trigger ${trigger} ${event} on ${records} when ${when} begin ${work} end`];
       }),
     ),
     fill: `insert into ${table} select ${keys.map((key) => valueIn('new', key).replace('new.', '')).join(', ')}, count(*)
@@ -85,7 +91,7 @@ const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, nam
     `select json_group_array(json_array(type, '"' || name || '"')) from (
        select * from sqlite_schema where type in ('table', 'trigger') and name glob ? order by type desc
      )`,
-    [`${plural} counted*`],
+    [`${plural} count*`],
   )!;
 
 /** The steps that bring a record's kept counts in line with its declaration; none if they are up to date. */

@@ -9,8 +9,9 @@ const definitionOf = (record: AnyRecord, { field, name, type }: Column): string 
   if (field === 'id') return `${name} integer primary key`;
   const reference = referencesOf(record).find((reference) => reference.field === field);
   // Children that don't block the deletion of their parent outlive it.
-  const foreignKey = reference && reference.where === undefined;
-  return `${name} ${type}${foreignKey ? ` references "${reference.parent.plural}" (id)` : ''}`;
+  if (!reference || reference.where !== undefined) return `${name} ${type}`;
+  // Checked with the commit: see `SqliteConnection.insert`.
+  return `${name} ${type} references "${reference.parent.plural}" (id) deferrable initially deferred`;
 };
 
 function tableOf(record: AnyRecord): string {
