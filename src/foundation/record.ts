@@ -1,3 +1,4 @@
+import { memoized } from './cache.ts';
 import { listed } from './words.ts';
 import { type Issue, validationFailed } from './errors.ts';
 import type { Computed, Field, Reference } from './fields.ts';
@@ -166,12 +167,13 @@ export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): b
 export const boundNames = (field: string) => [`${field}Min`, `${field}Max`] as const;
 
 /** The references of a record. */
-export const referencesOf = (child: AnyRecord): readonly Referrer[] =>
+export const referencesOf = memoized((child: AnyRecord): readonly Referrer[] =>
   Object.entries(child.fields as Fields).flatMap(([field, { reference }]) =>
     reference
       ? { child, field, list: child.plural, ...(reference as Reference & { parent: AnyRecord }) }
       : [],
-  );
+  ),
+);
 
 /** The GraphQL field for the parent of a reference: `pet` for `petId`. */
 export const parentField = (field: string): string => field.replace(/Id$/, '');

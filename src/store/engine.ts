@@ -56,21 +56,21 @@ export interface Reads {
  */
 export interface Rows extends Reads {
   /** True if a record has all these values. */
-  exists(values: Values): Promise<boolean>;
+  exists(values: Values): MaybePromise<boolean>;
   /**
    * Locks records until the transaction ends: `shared` keeps others from deleting them, `alone` from locking them at
    * all. Does nothing where transactions exclude one another.
    *
    * @returns the ids of the records that exist
    */
-  lock(ids: readonly Id[], how?: 'shared' | 'alone'): Promise<ReadonlySet<Id>>;
+  lock(ids: readonly Id[], how?: 'shared' | 'alone'): MaybePromise<ReadonlySet<Id>>;
   /**
    * Assigns ids that no record has and that were never assigned before.
    *
    * @throws CONFLICT if no ids are left
    */
-  nextIds(count: number): Promise<Id[]>;
-  insert(records: readonly Stored[]): Promise<void>;
+  nextIds(count: number): MaybePromise<Id[]>;
+  insert(records: readonly Stored[]): MaybePromise<void>;
   /** @param before the record as it was read in this transaction */
   replace(before: Stored, after: Stored): Promise<void>;
   /**
@@ -90,6 +90,8 @@ export type Run<Own = EngineTransaction> = <T>(write: (own: Own) => Promise<T>) 
 export interface EngineTransaction {
   rows(record: AnyRecord): Rows;
   objects<T>(kind: ObjectKind<T>): Objects<T>;
+  /** Called before each write of records. @throws Error if that may not be, a programmer's error */
+  beforeWrite?(): void;
 }
 
 /**

@@ -42,7 +42,7 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
     (readsOf: (record: AnyRecord) => Reads, run: Run) =>
     (record: AnyRecord): Table<AnyRecord> =>
       tableOf(record, readsOf(record), (write) =>
-        run((own) => write(writesOf(record, own, records, within(own)))),
+        run((own) => write(writesOf(record, own, records, record.hooks && within(own)))),
       );
   const within = (own: EngineTransaction, how?: 'single'): Transaction => {
     const table = tablesOver(own.rows, (write) => write(own));
@@ -182,13 +182,13 @@ type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'adjust' | 'remove
  * The rules for the records of one kind, within a transaction.
  *
  * @param records all kinds of record in the store
- * @param tables the tables for hooks
+ * @param tables the tables for hooks, if the record has any
  */
 function writesOf(
   record: AnyRecord,
-  { rows }: EngineTransaction,
+  { rows, beforeWrite }: EngineTransaction,
   records: readonly AnyRecord[],
-  tables: Tables,
+  tables: Tables | undefined,
 ): Writes {
   const own = rows(record);
   const { hooks } = record;
@@ -211,22 +211,20 @@ function writesOf(
     const unknown: string[] = [];
     for (const reference of referencesOf(record)) {
       const { field, parent } = reference;
+      const missing = new Set<Id>();
       const held = new Set<Id>();
-      const others = new Set<Id>();
       for (const values of all) {
         const id = values[field] as Id | undefined;
         if (id === undefined) continue;
         const isHeld = isHolding(reference, values);
         if (id === current?.[field] && (!isHeld || isHolding(reference, current))) continue;
-        (isHeld ? held : others).add(id);
+        missing.add(id);
+        if (isHeld) held.add(id);
       }
-      const there = held.size > 0 ? await rows(parent).lock([...held]) : held;
-      const referenced = others.size > 0 ? await rows(parent).byIds([...others]) : [];
-      const missing = [
-        ...[...held].filter((id) => !there.has(id)),
-        ...[...others].filter((_, n) => !referenced[n]),
-      ];
-      unknown.push(...missing.map((id) => `${field}: there is no ${parent.kind} ${id}`));
+      if (held.size > 0) for (const id of await rows(parent).lock([...held])) missing.delete(id);
+      const others = missing.size > 0 ? await rows(parent).byIds([...missing]) : [];
+      for (const other of others) if (other) missing.delete(other.id);
+      for (const id of missing) unknown.push(`${field}: there is no ${parent.kind} ${id}`);
     }
     if (unknown.length > 0) throw unknownReferences(unknown);
   }
@@ -280,13 +278,14 @@ function writesOf(
   async function checkNew(all: readonly Values[], chosen: readonly (Id | undefined)[]): Promise<void> {
     await checkReferences(all);
     const ids = chosen.filter((id) => id !== undefined);
-    const current = ids.length > 0 ? await own.byIds(ids) : [];
-    const taken = new Set(current.map((one) => one?.id));
-    for (const id of ids) {
-      if (taken.has(id)) throw idTaken(record, id);
-      taken.add(id);
+    if (ids.length > 0) {
+      const taken = new Set((await own.byIds(ids)).map((one) => one?.id));
+      for (const id of ids) {
+        if (taken.has(id)) throw idTaken(record, id);
+        taken.add(id);
+      }
     }
-    await checkUnique(all);
+    if (record.unique.length > 0) await checkUnique(all);
   }
 
   async function insertSome(inputs: readonly Values[]): Promise<Stored[]> {
@@ -297,6 +296,7 @@ function writesOf(
     const write = async () => {
       const assigned = await own.nextIds(chosen.filter((id) => id === undefined).length);
       const stored = all.map((values, n): Stored => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
+      beforeWrite?.();
       await own.insert(stored);
       return stored;
     };
@@ -312,6 +312,7 @@ function writesOf(
 
   const replace = async (current: Stored, next: Stored, check = async () => {}): Promise<StoredRecord> => {
     const write = async () => {
+      beforeWrite?.();
       await own.replace(current, next);
       return next;
     };
@@ -344,7 +345,10 @@ function writesOf(
     async adjust(id, field, amount, check) {
       const isFree = !check && !hooks && record.rules === NO_RULES;
       const added = isFree && amount !== 0 ? await own.add(id, field, amount) : null;
-      if (added) return added as StoredRecord;
+      if (added) {
+        beforeWrite?.();
+        return added as StoredRecord;
+      }
       const current = await existing(id, check);
       if (amount === 0) return current as StoredRecord;
       const value = (current[field] as number) + amount;
@@ -368,6 +372,7 @@ function writesOf(
       // A `before` hook may delete the children that block it.
       if (!hooks?.before) await checkChildren();
       await makeChange(current, undefined, checkChildren, async () => {
+        beforeWrite?.();
         await own.delete(current);
         return undefined;
       });

@@ -8,28 +8,17 @@ import type { Engine, EngineTransaction } from './engine.ts';
  */
 export function singleWrite({ rows, objects }: EngineTransaction): EngineTransaction {
   let hasWritten = false;
-  const write = async <T>(command: () => Promise<T>, isWrite = (_: T) => true): Promise<T> => {
+  const beforeWrite = (): void => {
     if (hasWritten) throw new Error('A single write was followed by another: leave out `single`.');
     hasWritten = true;
-    const result = await command();
-    hasWritten = isWrite(result);
-    return result;
+  };
+  const write = async <T>(command: () => Promise<T>): Promise<T> => {
+    beforeWrite();
+    return await command();
   };
   return {
-    rows(record) {
-      const own = rows(record);
-      return {
-        ...own,
-        insert: (added) => write(() => own.insert(added)),
-        replace: (before, after) => write(() => own.replace(before, after)),
-        add: (id, field, amount) =>
-          write(
-            () => own.add(id, field, amount),
-            (changed) => changed !== null,
-          ),
-        delete: (deleted) => write(() => own.delete(deleted)),
-      };
-    },
+    rows,
+    beforeWrite,
     objects(kind) {
       const own = objects(kind);
       return {

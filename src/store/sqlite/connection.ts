@@ -149,6 +149,8 @@ export class SqliteConnection {
   readonly busyTimeout: number;
   readonly #inode: number | undefined;
   readonly #statements = lruCache<Statement>(MAX_STATEMENTS);
+  /** The texts of insertions, by what they insert into and the number of rows. */
+  readonly #insertions = new Map<string, string[]>();
   /** The number of writing statements so far. */
   changes = 0;
   #closed = false;
@@ -240,13 +242,15 @@ export class SqliteConnection {
    * @param into the table and its columns
    */
   insert<T>(into: string, rows: readonly T[], params: (row: T, index: number) => Value[]): void {
-    const width = rows.length > 0 ? params(rows[0]!, 0).length : 0;
-    const row = `(${Array(width).fill('?').join(', ')})`;
+    const statements = this.#insertions.get(into) ?? [];
+    this.#insertions.set(into, statements);
     for (let n = 0; n < rows.length;) {
       const count = ROWS_AT_ONCE.find((most) => rows.length - n >= most)!;
-      const values: Value[] = [];
-      for (const end = n + count; n < end; n++) values.push(...params(rows[n]!, n));
-      this.run(`insert or rollback into ${into} values ${Array(count).fill(row).join(', ')}`, values);
+      const values = params(rows[n]!, n);
+      const row = () => `(${values.map(() => '?').join(', ')})`;
+      statements[count] ??= `insert or rollback into ${into} values ${Array(count).fill(row()).join(', ')}`;
+      for (const end = n++ + count; n < end; n++) values.push(...params(rows[n]!, n));
+      this.run(statements[count], values);
     }
   }
 

@@ -86,7 +86,7 @@ export function tableOf(
 
   const changed = (before: Stored | undefined, after: Stored | undefined): void => {
     append(eventOf(record, before, after));
-    pages.clear();
+    if (pages.size > 0) pages.clear();
     if (after && cache.has(after.id)) cache.set(after.id, Object.freeze(after));
     else if (before) cache.delete(before.id);
   };
@@ -126,33 +126,30 @@ export function tableOf(
       return countGroups(db, record, filter, by, most, meter);
     },
 
-    async exists(filter) {
-      await gate();
-      const { where, values } = conditionsOf(record, { filter });
-      const query = `select 1 from "${plural}" where ${where.join(' and ')} limit 1`;
-      return db.value(query, [...values[0]!]) !== undefined;
-    },
+    exists: (filter) =>
+      passing(gate, () => {
+        const { where, values } = conditionsOf(record, { filter });
+        const query = `select 1 from "${plural}" where ${where.join(' and ')} limit 1`;
+        return db.value(query, [...values[0]!]) !== undefined;
+      }),
 
     /** Needs no locks: nobody else writes until the transaction ends. */
-    async lock(ids) {
-      await gate();
-      const records = byIds(ids);
-      return new Set(ids.filter((_, n) => records[n]));
-    },
+    lock: (ids) =>
+      passing(gate, () => {
+        const records = byIds(ids);
+        return new Set(ids.filter((_, n) => records[n]));
+      }),
 
-    async nextIds(count) {
-      await gate();
-      return Array.from({ length: count }, nextId);
-    },
+    nextIds: (count) => passing(gate, () => Array.from({ length: count }, nextId)),
 
-    async insert(added) {
-      await gate();
-      insertRecords(db, record, added);
-      // Many new records aren't cached: callers read others next.
-      if (added.length === 1) changed(undefined, added[0]);
-      else for (const one of added) append(eventOf(record, undefined, one));
-      pages.clear();
-    },
+    insert: (added) =>
+      passing(gate, () => {
+        insertRecords(db, record, added);
+        // After adding many records, a caller reads others next.
+        if (added.length === 1) changed(undefined, added[0]);
+        else for (const one of added) append(eventOf(record, undefined, one));
+        if (pages.size > 0) pages.clear();
+      }),
 
     async replace(before, after) {
       await gate();
