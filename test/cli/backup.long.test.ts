@@ -49,7 +49,7 @@ describe('a backup', { timeout: 120_000 }, () => {
     expect(value('pragma integrity_check')).toBe('ok');
     // With the events and the counts of the same moment.
     const count = value('select count(*) from categories');
-    expect(value(`select n from "categories counted"`)).toBe(count);
+    expect(value(`select n from "categories count"`)).toBe(count);
     expect(value(`select count(*) from events where type = 'category.created'`)).toBe(count);
     const names = db
       .prepare('select name from categories order by id')
