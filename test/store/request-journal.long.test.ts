@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { api } from '../../src/api.ts';
 import { RequestLog } from '../../src/access/request-log.ts';
 import { Meter } from '../../src/foundation/meter.ts';
@@ -10,6 +10,8 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 
 const home = temporaryFolder();
+// On a slow machine, a second of its own would pass as well.
+vi.useFakeTimers({ toFake: ['setInterval'] });
 
 const request = {
   transport: 'rest',
