@@ -30,8 +30,8 @@ export default defineConfig({
     maxWorkers: 4,
     sequence: { sequencer: FaultsFirst },
     // Ends hanging tests. It says nothing about speed, since other programs may occupy the processors.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 10_000 } },
     // Ignores late errors of abandoned fields, as the server does (src/main.ts).
     onUnhandledError: ({ name }) => name !== 'GraphQLError',

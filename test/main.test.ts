@@ -50,12 +50,12 @@ describe('a server', () => {
     expect(failure.message).toBe(
       `The server ended with 1:\nThe server cannot listen on port ${PORT} of 127.0.0.1: another program is using it. Stop that program or set PORT to another port (EADDRINUSE).\n`,
     );
-  }, 60_000);
+  });
 
   it('keeps another from its data file, which exits with 1', async () => {
     await expect(startServer(settings)).rejects.toThrow(/ended with 1[\s\S]*in use by another server/);
     expect((await get(server, '/pets')).status).toBe(200);
-  }, 60_000);
+  });
 
   it.runIf(onLinux)(
     'out of file descriptors serves an open connection, and new ones and /docs as soon as files can be opened',
@@ -89,7 +89,6 @@ describe('a server', () => {
       limit(server, '--nofile=4096:');
       agent.destroy();
     },
-    60_000,
   );
 
   it('finishes requests in progress on SIGTERM and exits with 0', async () => {
@@ -133,7 +132,7 @@ describe('a server', () => {
     expect(await stream.text()).not.toContain('error');
     expect(await exited).toBe(0);
     agent.destroy();
-  }, 60_000);
+  });
 
   it('keeps its data and its key across a restart', async () => {
     const key = printedKey(server);
@@ -145,7 +144,7 @@ describe('a server', () => {
     const names = ['Dogs', 'Cats', 'Birds', 'Fish', 'Lions'].map((name) => ({ name }));
     expect(await (await get(server, '/categories')).json()).toMatchObject(names);
     expect(JSON.parse((await runKeys(settings, 'list', '--json')).stdout)).toHaveLength(1);
-  }, 60_000);
+  });
 
   it('serves for DRAIN_DELAY seconds after SIGTERM, not ready and with a last response for each connection', async () => {
     const draining = await startServer({
@@ -175,7 +174,7 @@ describe('a server', () => {
     };
     expect((await lastServed()) - began).toBeGreaterThan(1_500);
     expect(await draining.exited).toBe(0);
-  }, 60_000);
+  });
 });
 
 describe('startup', () => {
@@ -201,7 +200,7 @@ describe('startup', () => {
         await endServer(server);
       }
     }
-  }, 60_000);
+  });
 
   it('has --help and --port, and refuses other options', async () => {
     const { stdout } = await startCommand('serve', {}, '--help');

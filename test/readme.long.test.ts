@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const home = temporaryFolder();
 
-it('the commands of the README work as written in a fresh copy', { timeout: 120_000 }, async () => {
+it('the commands of the README work as written in a fresh copy', async () => {
   const [, start] = /```sh\nnpm ci && (npm start)\n```/.exec(readme)!;
   const [, commands] = /## Keys and data\n\n```sh\n([\s\S]*?)```/.exec(readme)!;
   const isSource = (name: string) => !['node_modules', 'dist', 'data', 'test', '.git'].includes(name);

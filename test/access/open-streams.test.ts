@@ -137,7 +137,7 @@ describe.each(enginesAtLength.map(({ name }) => [name]))(
           stream.close();
         }
       }
-    }, 60_000);
+    });
   },
 );
 

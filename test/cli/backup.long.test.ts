@@ -13,7 +13,7 @@ import {
   useServer,
 } from '../kit/process.ts';
 
-describe('a backup', { timeout: 120_000 }, () => {
+describe('a backup', () => {
   const home = temporaryFolder();
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const copy = join(home, 'copy.db');

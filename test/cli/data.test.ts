@@ -209,7 +209,7 @@ beforeAll(async () => {
 });
 
 describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
-  it('that was killed is not served, and is begun again', { timeout: 120_000 }, async () => {
+  it('that was killed is not served, and is begun again', async () => {
     const target = newStore();
     // The pets are more than one batch, on MongoDB at length.
     const source = embedded();
@@ -307,7 +307,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     expect((await seen(target, key)).replies[0]!.status).toBe(200);
   });
 
-  it('is refused while another one runs, which loses nothing', { timeout: 60_000 }, async () => {
+  it('is refused while another one runs, which loses nothing', async () => {
     const target = newStore();
     const first = await openDumpTarget(target, api);
     // It goes on writing.
@@ -433,5 +433,5 @@ describe('the data command', () => {
     expect((await data(target, 'import', directory)).stdout).toMatch(/^Imported \d+ categories, \d,\d+ pets/);
     expect(existsSync(`${source.DATA_FILE}.export`)).toBe(false);
     expect((await data(embedded(), 'export', path())).stderr).toMatch(/ does not exist\. Is DATA_FILE set/);
-  }, 60_000);
+  });
 });

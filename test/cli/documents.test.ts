@@ -76,7 +76,7 @@ describe('the documents command', () => {
     expect((await documents('push', 'web', '/none.json')).stderr).toBe(
       'Nothing was stored. /none.json cannot be read: there is no such file\n',
     );
-  }, 60_000);
+  });
 
   it.each<[unknown, RegExp]>([
     [{ a: 'query A { nope }' }, /^Nothing was stored\.\na: Cannot query field "nope"/],
@@ -87,27 +87,22 @@ describe('the documents command', () => {
     [{}, /it has no documents/],
     [[], /it has no documents/],
     ['no JSON', /is not valid JSON\. It must be JSON: a manifest/],
-  ])(
-    'stores nothing of a faulty manifest %j',
-    async (content, message) => {
-      const good = { good: '{ orders { totalCount } }' };
-      const isMap =
-        typeof content === 'object' && !Array.isArray(content) && Object.keys(content!).length > 0;
-      const { code, stderr, stdout } = await documents(
-        'push',
-        'web',
-        file('good.json', good),
-        file('faulty.json', isMap ? { ...good, ...(content as object) } : content),
-      );
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr.trimEnd()).toMatch(message);
-    },
-    30_000,
-  );
+  ])('stores nothing of a faulty manifest %j', async (content, message) => {
+    const good = { good: '{ orders { totalCount } }' };
+    const isMap = typeof content === 'object' && !Array.isArray(content) && Object.keys(content!).length > 0;
+    const { code, stderr, stdout } = await documents(
+      'push',
+      'web',
+      file('good.json', good),
+      file('faulty.json', isMap ? { ...good, ...(content as object) } : content),
+    );
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trimEnd()).toMatch(message);
+  });
 
   it('has stored nothing of them', async () => {
     expect((await documents('list')).stdout).not.toContain('good');
-  }, 30_000);
+  });
 
   it('explains what it cannot carry out', async () => {
     const refused: [call: string, code: number, message: RegExp][] = [
@@ -148,5 +143,5 @@ describe('the documents command', () => {
       'report:none',
     );
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'There is no list none.\n' });
-  }, 30_000);
+  });
 });

@@ -50,7 +50,7 @@ describe.each(stores)('data load beside a server on %s', (name) => {
     });
     expect((await created.json()).id).toBeGreaterThan(12);
     expect(await get('/pets/12')).toMatchObject({ name: 'Rex', categoryId: 1 });
-  }, 60_000);
+  });
 });
 
 describe.each(stores)('loads of the built program into %s', (name) => {
@@ -106,7 +106,7 @@ describe.each(stores)('loads of the built program into %s', (name) => {
       const added = [...names('pets.jsonl')].filter(([name]) => name.startsWith('Tw'));
       expect(added).toHaveLength(400);
     }
-  }, 120_000);
+  });
 
   it.each(isEmbedded ? [2_000, 25_000] : [1_200])(
     'that are killed go on where they were: %i rows',
@@ -137,7 +137,6 @@ describe.each(stores)('loads of the built program into %s', (name) => {
       expect(added, log.join('')).toHaveLength(count);
       expect(added.filter(([, times]) => times > 1)).toEqual([]);
     },
-    120_000,
   );
 
   it.runIf(!isEmbedded).each<[what: string, command: string, nth: number, fault: Fault, isTold: boolean]>([
@@ -156,27 +155,20 @@ describe.each(stores)('loads of the built program into %s', (name) => {
       { is: 'error', code: 50, name: 'MaxTimeMSExpired', when: 'after' },
       true,
     ],
-  ])(
-    'add each row once, though %s',
-    async (what, command, nth, fault, isTold) => {
-      const wire = await openWire();
-      const at = { MONGODB_URI: wire.uriOf(database) };
-      const prefix = `F${what.length}`;
-      try {
-        wire.arm(command, fault, nth);
-        const told = await loadWhole(
-          at,
-          newFile(home, rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)),
-        );
-        expect(/WriteConflict|closed|MaxTimeMSExpired/.test(told.join('')), told.join('')).toBe(isTold);
-        expect(wire.disarm()).toBe(false);
-        const added = [...(await namesOf(place()))('pets.jsonl')].filter(([name]) => name.startsWith(prefix));
-        expect(added).toHaveLength(600);
-        expect(added.every(([, times]) => times === 1)).toBe(true);
-      } finally {
-        await wire.close();
-      }
-    },
-    120_000,
-  );
+  ])('add each row once, though %s', async (what, command, nth, fault, isTold) => {
+    const wire = await openWire();
+    const at = { MONGODB_URI: wire.uriOf(database) };
+    const prefix = `F${what.length}`;
+    try {
+      wire.arm(command, fault, nth);
+      const told = await loadWhole(at, newFile(home, rows(prefix, 600).replaceAll(/,F/g, `,${prefix} of `)));
+      expect(/WriteConflict|closed|MaxTimeMSExpired/.test(told.join('')), told.join('')).toBe(isTold);
+      expect(wire.disarm()).toBe(false);
+      const added = [...(await namesOf(place()))('pets.jsonl')].filter(([name]) => name.startsWith(prefix));
+      expect(added).toHaveLength(600);
+      expect(added.every(([, times]) => times === 1)).toBe(true);
+    } finally {
+      await wire.close();
+    }
+  });
 });

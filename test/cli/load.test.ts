@@ -347,4 +347,4 @@ it('does what docs/tasks.md says, with its file', async () => {
     '2 pets and 2 categories can be loaded. Nothing was written.\nNew categories: Dogs, Cats.\n',
     'Loaded 2 pets and 2 categories.\n',
   ]);
-}, 30_000);
+});

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../kit/folder.ts';
 import { runKeys } from '../kit/process.ts';
 
 /** Commands of the built program whose output goes nowhere, as shells run them. */
-describe.runIf(process.platform === 'linux')('the output of a command', { timeout: 120_000 }, () => {
+describe.runIf(process.platform === 'linux')('the output of a command', () => {
   const home = temporaryFolder();
   const settings = { DATA_FILE: join(home, 'petstore.db') };
   const file = join(home, 'categories.csv');

@@ -75,7 +75,7 @@ describe('clients of the event log', () => {
       proxy.closeAllConnections();
       proxy.close();
     }
-  }, 60_000);
+  });
 
   it('lets urql subscribe over server-sent events', async () => {
     const { url, key, store } = kit.gateway;

@@ -57,5 +57,5 @@ describe('the Postman collection', () => {
         failed: 0,
       });
     }
-  }, 120_000);
+  });
 });

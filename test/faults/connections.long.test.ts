@@ -10,7 +10,7 @@ import { exchangeRaw, openRaw } from '../kit/raw.ts';
 const SCRIPT = readdirSync('dist/pages/explorer').find((name) => /^scalar-.*\.js$/.test(name))!;
 
 /** What clients without a key do to the connections of the built program. */
-describe.runIf(process.platform === 'linux')('connections of strangers', { timeout: 120_000 }, () => {
+describe.runIf(process.platform === 'linux')('connections of strangers', () => {
   const home = temporaryFolder();
   let server: ServerProcess;
   beforeAll(async () => {

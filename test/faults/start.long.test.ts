@@ -43,5 +43,5 @@ describe.runIf(binary)('a start without MongoDB', () => {
     await mongo.stop();
     child.kill('SIGTERM');
     expect(await within(10_000, exited)).toBe(0);
-  }, 90_000);
+  });
 });

@@ -163,7 +163,7 @@ export function withBrowser(
       kit.gateway = await TestGateway.start(opened.store, environment, new RealClock());
       kit.browser = await launch();
       kit.open = (path, look) => openTab(kit.browser, kit.gateway.url, path, look);
-    }, 60_000);
+    });
     afterAll(async () => {
       await kit.gateway?.close();
       await opened?.close();

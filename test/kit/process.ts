@@ -89,7 +89,7 @@ export function useServer(settings: Record<string, string>): ServerProcess {
   let server: ServerProcess;
   beforeAll(async () => {
     server = await startServer(settings);
-  }, 60_000);
+  });
   afterAll(() => endServer(server, 'SIGTERM'));
   return {
     get child() {

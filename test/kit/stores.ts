@@ -52,7 +52,13 @@ const mongodb: Engine = {
     const { openMongoStore } = await import('../../src/store/mongo/mongo-store.ts');
     const database = `contract-${randomUUID().slice(0, 8)}`;
     const open = () =>
-      openMongoStore({ records: served.records, objects: served.objects, uri: mongoUri(database) });
+      openMongoStore({
+        records: served.records,
+        objects: served.objects,
+        uri: mongoUri(database),
+        // What is tested must not depend on how many transactions a slow machine can do in ten seconds.
+        timeoutMs: 60_000,
+      });
     return opened(await open(), open, () => dropDatabase(database));
   },
 };

@@ -141,7 +141,7 @@ describe('tracing', () => {
     expect(received.map(({ body }) => body.toString()).join('')).not.toContain(key.slice(9));
     // The log refers to the trace.
     expect(traced.output()).toContain(`"traceId":"${TRACE}"`);
-  }, 60_000);
+  });
 
   it('exports spans as protobuf by default', async () => {
     const traced = await start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collectorUrl}/elsewhere` });
@@ -151,12 +151,12 @@ describe('tracing', () => {
       headers: { 'content-type': 'application/x-protobuf' },
     });
     expect(received.map(({ body }) => body.toString('latin1')).join('')).toContain('GET /pets/{petId}');
-  }, 60_000);
+  });
 
   it('affects neither requests nor the exit if the collector is unreachable', async () => {
     const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
     await within(8_000, requestAndStop(traced, printedKey(traced)));
-  }, 60_000);
+  });
 
   it.each<[boolean, Record<string, string>]>([
     [false, {}],

@@ -130,4 +130,4 @@ it('holds 10,000 active keys in 20 MB, because a full journal is emptied early, 
   expect(Math.max(...journal)).toBeLessThan(15);
   expect(await chunksOf('key_0')).not.toEqual([]);
   await store.close();
-}, 60_000);
+});

@@ -49,7 +49,7 @@ describe.runIf(binary)('the event log on MongoDB', () => {
     uri = mongoUri(`events-${randomUUID().slice(0, 8)}`, server.uri);
     writer = await openMongoStore({ records: api.records, uri });
     gateway = await TestGateway.start(await openMongoStore({ records: api.records, uri }));
-  }, 60_000);
+  });
   afterEach(() => {
     for (const stream of open.splice(0)) stream.close();
   });

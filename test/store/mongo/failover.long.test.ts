@@ -652,11 +652,11 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     for (let n = 0; n < LANES; n++) lanes.push(await new Lane(servers[n % servers.length]!).open(exported));
     lane = lanes[0]!;
     ({ wire, direct } = lane);
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const each of lanes) await each.close();
     for (const server of started) await server.stop();
-  }, 120_000);
+  });
 
   it('every command that is sent is in the table', async () => {
     const listed = new Set(Object.values(COMMANDS).flatMap((commands) => commands.split(', ')));
@@ -680,7 +680,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     wire.elect(1);
     await within(5_000, lane.untilReady(200));
     expect(await get()).toBe('success');
-  }, 30_000);
+  });
 
   it('a write whose commit was not carried out keeps nothing locked: repeated, it succeeds', async () => {
     const { id } = await direct.table(Category).insert({ name: 'Open' });
@@ -729,7 +729,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     await holding;
     await expect.poll(() => update(), { timeout: 2 * SOON }).toBeUndefined();
     await store.close();
-  }, 60_000);
+  });
 
   it(
     'is prepared by a call after one whose preparation got no answer',
@@ -763,7 +763,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       await within(5_000, expect.poll(insert, { timeout: PATIENCE }).toBeUndefined());
     }
     await opened.close();
-  }, 120_000);
+  });
 
   it('calls in progress during elections are stored once, and their events are complete and in order', async () => {
     const after = await endOfLog(direct);
@@ -791,7 +791,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
     expect(events.map(({ type, record }) => `${type} ${record.name}`).toSorted()).toEqual(
       names.map((name) => `pet.created ${name}`).toSorted(),
     );
-  }, 60_000);
+  });
 
   it('a stream goes on after its collections were dropped or renamed, and after it was invalidated', async () => {
     const client = await EventStreamClient.open(lane.gateway, '/events/stream?type=category.created');
@@ -888,7 +888,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('while another server becomes the p
       await router.close();
       await client.db(own).dropDatabase();
     }
-  }, 20_000);
+  });
 
   it('through a router too, a call succeeds or is 503 in time, and is stored once', async () => {
     const routed = await new Lane(serverUri()).open(exported, true);

@@ -128,28 +128,24 @@ describe.runIf(binary)('a server', () => {
   });
 
   // `mongod` has failpoints only if it was started for tests.
-  it.runIf(process.env.TEST_MONGODB_URI)(
-    'may take longer to build an index than any call',
-    async () => {
-      const database = `slow_${process.pid}`;
-      const admin = await MongoClient.connect(mongoUri('admin'));
-      const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 700 };
-      const fail = (mode: string) =>
-        admin.db().command({ configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) });
-      await fail('alwaysOn');
-      try {
-        const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 500 });
-        expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
-        await expect.poll(() => codeOf(store.ping()), { timeout: 60_000 }).toBeUndefined();
-        await store.close();
-      } finally {
-        await fail('off');
-      }
-      await admin.db(database).dropDatabase();
-      await admin.close();
-    },
-    90_000,
-  );
+  it.runIf(process.env.TEST_MONGODB_URI)('may take longer to build an index than any call', async () => {
+    const database = `slow_${process.pid}`;
+    const admin = await MongoClient.connect(mongoUri('admin'));
+    const data = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 700 };
+    const fail = (mode: string) =>
+      admin.db().command({ configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) });
+    await fail('alwaysOn');
+    try {
+      const store = await openMongoStore({ records: api.records, uri: mongoUri(database), timeoutMs: 500 });
+      expect(await codeOf(store.ping())).toBe('UNAVAILABLE');
+      await expect.poll(() => codeOf(store.ping()), { timeout: 60_000 }).toBeUndefined();
+      await store.close();
+    } finally {
+      await fail('off');
+    }
+    await admin.db(database).dropDatabase();
+    await admin.close();
+  });
 });
 
 describe('the version of MongoDB', () => {

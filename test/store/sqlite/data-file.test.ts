@@ -21,7 +21,7 @@ const fill = async () => {
   await store.close();
 };
 
-describe('an existing file', { timeout: 60_000 }, () => {
+describe('an existing file', () => {
   it.each<[what: string, make: () => unknown, message: string]>([
     ['is empty', () => writeFileSync(folder.file, ''), 'is not one of this program'],
     ['is cut to one byte', () => writeFileSync(folder.file, 'S'), 'is not one of this program'],
@@ -173,7 +173,7 @@ const OWN_MOUNTS = ['unshare', '--user', '--map-root-user', '--mount'];
 const canMount = spawnSync(OWN_MOUNTS[0]!, [...OWN_MOUNTS.slice(1), 'true']).status === 0;
 
 describe.runIf(canMount)('a data file on a read-only disk', () => {
-  it('prevents the start with a message that names the file', { timeout: 60_000 }, async () => {
+  it('prevents the start with a message that names the file', async () => {
     await fill();
     const script = `mount --bind "${folder.home}" "${folder.home}" && mount -o remount,bind,ro "${folder.home}" && exec "$@"`;
     const start = [process.execPath, 'dist/main.js'];

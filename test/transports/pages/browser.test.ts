@@ -21,7 +21,7 @@ withBrowser(
       await tab.page.getByRole('link', { name: 'Guides' }).click();
       await tab.see('How to do what most clients', 'main *');
       await tab.leave('below-a-prefix');
-    }, 90_000);
+    });
   },
   { BASE_PATH: '/shop', REST_BASE_PATH: '/v1' },
 );

@@ -49,7 +49,7 @@ withBrowser(
       await page.getByRole('button', { name: 'Use', exact: true }).click();
       await page.locator('#sections .card').first().waitFor({ state: 'detached' });
       await tab.leave('console', REFUSED);
-    }, 90_000);
+    });
 
     it('creates, tests, pauses, replays, rotates and deletes a webhook, whose secrets are shown once', async () => {
       const receiver = await Receiver.start();
@@ -114,7 +114,7 @@ withBrowser(
       await tab.see('This key has no webhooks.');
       expect((await kit.gateway.call('/webhooks', { key })).json).toEqual([]);
       await tab.leave('console-webhooks', REFUSED);
-    }, 90_000);
+    });
 
     it('lists what was requested, live, by status and operation, with what was said and what to do', async () => {
       const key = await kit.gateway.newKey('pro');
@@ -146,7 +146,7 @@ withBrowser(
       await tab.see(/\d+ requests?\./, 'section[aria-label="Requests"] [role="status"]');
       expect(await section.innerText()).not.toContain('VALIDATION_FAILED');
       await tab.leave('console-requests', REFUSED);
-    }, 90_000);
+    });
 
     it('makes, changes, rotates and revokes keys, whose secrets are shown once', async () => {
       const key = await kit.gateway.newKey('pro');
@@ -202,7 +202,7 @@ withBrowser(
       await tab.see('This key has made no keys.');
       await expect.poll(async () => (await call(second, '/categories')).status, { timeout: 8_000 }).toBe(401);
       await tab.leave('console-keys', REFUSED);
-    }, 90_000);
+    });
 
     it('rotates the key itself, and reads of its own requests leave no entries', async () => {
       const key = await kit.gateway.restrictedKey({ scopes: ['*:read'] });
@@ -234,7 +234,7 @@ withBrowser(
       expect(await page.locator('main').innerText()).not.toContain('petstore_');
       // Nothing was refused: what the key lacks the scope for isn't asked for.
       await tab.leave('console-rotated');
-    }, 90_000);
+    });
 
     it('shows a key that is bound to documents, whose budget the headers tell', async () => {
       const key = await kit.gateway.newKey('free', undefined, { documents: 'web' });
@@ -242,7 +242,7 @@ withBrowser(
       await tab.see(/\d+ of 60 left/, '.gauge');
       await tab.see('web', '#sections dd');
       await tab.leave('console-bound', REFUSED);
-    }, 60_000);
+    });
 
     it('sends no requests while the budget is exhausted, which would count towards a ban, and resumes afterwards', async () => {
       const key = await kit.gateway.newKey('enterprise', { perMinute: 8, perDay: 100 });
@@ -263,7 +263,7 @@ withBrowser(
       await page.clock.setSystemTime(Date.now() + 61_000);
       await again;
       await tab.leave('console-exhausted', REFUSED);
-    }, 60_000);
+    });
 
     it('says how long a ban lasts', async () => {
       const key = await kit.gateway.newKey('enterprise', { perMinute: 1, perDay: 100 });
@@ -271,7 +271,7 @@ withBrowser(
       const tab = await kit.open('/console', { key });
       await tab.see(/Banned for \d+ s more/, 'section[aria-label="Budget"] [role="status"]');
       await tab.leave('console-banned', REFUSED);
-    }, 60_000);
+    });
   },
   { WEBHOOK_ALLOW: '127.0.0.0/8' },
 );

@@ -21,7 +21,7 @@ withBrowser('REST docs', (kit) => {
   beforeAll(async () => {
     tab = await kit.open('/docs');
     page = tab.page;
-  }, 60_000);
+  });
   afterAll(() => tab?.leave('docs'));
 
   const section = (operationId: string) => page.locator(`section[id$="/${operationId}"]`);
@@ -70,7 +70,7 @@ withBrowser('REST docs', (kit) => {
     expect(await violationsOf(tab, others)).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 900 });
     await tab.done('docs-console');
-  }, 120_000);
+  });
 
   it('sends and shows ids beyond 2^53 exactly, with the key of the header and its remaining budget', async () => {
     const key = await kit.gateway.newKey('enterprise', { perMinute: 2, perDay: 100 });
@@ -97,7 +97,7 @@ withBrowser('REST docs', (kit) => {
     await tab.see('The server cannot be reached.');
     await page.unroute(orders);
     await tab.done('docs-exact', /status of 4\d\d|ERR_FAILED|cannot be reached/);
-  }, 60_000);
+  });
 
   it('offers no console exactly where the specification disables it, and says why', async () => {
     await tab.useKey(kit.gateway.key);
@@ -106,7 +106,7 @@ withBrowser('REST docs', (kit) => {
     await section('createOrder').getByRole('button', { name: 'Test Request' }).waitFor();
     expect(await section('listOrders').locator('.show-api-client-button').isVisible()).toBe(false);
     await tab.done('docs-not-tried');
-  }, 60_000);
+  });
 
   it('marks deprecated, beta and experimental operations, and leads to the same operation in GraphiQL', async () => {
     await look('Pets/getPet');
@@ -127,5 +127,5 @@ withBrowser('REST docs', (kit) => {
     expect(opened.get('query')).toContain('query getCategory(');
     expect(JSON.parse(opened.get('variables')!)).toHaveProperty('categoryId');
     await tab.done('docs-and-graphiql');
-  }, 60_000);
+  });
 });

@@ -27,7 +27,7 @@ withBrowser('GraphiQL', (kit) => {
   beforeAll(async () => {
     tab = await kit.open('/graphql');
     page = tab.page;
-  }, 60_000);
+  });
   afterAll(() => tab?.leave('graphiql'));
 
   const openPanel = async (name: string) => {
@@ -64,7 +64,7 @@ withBrowser('GraphiQL', (kit) => {
     await keyboard.press('Enter');
     await tab.see(/Copied|Not allowed here/, '.copy-request button');
     await tab.done('graphiql-by-keyboard');
-  }, 90_000);
+  });
 
   it('has examples that run without errors, and restores tabs and history on a phone and a laptop', async () => {
     const examples = page.locator('.examples button');
@@ -131,7 +131,7 @@ withBrowser('GraphiQL', (kit) => {
     await openPanel('History');
     await tab.see('Mine', '.graphiql-history');
     await tab.done('graphiql-returned');
-  }, 120_000);
+  });
 
   it('documents the schema, completes names and builds operations without a key', async () => {
     await tab.useKey('');
@@ -166,7 +166,7 @@ withBrowser('GraphiQL', (kit) => {
     await page.locator('.graphiql-explorer-nodes').getByText('status', { exact: true }).click();
     await expect.poll(() => tab.editorText()).toMatch(/nodes \{\s+id\s+status/);
     await tab.done('graphiql-build');
-  }, 60_000);
+  });
 
   it('checks the key, uses it in all tabs, and stores it nowhere', async () => {
     await tab.useKey('');
@@ -193,7 +193,7 @@ withBrowser('GraphiQL', (kit) => {
     expect(kept).not.toContain('a secret');
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
     await tab.done('graphiql-key', REFUSED);
-  }, 90_000);
+  });
 
   it('shows the cost of the operation under the cursor while typing, and requests it only when it changes', async () => {
     let costRequests = 0;
@@ -234,7 +234,7 @@ withBrowser('GraphiQL', (kit) => {
     await page.keyboard.press('Control+Home');
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.done('graphiql-cost');
-  }, 60_000);
+  });
 
   it('says in the words of the server that an operation is too expensive, or that the cost is asked for too often', async () => {
     await tab.write(
@@ -249,7 +249,7 @@ withBrowser('GraphiQL', (kit) => {
     await tab.write('{ pet(id: 3) { name } }');
     await tab.see('Too many at once.', '.cost-strip .quote-none');
     await tab.done('graphiql-too-expensive', REFUSED);
-  }, 60_000);
+  });
 
   it('explains an unreachable server', async () => {
     const ANY_OPERATION = /\/graphql(\/cost)?$/;
@@ -262,7 +262,7 @@ withBrowser('GraphiQL', (kit) => {
     expect(await tab.answer.innerText()).not.toContain('stack');
     await page.unroute(ANY_OPERATION);
     await tab.done('graphiql-away', /ERR_FAILED/);
-  }, 90_000);
+  });
 
   it('has no serious violations of accessibility with a result in any look, nor in its panels', async () => {
     await tab.write('{ categories { nodes { name } } }');
@@ -279,7 +279,7 @@ withBrowser('GraphiQL', (kit) => {
     }
     await page.setViewportSize({ width: 1280, height: 900 });
     await tab.done('graphiql-panels');
-  }, 120_000);
+  });
 
   it('copies the operation as curl and as a link that opens it, never with the key', async () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -312,7 +312,7 @@ withBrowser('GraphiQL', (kit) => {
     expect(page.url()).toBe(`${kit.gateway.url}/graphql`);
 
     await tab.done('graphiql-copied');
-  }, 90_000);
+  });
 
   it('shows all events of a subscription, newest first and exactly, with its cost, until it ends or is stopped', async () => {
     const { gateway } = kit;
@@ -344,5 +344,5 @@ withBrowser('GraphiQL', (kit) => {
     gateway.endStreams();
     await tab.see('The server ended the stream.', '.result-window');
     await tab.done('graphiql-subscription', /ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET)/);
-  }, 60_000);
+  });
 });

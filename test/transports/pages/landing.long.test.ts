@@ -14,7 +14,7 @@ withBrowser('the landing page', (kit) => {
     await tab.useKey(await kit.gateway.newKey('pro'));
     await tab.see('Pro: 300 of 300', '#key-status');
     await tab.leave('landing-with-key');
-  }, 60_000);
+  });
 
   it('leads by the link of a development server to a first call, a nested query and GraphiQL without entering a key, and takes it out of the address', async () => {
     const { gateway } = kit;
@@ -83,7 +83,7 @@ withBrowser('the landing page', (kit) => {
     await page.getByRole('link', { name: 'Open GraphiQL' }).click();
     await tab.see('Costs 1 unit', '.cost-strip');
     await tab.leave('landing-tried');
-  }, 90_000);
+  });
 });
 
 withBrowser('an address where nothing is', (kit) => {
@@ -103,7 +103,7 @@ withBrowser('an address where nothing is', (kit) => {
     expect(page.headers['x-ratelimit-limit']).toBeDefined();
     const program = await kit.gateway.call('/petz', { headers: { accept: 'text/html, */*;q=0.1' } });
     expect([program.status, program.json.code]).toEqual([404, 'NOT_FOUND']);
-  }, 60_000);
+  });
 });
 
 withBrowser('the header', (kit) => {
@@ -128,7 +128,7 @@ withBrowser('the header', (kit) => {
     // Time also passes by itself.
     await expect.poll(() => checks).toBeGreaterThanOrEqual(accepted + 2);
     await tab.leave('header', REFUSED);
-  }, 60_000);
+  });
 });
 
 withBrowser('the guides', (kit) => {
@@ -162,5 +162,5 @@ withBrowser('the guides', (kit) => {
     expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('fetch(');
     await expectAccessible(tab, 'guides');
     await tab.leave('guides');
-  }, 60_000);
+  });
 });
