@@ -227,7 +227,8 @@ export const boolean = (description: string, example: boolean): Required<boolean
   rule: () => z.boolean({ error: rules.required('must be true or false') }),
 });
 
-/** One value of an enumeration. */ export const choice = <T extends string>(
+/** One value of an enumeration. */
+export const choice = <T extends string>(
   of: Choices<T>,
   description: string,
   example: NoInfer<T>,

@@ -85,7 +85,8 @@ export class Deliveries {
     return Math.max(0, ...[...this.#running.values()].map(({ pendingSince = now }) => now - pendingSince));
   }
 
-  /** Makes one attempt to send an event, and counts it. */ readonly #attempt = async (
+  /** Makes one attempt to send an event, and counts it. */
+  readonly #attempt = async (
     { settings }: Webhook,
     event: { id: string; body: string },
   ): Promise<[WebhookAttempt, Outcome]> => {

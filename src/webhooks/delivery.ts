@@ -60,10 +60,8 @@ export interface DeliveryServices extends Omit<FeatureServices, 'config'> {
 interface Task extends DeliveryServices {
   /** The instance with the claim: only its progress is saved. */
   instance: string;
-  /** Makes one attempt to send an event, and counts it. */ attempt: (
-    webhook: Webhook,
-    event: { id: string; body: string },
-  ) => Promise<[WebhookAttempt, Outcome]>;
+  /** Makes one attempt to send an event, and counts it. */
+  attempt: (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
   onDisabled: (reason: DisabledReason) => void;
 }
 

@@ -62,11 +62,13 @@ const url = {
 const enabled = boolean('Whether events are sent; the position is kept meanwhile', true);
 const after = position('The position in the log: everything up to it was acknowledged');
 
-/** The parsed input for a new webhook. */ export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & {
+/** The parsed input for a new webhook. */
+export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & {
   after: string;
 };
 
-/** The parsed input for changes to a webhook. */ export interface WebhookPatch {
+/** The parsed input for changes to a webhook. */
+export interface WebhookPatch {
   url?: string | undefined;
   types?: readonly EventType[] | null | undefined;
   enabled?: boolean | undefined;
