@@ -19,12 +19,12 @@ import { idFieldOf, type Shape } from '../rest-routes/shape.ts';
 export type Variables = Record<string, unknown>;
 
 /**
- * Reads path, query, headers and body together, so that all issues are reported at once.
+ * Validates path, query, headers and body together, so that all issues are reported at once.
  *
- * @param parameters path parameters
- * @param body of a route that has one
- * @param repeatable the fields that it may repeat (`repeatableFields`)
- * @throws VALIDATION_FAILED, BAD_REQUEST if the query's percent-encoding is broken
+ * @param parameters the path parameters
+ * @param body the body, if the route has one
+ * @param repeatable the fields that the body may repeat (`repeatableFields`)
+ * @throws VALIDATION_FAILED, BAD_REQUEST for broken percent-encoding in the query
  */
 export function readInput(
   context: RequestContext,
@@ -64,10 +64,10 @@ export function readPathParameter(
   variables[pathParameter!] = value;
 }
 
-/** The parameters in a query string, by name. @throws BAD_REQUEST if the percent-encoding is broken */
+/** The parameters in a query string, by name. @throws BAD_REQUEST for broken percent-encoding */
 export function textsIn(query: string): ParameterTexts {
   try {
-    // URLSearchParams would accept broken percent-encoding as it is.
+    // URLSearchParams would accept broken percent-encoding.
     decodeURIComponent(query);
   } catch {
     throw new AppError('BAD_REQUEST', 'The query string is not valid percent-encoded UTF-8.');
@@ -81,7 +81,7 @@ export function textsIn(query: string): ParameterTexts {
   return texts;
 }
 
-/** Reads a body into variables, which have the path parameter. @param repeatable the fields that it may repeat */
+/** Reads a body into variables, which must have the path parameter. @param repeatable the fields that it may repeat */
 export function readFields(
   route: Route,
   body: Readonly<Record<string, unknown>>,
@@ -96,7 +96,7 @@ export function readFields(
     const { [name]: repeated } = body;
     if (name !== idFieldOf(route.shape!)) {
       const { fields } = route.shape!;
-      // Compared with the record when it is written (`requireRepeated`).
+      // The value is compared with the record's when that is written (`requireRepeated`).
       const { error } = fields[name]!.rule?.safeParse(repeated) ?? {};
       if (error) issues.push({ path: name, message: error.issues[0]!.message });
     } else if (idIn(route.shape!, repeated) !== variables[route.pathParameter!])
@@ -107,7 +107,7 @@ export function readFields(
   else variables.input = parsed && route.method === 'PUT' ? inputOf(route, parsed) : parsed;
 }
 
-/** An id as a body has it: an integer, unless ids of the shape are opaque text. */
+/** The id in a body: an integer, unless ids of the shape are opaque text. */
 function idIn(shape: Shape, value: unknown): unknown {
   if (shape.fields[idFieldOf(shape)]!.kind !== 'int64') return value;
   return typeof value === 'string' ? undefined : parseId(value);

@@ -14,13 +14,13 @@ import type { Shape } from '../rest-routes/shape.ts';
 import type { Variables } from './input.ts';
 import type { TransportServices } from './transport-services.ts';
 
-/** In units: a call of a route counts as one request. */
+/** The cost of calling a route, in units. */
 export const ROUTE_COST = 1;
 
-/** A route, prepared at startup to be run over any transport. */
+/** A route, prepared at startup to run over any transport. */
 export class RouteOperation {
   readonly route: ServedRoute;
-  /** The subject that usage is recorded under: the transport, and the root field of its document with its price. */
+  /** The usage subject: the transport, and the root field of the document with its price. */
   readonly subject: UsageSubject;
   /** Runs a call that has been charged. */
   readonly read: (variables: Variables, context: Context) => MaybePromise<PublicResult>;
@@ -42,9 +42,9 @@ export class RouteOperation {
   }
 
   /**
-   * Begins a call by its path, which the next charges of the session are for.
+   * Begins a call by path, and makes it the subject of the session's next charges.
    *
-   * @throws GONE after its sunset date, where that is enforced
+   * @throws GONE after the sunset date, if enforced
    */
   begin(session: Session): void {
     session.subject = this.subject;
@@ -57,22 +57,22 @@ export class RouteOperation {
 
   /** Charges a call. @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE */
   charge(session: Session): MaybePromise<void> {
-    // The common case is a key that may do everything.
+    // Most keys may do everything.
     if (session.principal.scopes) requireScopes(session.principal, this.route.scopes);
     return session.charge(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
   }
 
-  /** Charges a response that stays open for as long as its key permits it. @throws as `charge` */
+  /** Charges a response that stays open as long as its key permits it. @throws like `charge` */
   open(session: Session): MaybePromise<void> {
     session.require((principal) => requireScopes(principal, this.route.scopes));
     return this.charge(session);
   }
 
   /**
-   * Charges a call and runs it, again if it waits for the first event (long polling).
+   * Charges and runs a call, twice if it waits for the first event (long polling).
    *
-   * @param variables valid values of the document's variables
-   * @param contextOf makes the context of each run
+   * @param variables valid variables of the document
+   * @param contextOf creates the context of each run
    * @throws FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE; other errors are in the result
    */
   run(
@@ -95,7 +95,7 @@ export class RouteOperation {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const result = await this.read(variables, contextOf());
-    // An error ends the poll as a page with events does.
+    // An error ends the poll, like a page with events.
     const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
     if (page?.nodes.length !== 0) return result;
     const next = { ...variables, after: page.pageInfo.endCursor };
@@ -104,7 +104,7 @@ export class RouteOperation {
     return (await this.#streams.waitFor(options)) ? this.read(next, contextOf()) : result;
   }
 
-  /** The page of a list in a result. @throws the error in the result, NOT_FOUND if there is no such list */
+  /** The page of a list in a result. @throws the error in the result, NOT_FOUND for no such list */
   pageOf(variables: Readonly<Variables>, result: PublicResult): ResultPage {
     const isBackward = this.route.list === 'log' && variables.sort === '-id';
     throwErrorOf(result, isBackward);
@@ -122,7 +122,7 @@ export class RouteOperation {
     return Array.isArray(list) ? { nodes: list, pageInfo: { hasNextPage: false } } : list;
   }
 
-  /** The single record of a result. @throws the error in the result, NOT_FOUND if there is none */
+  /** The single record of a result. @throws the error in the result, NOT_FOUND for no record */
   recordOf(variables: Readonly<Variables>, result: PublicResult): object {
     throwErrorOf(result);
     const { result: record } = result.data as { result?: object | null };
@@ -142,7 +142,7 @@ export interface EventVariables {
   type?: readonly EventTypeName[];
 }
 
-/** A page of a list, or all of it. */
+/** A page of a list, or a whole list. */
 type ResultList = ResultPage | object[];
 
 interface Parent {
@@ -151,11 +151,11 @@ interface Parent {
 
 export interface ResultPage {
   nodes: object[];
-  /** `endCursor` is present if the list's cursors are not ids. */
+  /** `endCursor` is set if the list's cursors are not ids. */
   pageInfo: { hasNextPage: boolean; endCursor?: string; hasPreviousPage?: boolean; startCursor?: string };
 }
 
-/** The position of a page's end, to continue from; that of an empty page is unknown unless it has a cursor. */
+/** The position of a page's end, to continue from; undefined for an empty page without a cursor. */
 export const endOf = (shape: Shape, { nodes, pageInfo }: ResultPage): string | undefined =>
   pageInfo.endCursor ?? (nodes.length > 0 ? idOf(shape, nodes.at(-1)!) : undefined);
 
@@ -164,7 +164,7 @@ export const idOf = (shape: Shape, record: object): string =>
 
 /**
  * @param isBackward true if `after` was passed on as `before`
- * @throws the first error in a result, if there is any
+ * @throws the first error in a result, if any
  */
 export function throwErrorOf({ errors, retryAfter }: PublicResult, isBackward = false): void {
   if (!errors) return;

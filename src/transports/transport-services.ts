@@ -9,7 +9,7 @@ import type { Operations } from '../graphql/operations.ts';
 import type { ServedRoute } from '../rest-routes/route.ts';
 import type { Store } from '../store/store.ts';
 
-/** The services that transports are made from. */
+/** The services for transports. */
 export interface TransportServices {
   config: Config;
   store: Store;
@@ -20,11 +20,11 @@ export interface TransportServices {
   openStreams: OpenStreams;
   access: Access;
   cors: Cors;
-  /** True if the process is about to stop, so that no more requests should be sent to it. */
+  /** `isStopping` is true if the process is about to stop and should get no more requests. */
   readiness: { isStopping: boolean };
   /** Receives errors that clients must not see. */
   report: (error: unknown, requestId?: string) => void;
-  /** Served to scrapers if present. */
+  /** The metrics to serve, if any. */
   metrics?: { readonly contentType: string; text(): Promise<string> } | undefined;
   /** The REST operations. */
   routes: readonly ServedRoute[];

@@ -5,7 +5,7 @@ import { Pages } from './pages/pages.ts';
 import { RestTransport } from './rest/rest.ts';
 import type { TransportServices } from './transport-services.ts';
 
-/** All transports. The first that matches a request answers it; the last matches every request. */
+/** All transports. The first one that matches a request handles it; the last one matches every request. */
 export function transportsOf(services: TransportServices): readonly Transport[] {
   const pages = new Pages(services);
   return [

@@ -13,13 +13,13 @@ import type { PreparedEntry, PreparedRequest } from '../../graphql/prepared-requ
 import { OperationRefused, type PublicResult } from '../../graphql/result.ts';
 import { noteErrors } from './over-http.ts';
 
-/** Answers up to this cost are held as text, about ten megabytes at most. */
+/** The maximum cost of an answer that is held as text, about 10 MB. */
 const MAX_HELD_COST = 10;
 
-/** True if the answer is sent in pieces. */
+/** True if the answer must be sent in pieces. */
 export const isLarge = ({ cost }: PreparedRequest): boolean => cost > MAX_HELD_COST;
 
-/** Runs a request and answers it as JSON. */
+/** Runs a request and responds with JSON. */
 export async function answer(
   context: RequestContext,
   session: Session,
@@ -51,7 +51,7 @@ export async function answer(
   return answered;
 }
 
-/** Passes on the pieces of a body until it ends early, letting other requests run between them. */
+/** Passes on the pieces of a body, and lets other requests run between them. */
 async function* inTurns(pieces: Iterable<string>, signal?: AbortSignal): StreamedBody['pieces'] {
   let began = performance.now();
   for (const piece of pieces) {
@@ -64,20 +64,20 @@ async function* inTurns(pieces: Iterable<string>, signal?: AbortSignal): Streame
   return {};
 }
 
-/** The entity tag (`etagOf`) of a body that is never held as a whole. */
+/** The entity tag (`etagOf`) of a body that is never in memory as a whole. */
 async function etagOfPieces(pieces: Iterable<string>): Promise<string> {
   const digest = createHash('sha256');
   for await (const piece of inTurns(pieces)) digest.update(piece);
   return `"${digest.digest('base64url')}"`;
 }
 
-/** 200 once the operation ran. Errors before that are all 400. */
+/** 200 if the operation ran; errors before that are 400. */
 const statusOf = (result: PublicResult): number => ('data' in result ? 200 : 400);
 
 const stringify = (operation: PreparedEntry, result: PublicResult): string =>
   operation instanceof OperationRefused ? JSON.stringify(result) : operation.stringify(result);
 
-/** True if a query failed by arguments that only its resolvers can judge, such as a position in the log of events. */
+/** True if a query failed because of arguments that only resolvers can check, such as a position in the event log. */
 const hasWrongArguments = (
   { operation }: PreparedOperation,
   errors: readonly GraphQLFormattedError[],

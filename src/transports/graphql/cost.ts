@@ -10,8 +10,8 @@ import { contentTypeFor, describe, noteErrors, RESPONSES, readParameters } from 
 const METHODS = 'POST, OPTIONS';
 
 /**
- * Returns the cost of a GraphQL request and the remaining budget. Runs nothing and is free, even on errors, apart from
- * the cost of a body of more than 10 kB.
+ * Responds with the cost of a GraphQL request and the remaining budget. Runs nothing and is free, even on errors,
+ * except for bodies of more than 10 kB.
  */
 export async function handleCost(
   context: RequestContext,

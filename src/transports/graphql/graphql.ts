@@ -28,10 +28,10 @@ import {
 import { subscribe } from './subscription.ts';
 import { encodeEvents, loadYoga } from './yoga.ts';
 
-/** The cost in units. */
+/** The cost of opening a subscription, in units. */
 const SUBSCRIPTION_COST = 1;
 
-/** The usage subject of requests that have no operation yet. */
+/** The usage subject of requests without an operation. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
 
 /** GraphQL over HTTP (https://graphql.github.io/graphql-over-http), and over SSE by Yoga. */
@@ -56,7 +56,7 @@ export class GraphQLTransport implements Transport {
   }
 
   admit(context: RequestContext): MaybePromise<void> {
-    // Clients choose the names of operations, so they are kept apart from the labels of metrics.
+    // Clients choose the names of operations, so they must not become labels of metrics.
     context.operation = 'other';
     context.route = context.path;
     const expected = context.path === COST_PATH ? 'free' : 'perhaps free';
@@ -89,7 +89,7 @@ export class GraphQLTransport implements Transport {
     session.subject = { transport: 'graphql', operations: prepared.charges };
     await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost, prepared.mutations));
     const [first] = prepared.operations as [PreparedEntry];
-    // A request that is refused before it runs has no stream.
+    // A request that is refused before it runs gets JSON instead of a stream.
     if (type !== undefined || (first instanceof OperationRefused && !prepared.batch))
       return answer(context, session, prepared, contentTypeFor(type));
     if (first instanceof OperationRefused || prepared.batch || isLarge(prepared))
@@ -102,7 +102,7 @@ export class GraphQLTransport implements Transport {
     return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
   }
 
-  /** Opening a stream costs a unit; events are charged as they are sent. */
+  /** Opens a subscription, for a unit. Events are charged as they are sent. */
   async #subscribe(
     context: RequestContext,
     session: Session,

@@ -13,18 +13,18 @@ import { textsIn } from '../input.ts';
 /** The methods of /graphql. */
 export const METHODS = 'GET, HEAD, POST, QUERY, OPTIONS';
 
-/** Media types of a response other than a stream; the first is the default. */
+/** The media types of a response, except for streams; the first is the default. */
 export const RESPONSE_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 
-/** Chooses the media type of a response other than a stream. */
+/** Chooses the media type of a response, except for streams. */
 export const RESPONSES = new Negotiation(RESPONSE_TYPES);
-/** Chooses the media type of a subscription, and of anything else for clients that accept no other. */
+/** Chooses the media type of a subscription, and of any response for clients that accept no other. */
 export const STREAMS = new Negotiation([STREAM_TYPE]);
 
-/** The Content-Type of a response other than a stream, for a media type that was chosen. */
+/** The Content-Type for a chosen media type, except for streams. */
 export const contentTypeFor = (type: string = RESPONSE_TYPES[0]): string => `${type}; charset=utf-8`;
 
-/** An error before execution: `errors` without `data`, and its own HTTP status under every Accept header. */
+/** The response to an error before execution: `errors` without `data`, with its HTTP status for every Accept. */
 export const graphqlErrorResponse = (error: AppError, context: RequestContext): HttpResponse => ({
   status: error.status,
   headers: errorHeaders(error, METHODS),
@@ -32,7 +32,7 @@ export const graphqlErrorResponse = (error: AppError, context: RequestContext): 
   contentType: contentTypeFor(RESPONSES.choose(context.accept)),
 });
 
-/** Notes the operation of a request for the log, metrics and traces. */
+/** Records the operation of a request, for the log, metrics and traces. */
 export function describe(context: RequestContext, { name, rootField, operations }: PreparedRequest): void {
   context.operation = rootField;
   context.operationName = name;
@@ -40,19 +40,18 @@ export function describe(context: RequestContext, { name, rootField, operations 
   if (first && !(first instanceof OperationRefused)) context.operationType = first.operation.operation;
 }
 
-/** Notes the errors of a response whose HTTP status may still be 200. */
+/** Records the errors of a response, whose HTTP status may be 200. */
 export function noteErrors(context: RequestContext, errors: readonly GraphQLFormattedError[]): void {
   for (const { extensions, message } of errors) context.addError(extensions!.code as ErrorCode, message);
 }
 
-/** Media types of a request body. */
+/** The media types of a request body. */
 export const BODY_TYPES = ['application/json', 'application/graphql+json'];
 
 /** Reads a body without rounding integers. @throws PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST */
 export async function readParameters(context: RequestContext): Promise<unknown> {
   if (context.headers['content-type'] === undefined && context.method === 'QUERY') {
-    // The meaning of a QUERY depends on its media type, so it must have one (RFC 10008). A POST defaults to
-    // JSON.
+    // A QUERY must have a media type, since its meaning depends on it (RFC 10008). A POST defaults to JSON.
     throw new AppError('BAD_REQUEST', `A QUERY needs a Content-Type: ${BODY_TYPES.join(' or ')}.`);
   }
   const body = await readBody(context, BODY_TYPES);

@@ -15,8 +15,8 @@ import { encodeEvents } from './yoga.ts';
 /**
  * Starts a subscription.
  *
- * @returns the body of the response: one result per event, followed by the error that ended the stream if clients
- * should see it
+ * @returns the body of the response: a result per event, then the error that ended the stream unless clients must not
+ * see it
  * @throws AppError if it cannot start
  */
 export async function subscribe(

@@ -8,19 +8,19 @@ import type { Shape } from '../../rest-routes/shape.ts';
 
 type ObjectSchema = Tool['inputSchema'];
 
-/** JSON numbers of agents are doubles, so ids are strings of digits both ways. */
+/** Agents' JSON numbers are doubles, so ids are strings of digits both ways. */
 const ID = { type: 'string', pattern: '^\\d+$' };
 const BIG_INTEGER = { type: 'string', pattern: '^-?\\d+$' };
 
-/** The parts of OpenAPI schemas that tell an agent something; patterns are long and say less than a refusal. */
+/** The parts of OpenAPI schemas that help agents; patterns are long and say less than an error message. */
 const KEPT = ['type', 'enum', 'minimum', 'maximum', 'maxLength', 'format'];
-/** Values omitted from schemas because they tell an agent nothing. */
+/** Values that are omitted because they don't help agents. */
 const OMITTED: ReadonlySet<unknown> = new Set(['int32', MAX_INT32]);
 
-/** Schemas by the names that others refer to them by. */
+/** Schemas by name, for references. */
 type Named = Readonly<Record<string, JsonSchema>>;
 
-/** Translates a schema of OpenAPI 3.0 to short JSON Schema. */
+/** Translates a schema from OpenAPI 3.0 to short JSON Schema. */
 function translate(schema: JsonSchema, named: Named): JsonSchema {
   if (typeof schema.$ref === 'string')
     return translate(named[nameIn(schema.$ref)] ?? { type: 'object' }, named);
@@ -58,10 +58,7 @@ export const object = (properties: JsonSchema, required: readonly string[] = [])
   ...(required.length > 0 && { required: [...required] }),
 });
 
-/**
- * The fields that an update can remove, which hosts cannot express by null, since they fill in null for omitted
- * arguments.
- */
+/** The fields that an update can remove. Null cannot express that, since hosts fill it in for omitted arguments. */
 export const removableFields = ({ method, body }: Route): readonly string[] =>
   method === 'PATCH'
     ? Object.entries(body!.rules.shape)
@@ -69,11 +66,11 @@ export const removableFields = ({ method, body }: Route): readonly string[] =>
         .map(([name]) => name)
     : [];
 
-/** True unless a list may be empty. As over GraphQL, a filter by no values finds nothing, but events have some type. */
+/** True if a list must not be empty. As over GraphQL, an empty filter matches nothing, except for event types. */
 export const needsValue = ({ repeatable, required }: QueryParameter): boolean =>
   required === true || repeatable === 'distinct';
 
-/** The schema of a tool's arguments: path and query parameters and the fields of the body, flat. */
+/** The schema of a tool's arguments: path parameter, query parameters and fields of the body, in one flat object. */
 export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
   const { pathParameter, pathValue, kind, query = [], body, method } = route;
   const fields = body && (bodySchema(route, body) as { properties: JsonSchema; required?: string[] });
@@ -85,7 +82,7 @@ export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
   }
   for (const parameter of query) {
     const { name, schema, description, repeatable } = parameter;
-    // The tool's description says how to read pages.
+    // The tool's description explains paging.
     if (name === 'after') properties[name] = { type: 'string', description: AFTER };
     else if (repeatable)
       properties[name] = {
@@ -123,7 +120,7 @@ const recordSchema = ({ fields }: Shape, named: Named): ObjectSchema =>
     Object.keys(fields).filter((name) => fields[name]!.required),
   );
 
-/** Only the types: the arguments and the names explain the values. */
+/** The types alone: arguments and names explain the values. */
 function outputOf(schema: JsonSchema, named: Named): JsonSchema {
   const { type, items } = translate(schema, named);
   return { type, ...(items !== undefined && { items: outputOf(items as JsonSchema, named) }) };

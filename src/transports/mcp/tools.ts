@@ -27,28 +27,28 @@ import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operat
 import type { TransportServices } from '../transport-services.ts';
 import { inputSchemaOf, needsValue, object, outputSchemaOf, removableFields } from './tool-schemas.ts';
 
-/** Characters in the result of a tool, which is sent twice, as text and as it is. Agents don't read more. */
+/** The maximum length of a result in characters. It is sent twice, as text and as JSON, and agents don't read more. */
 const MAX_RESULT = 2_000_000;
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
 /** A tool that an agent can call. */
 export interface Tool {
-  /** Its entry in `tools/list`. */
+  /** The entry in `tools/list`. */
   definition: Definition;
-  /** True if a caller sees it. */
+  /** True if the tool is listed for a caller. */
   isOffered(session: Session): boolean;
   /**
    * Charges a call and runs it.
    *
-   * @param args without null
-   * @returns its result as JSON
+   * @param args the arguments, without null
+   * @returns the result as JSON
    * @throws AppError
    */
   call(context: RequestContext, session: Session, args: Arguments): Promise<string>;
 }
 
-/** All tools in alphabetical order: one for each route that is offered to agents, and two for GraphQL. */
+/** All tools in alphabetical order: one per route for agents, and two for GraphQL. */
 export const toolsOf = (services: TransportServices): readonly Tool[] =>
   [
     ...services.routes.filter(({ isTool }) => isTool).map((route) => new RouteTool(route, services)),
@@ -65,7 +65,7 @@ const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> 
   DELETE: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
 };
 
-/** Runs the document of a route. */
+/** A tool that runs the document of a route. */
 class RouteTool extends RouteOperation implements Tool {
   readonly definition: Definition;
 
@@ -92,7 +92,7 @@ class RouteTool extends RouteOperation implements Tool {
   }
 
   async call(context: RequestContext, session: Session, args: Arguments): Promise<string> {
-    // Only the path ends at its sunset: this runs its field.
+    // The sunset applies only to the path, not to the field that this runs.
     session.subject = this.subject;
     const variables = readArguments(this.route, args);
     const call = () =>
@@ -120,7 +120,7 @@ class RouteTool extends RouteOperation implements Tool {
   }
 }
 
-/** Reads arguments, which are flat, into the variables of a document. @throws VALIDATION_FAILED */
+/** Converts flat arguments to the variables of a document. @throws VALIDATION_FAILED */
 function readArguments(route: Route, args: Arguments): Variables {
   const { method, pathParameter, query = [], body, shape } = route;
   const issues: Issue[] = [];
@@ -146,7 +146,7 @@ function readArguments(route: Route, args: Arguments): Variables {
   return variables;
 }
 
-/** Turns the names of fields to remove into null as the value of each, as a merge patch has it. */
+/** Replaces the argument `remove` by null for each field that it names, as in a merge patch. */
 function readRemovals(removable: readonly string[], fields: Record<string, unknown>, issues: Issue[]): void {
   const { remove } = fields;
   if (removable.length === 0 || remove === undefined) return;
@@ -230,13 +230,13 @@ function graphqlTool(services: TransportServices): Tool {
   };
 }
 
-/** Turns integers that agents would round, such as ids in the data of events, into strings of digits. */
+/** Converts integers that agents would round, such as ids in the data of events, to strings of digits. */
 const withTextIds = (json: string): string =>
   /\d{16}/.test(json)
     ? stringify(parse(json, undefined, (digits) => (isSafeNumber(digits) ? Number(digits) : digits)))!
     : json;
 
-/** @throws VALIDATION_FAILED if there is an argument beside the allowed ones */
+/** @throws VALIDATION_FAILED if there are arguments besides the allowed ones */
 function refuseAll(others: Arguments, allowed: readonly string[]): void {
   const issues = unknownNames(Object.keys(others), 'argument', allowed);
   if (issues.length > 0) throw validationFailed(issues);
@@ -263,5 +263,5 @@ function schemaTool({ api }: TransportServices): Tool {
   };
 }
 
-/** Removes descriptions from SDL, which are half of it. */
+/** Removes descriptions, which are half of SDL. */
 const withoutDescriptions = (sdl: string): string => sdl.replace(/^ *"""[\s\S]*?"""\n/gm, '');

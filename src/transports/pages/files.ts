@@ -8,31 +8,28 @@ import { AppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, etagOf, type Headers, type HttpResponse, namesTag } from '../../http/response.ts';
 
-/**
- * The folder in which Vite has built the pages (vite.config.ts); the same folder from the sources and from the
- * compiled program.
- */
+/** The folder of the pages built by Vite (vite.config.ts), both from the sources and from the compiled program. */
 export const FOLDER = fileURLToPath(new URL('dist/pages/', ROOT));
 
-/** The path of scripts and styles. Their names contain a digest, so browsers can cache them for ever. */
+/** The path of scripts and styles. Their names contain a digest, so browsers can cache them forever. */
 const HASHED = '/explorer/';
 
-/** The first parts of the paths of all files. */
+/** The prefixes of the paths of all files. */
 export const FILE_ROOTS = [HASHED, '/favicon.svg', '/robots.txt'];
 
-/** The content codings that each file is built in (bundle.ts), the shortest first, with the ends of their names. */
+/** The content codings of each file (bundle.ts), the shortest first, with the suffixes of their names. */
 const CODINGS = { br: '.br', gzip: '.gz' };
 const CODING_NAMES = Object.keys(CODINGS) as (keyof typeof CODINGS)[];
 
-// Listed on the first request for a page, because a gateway that serves only programs does not need them.
+// Listed on the first request for a page: a gateway that serves only programs doesn't need them.
 let names: ReadonlySet<string> | undefined;
 /**
- * By their names in the folder, once they have been asked for. They stay in memory, 16 MB if every one is asked for in
- * every coding: downloads that are cut off, however many, then hold neither files nor copies.
+ * Contents by file name, once requested. They stay in memory, up to 16 MB for all files in all codings, so that any
+ * number of stalled downloads hold neither file descriptors nor copies.
  */
 const contents = new Map<string, { content: Buffer; etag: string }>();
 
-/** True if there is a file at a path that may be served. */
+/** True if a path is that of a served file. */
 export function hasFile(path: string): boolean {
   if (!FILE_ROOTS.some((root) => path.startsWith(root)) || /\.(?:br|gz)$/.test(path)) return false;
   names ??= new Set(
@@ -43,7 +40,7 @@ export function hasFile(path: string): boolean {
   return names.has(path);
 }
 
-/** The response to a GET or HEAD of an existing file, with one range of it if the request asks for that (RFC 9110 section 14). */
+/** The response to a GET or HEAD of an existing file, or to a request for one range of it (RFC 9110 section 14). */
 export function fileResponse(context: RequestContext): HttpResponse {
   const { path, request, method, headers: asked } = context;
   const accepted = new Negotiator(request).encodings(CODING_NAMES);
@@ -58,7 +55,7 @@ export function fileResponse(context: RequestContext): HttpResponse {
     'Accept-Encoding',
   ];
   if (coding !== undefined) headers.push('Content-Encoding', coding);
-  // Nothing of other origins reads files.
+  // Other origins have no use for files.
   const whole: HttpResponse = {
     status: 200,
     headers,
@@ -79,7 +76,7 @@ export function fileResponse(context: RequestContext): HttpResponse {
     context.addError(error.code, error.message);
     return { ...errorResponse(error), headers: ['Content-Range', `bytes */${content.length}`] };
   }
-  // Malformed ranges and other units are ignored. A request for more than one part may be answered with the whole.
+  // Malformed ranges and other units are ignored. A request for several parts may get the whole.
   if (ranges === -2 || ranges.type !== 'bytes' || ranges.length > 1) return whole;
   const { start, end } = ranges[0]!;
   headers.push('Content-Range', `bytes ${start}-${end}/${content.length}`);

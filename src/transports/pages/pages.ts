@@ -16,8 +16,8 @@ import { guides, render } from './templates.ts';
 import { textPage } from './text-page.ts';
 
 /**
- * The only sources that a page may run or load content from (CSP level 3). Scripts set inline styles, and styles
- * contain data URLs.
+ * The sources that pages may run or load content from (CSP level 3). Scripts set inline styles, and styles contain data
+ * URLs.
  */
 const POLICY = [
   "default-src 'none'",
@@ -41,7 +41,7 @@ const ISOLATION: Headers = Object.entries({
   'Cross-Origin-Resource-Policy': 'same-origin',
 }).flat();
 
-/** Of every page. Pages are private, because the paths of some serve data to programs with a key. */
+/** The headers of every page. Pages are private, because some paths also serve data to programs with a key. */
 const HTML_HEADERS: Headers = [
   'Cache-Control',
   'private, no-cache',
@@ -54,16 +54,16 @@ const METHODS = 'GET, HEAD, OPTIONS';
 
 type Page = (context: RequestContext) => MaybePromise<HttpResponse>;
 
-/** The page that a path serves. */
+/** The page at a path. */
 interface Entry {
   page: Page;
-  /** The requests that it is for; by default all, of which those other than GET and HEAD are refused. */
+  /** Selects the requests that get the page; by default all, with methods other than GET and HEAD refused. */
   isFor?: ((context: RequestContext) => boolean) | undefined;
 }
 
 const FILE: Entry = { page: fileResponse };
 
-/** Everything served without a key and outside the quotas. */
+/** Everything that is served without a key and free of charge. */
 export class Pages implements Transport {
   readonly name = 'page';
   readonly errorResponse = errorResponse;
@@ -116,7 +116,7 @@ export class Pages implements Transport {
         headers: HTML_HEADERS,
         ...(path === '/' && { keyOf }),
       });
-      // Scripts of other origins may not read a page that its reader's key acts in.
+      // Scripts of other origins must not read pages that use the reader's key.
       add(path, async (context) => ({ ...(await page(context)), sameOriginOnly: true }), isFor);
       if (path !== '/') add(`${path}/`, redirectTo(path), isRead);
     };
@@ -149,7 +149,7 @@ export class Pages implements Transport {
     };
   }
 
-  /** An error in words and with links onward, for a person who typed or followed an address; undefined for programs. */
+  /** An error page with links onward, for people who typed or followed an address; undefined for programs. */
   errorPage(error: AppError, { headers }: RequestContext): HttpResponse | undefined {
     const isReader = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
     if (!isReader) return undefined;
@@ -167,7 +167,7 @@ export class Pages implements Transport {
   }
 
   admit(context: RequestContext): void {
-    // The names of files change with every release.
+    // Names of files change with every release.
     context.operation = hasFile(context.path) ? 'asset' : context.path;
     context.route = context.path;
   }
@@ -187,7 +187,7 @@ export class Pages implements Transport {
   }
 }
 
-/** The texts of all guides and their sections, by their paths. */
+/** The texts of all guides and sections, by path. */
 const searchIndex = (): string =>
   JSON.stringify(
     Object.fromEntries(
@@ -204,15 +204,15 @@ const json = (value: unknown): HttpResponse => ({
   body: JSON.stringify(value),
 });
 
-/** A page whose links and scripts are below a path. */
+/** Puts a mount path before the links and scripts of a page. */
 const mounted = (html: string, path: string): string =>
   path === '' ? html : html.replaceAll(/(?<=\s(?:href|src)=")(?=\/(?!\/))/g, path);
 
-/** Links to the schema become text where there is none. */
+/** Replaces links to the schema by their text. */
 const withoutSchema = (html: string): string =>
   html.replaceAll(/<a href="\/schema\.graphql">(.*?)<\/a>/g, '$1');
 
-/** Redirects to a page, keeping the query. */
+/** A redirect to a page, with the query. */
 const redirectTo =
   (path: string): Page =>
   ({ query }) => ({
@@ -222,20 +222,20 @@ const redirectTo =
 
 const isRead = ({ method }: RequestContext): boolean => method === 'GET' || method === 'HEAD';
 
-/** True if a browser is navigating: programs that send GraphQL by GET ask for JSON. */
+/** True if a browser is navigating. Programs that send GraphQL by GET request JSON. */
 const isNavigation = (context: RequestContext): boolean =>
   isRead(context) && context.headers.accept?.includes('text/html') === true;
 
-/** The origin used by the browser, or localhost if that is unsafe to paste into a shell. */
+/** The browser's origin, or localhost if that is unsafe to paste into a shell. */
 function originOf({ headers }: RequestContext, proxies: number): string {
   const { host = '' } = headers;
   return `${clientScheme(headers, proxies)}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }
 
 /**
- * The operations by tag, for the list that is readable at once and without scripts, until the reference takes its place.
+ * The operations by tag, for the plain list that is shown without scripts and until the reference has loaded.
  *
- * @param graphiql true if there is a GraphiQL that shows the schema, to link to
+ * @param graphiql true to link to GraphiQL
  */
 function operationsByTag(operations: readonly Route[], graphiql: boolean) {
   const listed = operations.map((operation) => {
@@ -252,7 +252,7 @@ function operationsByTag(operations: readonly Route[], graphiql: boolean) {
   return [...tags].map((name) => ({ name, operations: listed.filter(({ tag }) => tag === name) }));
 }
 
-/** Leads to the GraphQL operation that a REST operation runs, with variables for trying it: the first record, the example. */
+/** A link to the GraphQL operation of a REST operation, with example variables. */
 function graphiqlLink(route: Route): string {
   const { document, pathParameter, pathValue, query = [], body, shape } = route;
   const variables: Record<string, unknown> =

@@ -7,15 +7,15 @@ import { etagOf, type Headers, type HttpResponse } from '../../http/response.ts'
 
 interface Options {
   contentType: string;
-  /** Made on the first request for each key. */
+  /** Creates the text, on the first request for each key. */
   text: (key: string) => string;
-  /** The value that the text depends on; by default, none. Callers choose it, so the latest few texts are kept. */
+  /** The value that the text depends on; none by default. Callers choose it, so only the latest few texts are kept. */
   keyOf?: (context: RequestContext) => string;
-  /** By default the headers of a text that anyone may see and cache, with revalidation each time. */
+  /** Defaults to headers for a public text that caches must revalidate each time. */
   headers?: Headers;
 }
 
-/** The plain and the compressed text each have a tag of their own, so that both are strong (RFC 9110 section 8.8.3.3). */
+/** A plain or compressed text. Each has its own tag, so that both are strong (RFC 9110 section 8.8.3.3). */
 interface Representation {
   body: string | Buffer;
   etag: string;
@@ -23,7 +23,7 @@ interface Representation {
 
 const representationOf = (body: string | Buffer): Representation => ({ body, etag: etagOf(body) });
 
-/** Serves a text that is the same for everyone, compressed once, and identified by a digest, to GET and HEAD. */
+/** Serves a text that is the same for everyone to GET and HEAD, compressed only once. */
 export function textPage({
   contentType,
   text,

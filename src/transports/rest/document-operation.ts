@@ -31,12 +31,12 @@ const JSON_TYPE = 'application/json';
 const TYPES = new Negotiation([JSON_TYPE]);
 const LIST_TYPES = new Negotiation([JSON_TYPE, NDJSON]);
 
-/** Validates the request, runs the route's document and answers with its result as JSON or line by line. */
+/** Validates a request, runs the route's document and responds with its result as JSON or NDJSON. */
 export class DocumentOperation extends RouteOperation implements RestOperation {
   readonly deprecation: Headers | undefined;
   /** The fields that a body may repeat. */
   readonly #repeatable: readonly string[];
-  /** The fields whose values must equal the record's, apart from its id. */
+  /** The repeatable fields, except the id, that must equal the record's. */
   readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
   readonly #writer: RecordWriter | undefined;
@@ -82,7 +82,7 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
     return openExport(list, context, this.#services);
   }
 
-  /** @throws the error in the result; NOT_FOUND if there is no record */
+  /** @throws the error in the result; NOT_FOUND for no record */
   #respond(
     context: RequestContext,
     variables: Readonly<Record<string, unknown>>,
@@ -102,7 +102,7 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
       body = this.#writer!.list(page.nodes);
     } else {
       const record = this.recordOf(variables, result);
-      // Creating happens at the path of the list, which has no parameter.
+      // A record is created at the path of the list, which has no parameter.
       if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
       body = this.#writer!.one(record);
     }

@@ -15,7 +15,7 @@ import type { TransportServices } from '../transport-services.ts';
 
 const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
 
-/** Replaces the parameter `limit` of a list. */
+/** The parameter `limit` with the maximum of an export. */
 export const exportLimit = (limit: QueryParameter): QueryParameter => ({
   ...limit,
   ...integerParameter(1, MAX_EXPORT_SIZE),
@@ -26,11 +26,11 @@ interface List {
   operation: RouteOperation;
   variables: Variables & { after?: string; limit?: number };
   session: Session;
-  /** Makes the context of reading a page. */
+  /** Creates the context for reading a page. */
   contextOf: () => Context;
 }
 
-/** The pages of a list. Each but the first is paid for with a unit before it is returned, as a page of a list is. */
+/** The pages of a list. Each one after the first costs a unit, like a page of a list, charged before it is returned. */
 async function* pagesOf({ operation, variables, session, contextOf }: List): AsyncGenerator<ResultPage> {
   let { after, limit: left = Number.POSITIVE_INFINITY } = variables;
   for (let isFirst = true; ; isFirst = false) {
@@ -41,16 +41,16 @@ async function* pagesOf({ operation, variables, session, contextOf }: List): Asy
     left -= page.nodes.length;
     if (!page.pageInfo.hasNextPage || left === 0) return;
     after = endOf(operation.route.shape!, page);
-    // Lets other requests run.
+    // Yields to other requests.
     await ownTurn();
   }
 }
 
 /**
- * Charges for the export of a list, a record per line (https://github.com/ndjson/ndjson-spec), and begins it. The first
- * page is read before the response begins, so that a list that does not exist is an error as usual.
+ * Charges and begins the export of a list, with one record per line (https://github.com/ndjson/ndjson-spec). The first
+ * page is read before the response begins, so that a missing list is an ordinary error.
  *
- * @throws RATE_LIMITED if the key has as many streams open as its plan allows, and whatever charging and reading throw
+ * @throws RATE_LIMITED if the plan allows no more open streams, and whatever charging and reading throw
  */
 export async function openExport(
   list: List,

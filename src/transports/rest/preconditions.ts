@@ -9,7 +9,7 @@ import type { Precondition } from '../../schema/context.ts';
 import { recordWriter } from '../../rest-routes/representation.ts';
 import { representedAs, type Shape } from '../../rest-routes/shape.ts';
 
-/** The JSON of a stored record as a GraphQL type shows it. */
+/** The JSON of a stored record in the shape of a GraphQL type. */
 function shownAs(type: string, record: object, shapes: readonly Shape[]): string {
   const shape = shapes.find((candidate) => candidate.type === type)!;
   return recordWriter(shape, 'integer').one(representedAs(shape, record as Record<string, unknown>));
@@ -19,11 +19,11 @@ function shownAs(type: string, record: object, shapes: readonly Shape[]): string
 const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
 
 /**
- * The preconditions of a write (RFC 9110 sections 13.1.1 and 13.1.2), checked by the store atomically with it.
+ * The preconditions of a write (RFC 9110 sections 13.1.1 and 13.1.2), which the store checks atomically with the write.
  *
- * @param shapes of records, of which each has a GraphQL type
- * @returns undefined if there are none
- * @throws VALIDATION_FAILED if one of them has no entity tags
+ * @param shapes the shapes of records, by GraphQL type
+ * @returns undefined if the request has none
+ * @throws VALIDATION_FAILED for malformed entity tags
  */
 export function preconditionOf(
   headers: IncomingHttpHeaders,
@@ -47,11 +47,11 @@ export function preconditionOf(
   };
 }
 
-/** True if two values of JSON are the same. Numbers are compared by their digits, since not all are parsed alike. */
+/** True if two JSON values are equal. Numbers are compared by their digits, since not all are parsed alike. */
 const isSameJson = (one: unknown, other: unknown): boolean =>
   isObject(one) ? isDeepStrictEqual(one, other) : stringify(one) === stringify(other);
 
-/** Requires that fields which the body may only repeat are unchanged. */
+/** Adds the requirement that fields which the body may only repeat are unchanged. */
 export function requireRepeated(
   precondition: Precondition | undefined,
   names: readonly string[],

@@ -18,7 +18,7 @@ import { StreamOperation } from './stream-operation.ts';
 /** The usage subject of requests without an operation. */
 const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
 
-/** REST: finds the route of a request and answers in its way. Matches every request. */
+/** REST: finds the route of a request and lets it respond. Matches every request. */
 export class RestTransport implements Transport {
   readonly name = 'rest';
   readonly vary = 'Accept, X-API-Key, Authorization';
@@ -28,14 +28,14 @@ export class RestTransport implements Transport {
   readonly #basePath: string;
   readonly #router: Router;
 
-  /** @param errorPage the page that a reader in a browser gets in place of an Error, if the request comes from one */
+  /** @param errorPage returns the page to show instead of an Error if a person navigates in a browser */
   constructor(
     services: TransportServices,
     errorPage: (error: AppError, context: RequestContext) => HttpResponse | undefined,
   ) {
     this.errorResponse = (error, context) => {
       const { method, path } = context;
-      // Clients that mistype an address need the right one, not a key.
+      // A client that mistypes an address needs the right one, not a key.
       const isMistyped = error.code === 'UNAUTHENTICATED' && this.#router.find(method, path) === null;
       const shown = isMistyped ? this.#notFound(path) : error;
       return errorPage(shown, context) ?? errorResponse(error);
@@ -79,9 +79,9 @@ export class RestTransport implements Transport {
 }
 
 /**
- * @param mount the path that the gateway is below
- * @param path unknown, or with broken percent-encoding
- * @param near the paths that may be meant
+ * @param mount the path that the gateway is mounted at
+ * @param path an unknown path, or one with broken percent-encoding
+ * @param near similar paths
  */
 function pathNotFound(mount: string, path: string, near: readonly string[]): AppError {
   try {
@@ -102,7 +102,7 @@ type Match =
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** No id is this long. Beyond its own limit, the router would respond 404 where 400 is right. */
+/** Longer than any id. Beyond the router's default, paths would get 404 where 400 is right. */
 const MAX_SEGMENT_LENGTH = 16_000;
 
 /** Finds operations by method and path. HEAD is routed like GET. */
@@ -134,14 +134,14 @@ class Router {
     return allowed.length === 0 ? null : { allow: [...allowed, 'OPTIONS'].join(', ') };
   }
 
-  /** A path such as `/pets/counts` is no `/pets/{petId}` for other methods. */
+  /** The route at a path. For other methods, a path such as `/pets/counts` does not match `/pets/{petId}`. */
   #at(method: Method, path: string) {
     const route = this.#paths.find(method, path);
     const isOther = this.#templates.has(path) && Object.keys(route?.params ?? {}).length > 0;
     return isOther ? null : route;
   }
 
-  /** Paths that may be meant by one where nothing is, as OpenAPI writes them: at most two, the nearest first. */
+  /** The templates most similar to an unknown path, as in OpenAPI: at most two, the nearest first. */
   near(path: string): readonly string[] {
     if (path.length > MAX_GUESSED_LENGTH) return [];
     const segments = segmentsOf(path);
@@ -160,15 +160,15 @@ class Router {
   }
 }
 
-/** Other paths that always exist and that clients may mistype. */
+/** Other paths that always exist and may be mistyped. */
 const OTHERS = [GRAPHQL_PATH, '/docs', '/openapi.json', '/health/live', '/health/ready'];
 
-/** Longer paths are not compared with existing ones. */
+/** The maximum length of a path that is compared with existing ones. */
 const MAX_GUESSED_LENGTH = 100;
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
 
-/** True if a segment is probably meant to be one of a template. */
+/** True if a segment is similar to that of a template. */
 const isNear = (segment: string, expected: string): boolean =>
   expected.startsWith('{')
     ? /^\d+$/.test(segment)

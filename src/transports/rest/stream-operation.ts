@@ -15,11 +15,13 @@ import type { TransportServices } from '../transport-services.ts';
 import { nextLink, type RestOperation } from './rest-operation.ts';
 
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
-/** The interval of the comments that keep the connection alive for proxies and clients, in milliseconds. */
+/** The interval of comments, which keep the connection alive for proxies and clients, in milliseconds. */
 const HEARTBEAT = 15_000;
-/** Part of the block of the next event: some clients (Python's httpx-sse) take a block without data for an event. */
+/**
+ * A comment, part of the next event's block: some clients (Python's httpx-sse) take a block without data for an event.
+ */
 const COMMENT = ':\n';
-/** The time that clients wait before they reconnect, in milliseconds. Also part of the block of the next event. */
+/** The delay before clients reconnect, in milliseconds; also part of the next event's block. */
 const RETRY = 'retry: 3000\n';
 
 /** The event log as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
@@ -31,14 +33,14 @@ export class StreamOperation extends RouteOperation implements RestOperation {
     this.#streams = services.streams;
   }
 
-  /** Opens a stream after `Last-Event-ID`, or else after `after`. */
+  /** Opens a stream after `Last-Event-ID`, or else `after`. */
   async handle(context: RequestContext, session: Session): Promise<HttpResponse> {
     this.begin(session);
     STREAM_TYPES.require(context.accept);
     const { type: types, ...variables }: EventVariables = readInput(context, this.route, {});
     await this.open(session);
     const head = { status: 200, headers: [], contentType: STREAM_TYPE, live: true };
-    // Opens nothing and, like a GET, has no Content-Length (RFC 9110 section 8.6).
+    // HEAD opens nothing and, like GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: null };
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
@@ -49,8 +51,8 @@ export class StreamOperation extends RouteOperation implements RestOperation {
       .catch((error: unknown) => {
         throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
       });
-    // Delimited by the end of the connection (RFC 9112 section 6.3): chunked encoding would take
-    // three writes for each reader and event.
+    // The end of the connection delimits the body (RFC 9112 section 6.3): chunked encoding would take three writes per
+    // reader and event.
     context.response.removeHeader('Transfer-Encoding');
     const headers = ['Connection', 'close', 'Link', nextLink(context, stream.beginning)];
     return { ...head, headers, stream: { pieces: framesOf(stream, context), ending: stream.ending } };
@@ -58,7 +60,7 @@ export class StreamOperation extends RouteOperation implements RestOperation {
 }
 
 async function* framesOf(stream: EventStream, { response }: RequestContext): StreamedBody['pieces'] {
-  // A client that does not read gets no comments, since writing them would count as activity.
+  // A client that doesn't read gets no comments, since writing them would count as activity.
   const heartbeat = setInterval(() => response.writableNeedDrain || response.write(COMMENT), HEARTBEAT);
   try {
     yield RETRY;

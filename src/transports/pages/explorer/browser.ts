@@ -1,7 +1,7 @@
-/** The path that the gateway is below, at this origin. */
+/** The path that the gateway is mounted at, on this origin. */
 export const MOUNT = document.documentElement.dataset.mount!;
 
-/** The element with an id, which the page has. */
+/** The element with an id, which must exist. */
 export const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
 /** Copies a text, and confirms it on the pressed button for 2 seconds. */
@@ -11,13 +11,13 @@ export async function copyBy(button: HTMLButtonElement, text: string): Promise<v
     await navigator.clipboard.writeText(text);
     button.textContent = 'Copied';
   } catch {
-    // On pages loaded over plain HTTP from another machine.
+    // The clipboard is not available over plain HTTP from another machine.
     button.textContent = 'Not allowed here';
   }
   setTimeout(() => (button.textContent = button.dataset.label!), 2_000);
 }
 
-/** A state that others can observe. */
+/** An observable state. */
 export class Observable<State> {
   readonly #listeners = new Set<() => void>();
   /** Changed only by `settle`. */
@@ -39,7 +39,7 @@ export class Observable<State> {
   }
 }
 
-/** Applies fixes, by the selectors of the elements that need them, to elements that libraries add to the page. */
+/** Applies fixes to elements that libraries add to the page. @param fixes by the selector of elements */
 export function fixWhenAdded(fixes: Record<string, (element: HTMLElement) => void>): void {
   let isDue = false;
   const fix = () => {

@@ -1,4 +1,4 @@
-/** `42 s`, `3 min 5 s`, `23 h 59 min` @param time in seconds */
+/** Formats a duration: `42 s`, `3 min 5 s`, `23 h 59 min`. @param time in seconds */
 export function duration(time: number): string {
   const seconds = Math.max(0, Math.ceil(time));
   if (seconds <= 60) return `${seconds} s`;

@@ -16,11 +16,11 @@ const reset = element('key-reset').appendChild(new Text());
 function show(): void {
   const { state } = apiKey;
   const text = describe(state);
-  // Set only when it differs, because screen readers announce it.
+  // Set only on a change, because screen readers announce it.
   if (status.textContent !== text) status.textContent = text;
   const empty = state.kind === 'accepted' ? secondsUntilLeft(state.budget) : 0;
   const wait = state.kind === 'accepted' && empty === 0 ? secondsUntilFull(state.budget.minute) : empty;
-  // Its text alone changes every second, which observers of the page's elements do not notice.
+  // A change of a text node every second, which observers of the page's elements don't notice.
   reset.data = wait > 0 ? `Resets in ${duration(wait)}.` : '';
   status.dataset.kind = empty > 0 ? 'empty' : state.kind;
   input.ariaInvalid = String(state.kind === 'refused');
@@ -57,7 +57,7 @@ element('key-form').addEventListener('submit', (event) => {
 for (const type of ['change', 'paste']) input.addEventListener(type, () => setTimeout(use));
 input.value = apiKey.value;
 apiKey.subscribe(show);
-// Others may use the key in the meantime, and subscriptions do. Checking is free, but a refused key counts against the
+// Others may use the key meanwhile, and subscriptions do. Checks are free, but a refused key counts against the
 // address.
 setInterval(() => {
   const { state } = apiKey;

@@ -14,7 +14,7 @@ export type KeyState =
       isFinal?: boolean;
     };
 
-/** In session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
+/** The name in session storage, which is gone when the tab closes. Links put a key there too (first-paint.ts). */
 const STORAGE_NAME = 'petstore.key';
 
 /** The API key shared by all pages and GraphiQL tabs. */
@@ -35,13 +35,13 @@ class ApiKey extends Observable<KeyState> {
   async check(): Promise<void> {
     const key = this.value;
     const state = await stateOf(key, this.state);
-    // Unless the key has changed since.
+    // Ignored if the key has changed since.
     if (key === this.value) this.settle(state);
   }
 
   /**
-   * Sends a request with the key, unless it has one. Updates the budget from the response, and checks the key again
-   * if it was refused. @throws Error with a message for the user if there is no response
+   * Sends a request with the key, unless it has one. Updates the budget from the response, and checks a refused key
+   * again. @throws Error with a message for the user if there is no response
    */
   async fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
     const request = new Request(input, init);
@@ -58,11 +58,11 @@ class ApiKey extends Observable<KeyState> {
   }
 }
 
-/** True for a budget that a response tells after a later one has come: within a day's window, the remainder only falls. */
+/** True if a response came after a later one: within a day's window, the remainder only falls. */
 const isOutdated = ({ day }: Budget, latest: Budget): boolean =>
   day.remaining > latest.day.remaining && day.resetAt < latest.day.resetAt + 60_000;
 
-/** The server's verdict on a key. @param former the state until now */
+/** Checks a key with the server. @param former the state before */
 async function stateOf(key: string, former: KeyState): Promise<KeyState> {
   if (key === '') return { kind: 'missing' };
   if (!/^[!-~]+$/.test(key))
@@ -78,7 +78,7 @@ async function stateOf(key: string, former: KeyState): Promise<KeyState> {
   const seconds = response.headers.get('retry-after');
   if (response.status === 403 && seconds !== null)
     return { kind: 'refused', message, bannedUntil: Date.now() + Number(seconds) * 1000 };
-  // A key bound to documents that don't include this one, or that asked too often, is valid too.
+  // Keys that are bound to other documents, or exceed a limit, are valid too.
   const plan = response.ok ? JSON.parse(text).plan : former.kind === 'accepted' && former.budget.plan;
   const budget = budgetIn(response.headers, plan || undefined);
   return budget
@@ -88,10 +88,10 @@ async function stateOf(key: string, former: KeyState): Promise<KeyState> {
 
 export const apiKey = new ApiKey({ kind: 'checking' });
 
-// The remainder is shown with the time until there is more.
+// Updates the time until the budget resets.
 setInterval(() => apiKey.settle(apiKey.state), 1_000);
 
-// A link with a key to the page that is open, which is taken out of the address before the first paint.
+// A link with a key to the open page. The key is taken out of the address before the first paint.
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#key=')) location.reload();
 });

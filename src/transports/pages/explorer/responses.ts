@@ -10,7 +10,7 @@ export interface Window {
 
 /** The remainder of a key's budget. */
 export interface Budget {
-  /** Unknown for a key that may not ask. */
+  /** Undefined for a key that may not request it. */
   plan: string | undefined;
   minute: Window;
   day: Window;
@@ -19,8 +19,8 @@ export interface Budget {
 /**
  * Reads a budget from the headers of a response (RateLimit header fields for HTTP, draft 11).
  *
- * @param plan of the key, if it is known
- * @returns undefined if the headers have other windows, as without a valid key
+ * @param plan the plan of the key, if known
+ * @returns undefined if the headers are for another window, as without a valid key
  */
 export function budgetIn(headers: Headers, plan?: string): Budget | undefined {
   const text = `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`;
@@ -35,7 +35,7 @@ export function budgetIn(headers: Headers, plan?: string): Budget | undefined {
   return minute && day && { plan, minute, day };
 }
 
-/** Seconds until a budget has something left in both windows; 0 if it has now. */
+/** Seconds until both windows have something left; 0 if they have now. */
 export function secondsUntilLeft({ minute, day }: Budget): number {
   const empty = [minute, day].filter(({ remaining }) => remaining === 0);
   return Math.ceil(Math.max(0, ...empty.map(({ resetAt }) => resetAt - Date.now())) / 1000);
@@ -44,14 +44,14 @@ export function secondsUntilLeft({ minute, day }: Budget): number {
 export const UNREACHABLE =
   'The server cannot be reached. Check that it is running and that you are online, then try again.';
 
-/** The message of an unsuccessful response for users, in either error format. @param text its body */
+/** The message for users in an unsuccessful response, in either error format. @param text the body */
 export function messageOf(text: string, { status, statusText }: Response): string {
   try {
     const body = JSON.parse(text);
     const message = body.message ?? body.errors?.[0]?.message;
     if (typeof message === 'string' && message !== '') return message;
   } catch {
-    // A proxy's error page; fall back to the status line.
+    // A proxy's error page: falls back to the status line.
   }
   return `The server responded with ${`${status} ${statusText}`.trim()} and no explanation.`;
 }

@@ -1,14 +1,14 @@
 import { element, Observable } from './browser.ts';
 
-/** Also read before the first paint (first-paint.ts). */
+/** The name in local storage, also read before the first paint (first-paint.ts). */
 const STORAGE_NAME = 'petstore.theme';
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 const select = element<HTMLSelectElement>('theme');
 
 /**
- * The theme of all pages, chosen in the header, or by default that of the operating system. In force as the
- * `color-scheme` of the document, which every `light-dark()` colour follows.
+ * The theme of all pages, as chosen in the header, by default that of the operating system. It sets the `color-scheme`
+ * of the document, which all `light-dark()` colours follow.
  */
 export const theme = new Observable<'light' | 'dark'>('light');
 
@@ -24,6 +24,6 @@ select.addEventListener('change', () => {
   apply();
 });
 system.addEventListener('change', apply);
-// Another tab has changed it.
+// Another tab may change the choice.
 addEventListener('storage', apply);
 apply();

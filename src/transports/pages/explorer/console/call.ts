@@ -3,11 +3,11 @@ import { apiKey } from '../key.ts';
 import { messageOf, secondsUntilLeft } from '../responses.ts';
 import { grouped } from '../../../../foundation/words.ts';
 
-/** Seconds until something is left of the key's budget; 0 if it is now. */
+/** Seconds until the key has budget again; 0 if it has some now. */
 export const secondsUntilBudget = (): number =>
   apiKey.state.kind === 'accepted' ? secondsUntilLeft(apiKey.state.budget) : 0;
 
-/** Calls a REST operation with the page's key. @returns the parsed body; undefined if there is none */
+/** Calls a REST operation with the page's key. @returns the parsed body; undefined if empty */
 export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
   const response = await request(method, path, {
@@ -18,8 +18,8 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
 }
 
 /**
- * Sends a request with the page's key, unless nothing is left to pay for it: that would be a strike, and the
- * page itself would get the key banned. @throws Error in words for the reader, unless it succeeds
+ * Sends a request with the page's key, unless the budget is used up: the page itself could otherwise get the key
+ * banned. @throws Error with a message for the user, unless it succeeds
  */
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
   const wait = secondsUntilBudget();

@@ -6,17 +6,17 @@ interface Description {
 }
 
 /**
- * Prepares the OpenAPI description for people: exact limits, marks for stability and sunset, and a link to the same
- * operation in GraphiQL.
+ * Prepares the OpenAPI description for people, with exact limits, badges for stability and sunset, and a link to the
+ * same operation in GraphiQL.
  *
- * @param text the description as JSON
- * @param linkTo to GraphiQL, by operationId
- * @returns the description as it is shown, and the operationIds of operations that may not be tried
+ * @param text the OpenAPI description as JSON
+ * @param linkTo returns the link to GraphiQL for an operationId
+ * @returns the description to show, and the operationIds without a try-it panel
  */
 export function referenceOf(text: string, linkTo: (operationId: string) => string | undefined) {
   const content = JSON.parse(text, limitInWords) as Description;
   const operations = Object.values(content.paths).flatMap((methods) => Object.values(methods));
-  // It would be sent: with the same Idempotency-Key, a second call is a replay.
+  // Examples would be sent, and the same Idempotency-Key makes a second call a replay.
   for (const parameter of Object.values(content.components.parameters)) delete parameter.examples;
   const untried: string[] = [];
   for (const operation of operations) {
@@ -40,7 +40,7 @@ export function referenceOf(text: string, linkTo: (operationId: string) => strin
   return { content, untried };
 }
 
-/** A `JSON.parse` reviver that says the limit of int64 in words, because it would be rounded. */
+/** A `JSON.parse` reviver that moves the limit of int64 to the description, because it would be rounded. */
 function limitInWords(this: Json, name: string, value: unknown): unknown {
   if (name !== 'maximum' || Number.isSafeInteger(value)) return value;
   const limit = `Up to ${2n ** 63n - 1n}.`;

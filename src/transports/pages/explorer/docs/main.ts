@@ -10,12 +10,12 @@ declare const Scalar: {
   createApiReference(place: Element, options: object): { updateConfiguration(options: object): void };
 };
 
-/** The script of the reference, which runs after this one. */
+/** Resolves when the script of the reference has run, after this one. */
 const scalar = new Promise((resolve, reject) => {
   element('scalar').addEventListener('load', resolve);
   element('scalar').addEventListener('error', () => reject(new Error(UNREACHABLE)));
 });
-// Information that Scalar 1.72 leaves for assistive technology to guess.
+// Information for assistive technology that Scalar 1.72 lacks.
 fixWhenAdded({
   // A combobox without a list is a text field.
   '.scalar-app .code-input-lite__editor[role="combobox"]': (field) => {
@@ -35,7 +35,7 @@ fixWhenAdded({
   },
 });
 
-/** Shows the reference in place of the plain one that the server has rendered. */
+/** Shows the reference in place of the server's plain one. */
 async function show(root: HTMLElement): Promise<void> {
   const [response] = await Promise.all([fetch(`${MOUNT}/openapi.json`), scalar]);
   if (!response.ok) throw new Error(messageOf(await response.text(), response));
@@ -47,14 +47,14 @@ async function show(root: HTMLElement): Promise<void> {
   const place = root.appendChild(document.createElement('div'));
   const configuration = () => ({
     content,
-    // Everything is loaded from this origin, and nothing is reported to anyone.
+    // Nothing is loaded from other origins or reported to anyone.
     withDefaultFonts: false,
     telemetry: false,
     agent: { disabled: true },
     mcp: { disabled: true },
     showDeveloperTools: 'never',
     hideClientButton: true,
-    // Uses the page's key, so that it is entered in one place.
+    // Uses the page's key, so that it is entered only once.
     customFetch(input: RequestInfo | URL, init?: RequestInit) {
       const request = new Request(input, init);
       for (const header of ['Authorization', 'X-API-Key']) request.headers.delete(header);
@@ -77,8 +77,8 @@ async function show(root: HTMLElement): Promise<void> {
   });
   const reference = Scalar.createApiReference(place, configuration());
   theme.subscribe(() => reference.updateConfiguration(configuration()));
-  // Links to another operation, such as those that readers type or follow from elsewhere, lead there without a reload. What
-  // is on the way gets its content, and its height, as it comes near: the operation stays in view until the reader moves.
+  // Scrolls to a linked operation without a reload. Everything above it gets its content and height only as it comes
+  // near, so the operation is kept in view until the reader moves.
   const scrollToLinked = () => {
     const id = decodeURIComponent(location.hash.slice(1));
     if (id !== '') place.querySelector(`[id$="${CSS.escape(id)}"]`)?.scrollIntoView();

@@ -1,6 +1,6 @@
 import source from './examples.graphql?raw';
 
-/** An operation to begin with. */
+/** An example operation. */
 export interface Example {
   title: string;
   about: string;
@@ -10,5 +10,5 @@ export interface Example {
 
 const EXAMPLE = /^# (?<title>.*)\n# (?<about>.*)\n(?:# (?<variables>\{.*)\n)?(?<query>(?:.+\n)+)/gm;
 
-/** The first is in GraphiQL on the first visit. */
+/** All examples. GraphiQL shows the first one on the first visit. */
 export const EXAMPLES = [...source.matchAll(EXAMPLE)].map(({ groups }) => groups as unknown as Example);

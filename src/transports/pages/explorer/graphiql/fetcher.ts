@@ -6,8 +6,8 @@ import { messageOf, messagesOf } from '../responses.ts';
 import { counted, grouped } from '../../../../foundation/words.ts';
 
 /**
- * Parses JSON into values that `JSON.stringify` writes with the original integers, as GraphiQL does. Those that a double
- * cannot hold are in the form of the "JSON.parse source text access" proposal, or strings in browsers without it.
+ * Parses JSON such that `JSON.stringify`, which GraphiQL uses, writes the original integers. Those that a double cannot
+ * hold become `JSON.rawJSON` of the "JSON.parse source text access" proposal, or strings in browsers without it.
  */
 const parseExactly = (text: string): unknown =>
   parse(text, undefined, {
@@ -17,31 +17,28 @@ const parseExactly = (text: string): unknown =>
     },
   });
 
-/**
- * The message about the last run, and the number of events that the running subscription has received, if there is
- * one.
- */
+/** A message about the last run, and the number of events received by the running subscription, if any. */
 export const runs = new Observable<{ last?: string; events?: number }>({});
 
 const failed = (message: string) => ({ errors: [{ message }] });
 
-/** Shown if the stream ends without `complete`, because the server stopped or disconnected a slow reader. */
+/** The result for a stream that ends without `complete`, because the server stopped or disconnected a slow reader. */
 const ended = (shown: readonly unknown[]) => ({
   ...failed('The server ended the stream. Run it again to continue.'),
   ...(shown.length > 0 && { newestFirst: shown }),
 });
 
-/** The number of results of a subscription that are shown. */
+/** The maximum number of results shown for a subscription. */
 const SHOWN_RESULTS = 100;
 
 /**
- * GraphiQL's fetcher, which does not round integers. Failures are returned as results with a message, because GraphiQL
- * shows stack traces for thrown errors.
+ * A fetcher for GraphiQL that doesn't round integers. Failures become results with a message, because GraphiQL shows
+ * stack traces for thrown errors.
  */
 export const fetcher: Fetcher = (request, options) => {
   const aborter = new AbortController();
   const results = resultsOf(request, options?.headers, aborter.signal);
-  // Stop now rather than at the next event, which may never come.
+  // Stops now rather than at the next event, which may never come.
   results.return = async () => {
     aborter.abort();
     return { done: true, value: undefined };
@@ -55,9 +52,9 @@ async function* resultsOf(
   own: Record<string, string> | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<unknown, void> {
-  // The extension says what the run cost.
+  // Asks for the cost of the run.
   const headers = { 'Content-Type': 'application/json', 'X-RateLimit-Extension': 'on', ...own };
-  // GraphiQL updates its list of operations with a delay, so the name may be of one that no longer exists.
+  // GraphiQL updates its list of operations with a delay, so the named one may be gone.
   const operationName = new RegExp(`\\b${chosen}\\b`).test(query) ? chosen : undefined;
   const body = JSON.stringify({ query, variables, operationName });
   let isStream = false;
@@ -93,7 +90,7 @@ async function* resultsOf(
   }
 }
 
-/** The shown part of an answer: without `extensions`, which hold only the cost. */
+/** Splits an answer into the shown part and the cost, which is all that `extensions` has. */
 function resultOf(text: string, response: Response): { result: object; cost: string } {
   try {
     const { extensions, ...result } = parseExactly(text) as { extensions?: { rateLimit: { cost: number } } };

@@ -13,17 +13,16 @@ const DEBOUNCE_TIME = 400;
 interface Quote {
   /** `refused` if it is too expensive. */
   kind: 'none' | 'known' | 'refused';
-  /** As one line, also for screen readers. */
+  /** A line of text, also for screen readers. */
   text: string;
 }
 
 const none = (text: string): Quote => ({ kind: 'none', text });
 
 /**
- * The cost of an operation with the page's key, requested once typing pauses, and never for the same operation twice in a
- * row.
+ * The cost of an operation for the page's key, requested when typing pauses, and once per change of the operation.
  *
- * @param priced from {@link bodyOfOne}
+ * @param priced the result of {@link bodyOfOne}
  */
 export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote {
   const key = useSyncExternalStore(apiKey.subscribe, () => apiKey.state);
@@ -47,7 +46,7 @@ export function useQuote({ body, problem }: ReturnType<typeof bodyOfOne>): Quote
   return quote;
 }
 
-/** Asks the server for the cost of an operation. */
+/** Requests the cost of an operation. */
 async function quoteOf(body: string): Promise<Quote> {
   try {
     const headers = { 'Content-Type': 'application/json' };
@@ -65,8 +64,8 @@ async function quoteOf(body: string): Promise<Quote> {
 }
 
 /**
- * The body of a request with the operation under the cursor (the last that starts before it, else the first), or why it
- * cannot run.
+ * The body of a request with the operation at the cursor (the last that starts before it, else the first), or the
+ * reason why it cannot run.
  */
 export function bodyOfOne(
   query: string,

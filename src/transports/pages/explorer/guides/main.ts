@@ -3,7 +3,7 @@ import './guides.css';
 import { copyBy, element, MOUNT } from '../browser.ts';
 import { counted } from '../../../../foundation/words.ts';
 
-/** The texts of all guides and their sections, by their paths; loaded when somebody searches. */
+/** The texts of all guides and sections, by path; loaded for the first search. */
 let texts: Promise<Record<string, string>> | undefined;
 const loadTexts = () =>
   (texts ??= fetch(`${MOUNT}/guides/search.json`).then(
@@ -14,12 +14,12 @@ const loadTexts = () =>
 /** The length of text shown before and after the first match, in characters. */
 const AROUND = 40;
 
-/** Shows the sections of all guides that contain all words of the search; without one, the headings of the open guide. */
+/** Shows the sections of all guides that contain all words; for an empty search, the headings of the open guide. */
 async function search(): Promise<void> {
   const field = element<HTMLInputElement>('search');
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   const index = words.length > 0 ? await loadTexts() : {};
-  // Unless more has been typed since.
+  // Stops if more has been typed since.
   if (field.value.toLowerCase().split(/\s+/).filter(Boolean).join(' ') !== words.join(' ')) return;
   let count = 0;
   for (const guide of document.querySelectorAll<HTMLElement>('.contents > ul > li')) {

@@ -7,14 +7,14 @@ import { apiKey } from '../key.ts';
 import { messageOf } from '../responses.ts';
 import { counted, grouped } from '../../../../foundation/words.ts';
 
-/** A Free key's budget for each minute. */
+/** The budget of a Free key per minute. */
 const FREE_UNITS = 60;
-/** Between two lines of the answer, in milliseconds. */
+/** The time between lines of the answer, in milliseconds. */
 const LINE_TIME = 70;
-/** Longer objects take a line for each field. */
+/** The maximum length of an object on one line; longer ones take a line per field. */
 const maxLength = 90;
 
-/** A line of JSON with its values marked. */
+/** A line of JSON with marked values. */
 function lineOf(text: string): HTMLElement {
   const line = document.createElement('span');
   line.className = 'line';
@@ -26,10 +26,10 @@ function lineOf(text: string): HTMLElement {
 }
 
 const budgetOf = (kind: string) => ({ bar: element(`${kind}-bar`), text: element(`${kind}-text`) });
-/** Looked up once: the animation continues for a moment while the browser leaves the page. */
+/** Looked up once, since the animation continues for a moment while the browser leaves the page. */
 const BUDGETS = { graphql: budgetOf('graphql'), rest: budgetOf('rest') };
 
-/** The remainder of a Free key's minute after this many requests of a kind, each of one unit. */
+/** Shows the remainder of a Free key's minute after this many requests of one unit. */
 function spend(kind: 'graphql' | 'rest', requests: number): void {
   const { bar, text } = BUDGETS[kind];
   bar.style.setProperty('--share', String(1 - requests / FREE_UNITS));
@@ -38,7 +38,7 @@ function spend(kind: 'graphql' | 'rest', requests: number): void {
 
 let playing = 0;
 
-/** Fills in the answer line by line, while the budgets shrink by its cost over GraphQL and over REST. */
+/** Fills in the answer line by line, while the budgets shrink by its cost over GraphQL and REST. */
 async function play(text: string): Promise<void> {
   const current = ++playing;
   const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -62,7 +62,7 @@ async function play(text: string): Promise<void> {
 
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
   button.addEventListener('click', () => {
-    // Only the copy has the key, because the page may be seen by others.
+    // Only the copy has the key, because others may see the page.
     const text = element(button.dataset.copy!).textContent!.replace('YOUR_KEY', apiKey.value || 'YOUR_KEY');
     void copyBy(button, text);
   });
