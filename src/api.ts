@@ -13,7 +13,7 @@ import { objectPart } from './store/dump.ts';
 import { DOCUMENTS } from './store/trusted-documents.ts';
 import { webhooks } from './webhooks/webhooks.feature.ts';
 
-/** All features, in the order in which documentation shows their operations and imports read their parts. */
+/** All features, in the order of their operations in documentation and of their parts in imports. */
 export const FEATURES: readonly Feature[] = [
   { resources: (types) => [eventResource(types)], addTypes: addEventTypes },
   { exports: [objectPart('documents', 'trusted documents', DOCUMENTS)] },
@@ -28,5 +28,5 @@ export const FEATURES: readonly Feature[] = [
   { addTypes: addRateLimit },
 ];
 
-/** The API of the Petstore. Only entry points and tests import it; everything else is passed what it needs. */
+/** The API of the Petstore. Only entry points and tests import it. */
 export const api = createApi(DOMAINS, FEATURES);

@@ -5,7 +5,7 @@ import { parseInteger } from './foundation/id.ts';
 import { parseDate, parseDuration, DAY } from './foundation/instant.ts';
 import { oneOf, parsedText } from './foundation/validation.ts';
 
-/** The folder with `dist` and package.json: above this file, and above every bundle that contains it. */
+/** The folder with `dist` and package.json, which is above this file and every bundle that contains it. */
 export const ROOT = new URL('..', import.meta.url);
 
 /** The version of the gateway. */
@@ -16,7 +16,7 @@ const onOff = (fallback: boolean) =>
     .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
     .default(fallback);
 
-/** A path prefix. Clients take `.` and `..` out of paths before they send them. */
+/** A path prefix, without `.` and `..`, which clients remove from paths before they send them. */
 const prefix = z
   .string()
   .regex(/^(\/\.*[\w~-][\w.~-]*)*$/, 'must be empty or a path such as /api/v1, without a trailing slash')
@@ -43,7 +43,7 @@ const isPlain = ({ username, password, search, hash }: URL): boolean =>
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
-/** All settings. A test compares README's table with them. */
+/** All settings. */
 const VARIABLES = z.object({
   NODE_ENV: z.string().default('development'),
   PORT: integer(0, 65535).default(4000),
@@ -88,7 +88,7 @@ const VARIABLES = z.object({
   WEBHOOK_ALLOW: list
     .refine((networks) => networks.every(isNetwork), 'must be comma-separated networks such as 10.0.0.0/8')
     .default([]),
-  // OpenTelemetry's variables that decide whether and how traces are exported. Its packages read the others.
+  // The OpenTelemetry variables that enable and select the exporter. Its packages read the others.
   OTEL_SDK_DISABLED: z
     .string()
     .toLowerCase()
@@ -107,9 +107,9 @@ export type Config = z.output<typeof VARIABLES>;
 export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
 
 /**
- * Reads the configuration. An empty variable counts as unset; for the paths the two mean the same.
+ * Reads the configuration. Empty variables count as unset.
  *
- * @throws Error with one message that names every invalid variable
+ * @throws Error that names every invalid variable
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const names = VARIABLE_NAMES.filter((name) => environment[name]);
@@ -124,19 +124,18 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 }
 
 /**
- * The base at which clients reach the gateway: an absolute URL if PUBLIC_URL is set, otherwise the path that it is
- * below. Paths are appended to it. A path in PUBLIC_URL is where a proxy serves the gateway, and may include
- * BASE_PATH.
+ * The base of all paths for clients: PUBLIC_URL if set, otherwise BASE_PATH. The path in PUBLIC_URL is where a proxy
+ * serves the gateway, and may include BASE_PATH.
  */
 export function publicBase({ PUBLIC_URL, BASE_PATH }: Config): string {
   if (PUBLIC_URL === undefined) return BASE_PATH;
   return new URL(PUBLIC_URL).pathname.endsWith(BASE_PATH) ? PUBLIC_URL : PUBLIC_URL + BASE_PATH;
 }
 
-/** The path of {@link publicBase}, through which pages reach the gateway at their own origin. */
+/** The path of {@link publicBase}, for links of pages on the same origin. */
 export const publicPath = (config: Config): string => publicBase(config).replace(/^https?:\/\/[^/]*/, '');
 
-/** True if an exporter is configured, by the rules of the OpenTelemetry specification. */
+/** True if a trace exporter is configured, by the rules of the OpenTelemetry specification. */
 export const isTracingConfigured = (config: Config): boolean =>
   config.OTEL_SDK_DISABLED !== 'true' &&
   config.OTEL_TRACES_EXPORTER !== 'none' &&
@@ -144,9 +143,6 @@ export const isTracingConfigured = (config: Config): boolean =>
     config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined ||
     config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined);
 
-/**
- * True if only this machine reaches the server and it isn't in production: local resources may then be shown and
- * called.
- */
+/** True outside production if only this machine reaches the server, which may then call and show local resources. */
 export const isLocalDevelopment = ({ HOST, NODE_ENV }: Config): boolean =>
   NODE_ENV !== 'production' && /^(?:localhost|::1|127(?:\.\d+){3})$/.test(HOST);

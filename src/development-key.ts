@@ -6,10 +6,10 @@ import type { ApiKey } from './store/stored-api-keys.ts';
 import { makePrivate } from './store/sqlite/data-file.ts';
 import type { Store } from './store/store.ts';
 
-/** The file next to a data file that keeps its development key. */
+/** The file with the development key, next to the data file. */
 export const keyFileOf = (dataFile: string): string => `${dataFile}.key`;
 
-/** Reads the key that a file keeps, or makes one and keeps it. */
+/** Reads the key in a file, or creates and keeps one. */
 export function keptKey(file: string): string {
   if (!existsSync(file)) return keep(file);
   makePrivate(file);
@@ -17,7 +17,7 @@ export function keptKey(file: string): string {
   return isWellFormed(kept) ? kept : keep(file);
 }
 
-/** Writes a new key to a file, readable by its owner only. */
+/** Writes a new key to a file that only its owner may read. */
 function keep(file: string): string {
   const { key } = newSecret();
   mkdirSync(dirname(file), { recursive: true });
@@ -27,8 +27,8 @@ function keep(file: string): string {
 }
 
 /**
- * Makes the key that a file keeps a development key of the store, which it stays over restarts. The store marks it as
- * one, so that it is refused in production. One that was revoked or has expired is replaced.
+ * Adds the key in a file to the store as a development key, which is kept over restarts and refused in production. A
+ * revoked or expired key is replaced.
  *
  * @param now milliseconds since 1970
  * @returns the key
@@ -44,7 +44,7 @@ export async function developmentKey(store: Store, file: string, now: number): P
   const key = stored ? keep(file) : kept;
   const name = `development on ${hostname()}`;
   const { apiKey } = newApiKey({ name, plan: 'business', kind: 'development', now }, key);
-  // Replaces the key whose file was lost, so that there is only one.
+  // Replaces a key whose file was lost, so that there is only one.
   await store.createApiKey({ ...apiKey, id: `key_${hashOf(name).slice(0, 12)}` });
   return key;
 }

@@ -28,25 +28,25 @@ import { MAX_TEXT } from './store/request-chunks.ts';
 import type { Store } from './store/store.ts';
 import { transportsOf } from './transports/transports.ts';
 
-/** A name in the public DNS: not of one machine, a cluster or a local network (RFC 6761, RFC 6762). */
+/** A public DNS name: not one of a single machine, a cluster or a local network (RFC 6761, RFC 6762). */
 const PUBLIC_HOST = /^([\w-]+\.)+(?!local|internal|test|invalid)[a-z]{2,63}(:\d+)?$/i;
 
-/** The parts that a gateway is made from. */
+/** The parts of a gateway. */
 export interface GatewayOptions {
-  /** The API that it serves. */
+  /** The API to serve. */
   api: Api;
   store: Store;
   config: Config;
   log: GatewayLog;
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
-  /** Replaced by tests. */
+  /** Another clock, for tests. */
   clock?: Clock;
-  /** The REST operations. Tests pass their own. */
+  /** Other REST operations, for tests. */
   routes?: readonly ServedRoute[];
 }
 
-/** Everything that outlives a request, built once per process. */
+/** Builds everything that outlives a request, once per process. */
 function createServices({ clock = systemClock, ...options }: GatewayOptions) {
   const { api, routes = api.routes, config, log, metrics, tracing } = options;
   const report = (error: unknown, requestId?: string): void => log.error({ err: error, requestId }, 'error');
@@ -103,26 +103,26 @@ function createServices({ clock = systemClock, ...options }: GatewayOptions) {
 
 type Services = ReturnType<typeof createServices>;
 
-/** The reason a request is malformed; undefined if it isn't. */
+/** The reason why a request is malformed; undefined if it isn't. */
 function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undefined {
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
-  // A target has no fragment (RFC 9112 section 3.2).
+  // Targets have no fragment (RFC 9112 section 3.2).
   if (url?.includes('#')) return 'The target must not have a fragment.';
   if (headers.upgrade?.toLowerCase() === 'websocket')
     return 'There are no WebSockets here. Subscribe by server-sent events: POST /graphql with Accept: text/event-stream, or GET /events/stream.';
   return undefined;
 }
 
-/** A whole gateway: finds the transport of each request, sends its response, and records both. */
+/** A gateway: passes each request to its transport, sends the response, and records both. */
 export class Gateway implements RequestHandler {
-  /** Open streams and the work of features end before the server does. */
+  /** For the process, which ends open streams and features before the server. */
   readonly services: Services;
   readonly #transports: readonly Transport[];
-  /** The transports that may match, by the root of the path; the empty root has those for all other paths. */
+  /** The transports that may match, by the root of the path; for any other path under an empty root. */
   readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
   #hasWarned = false;
-  /** The words of the schema, which are no secret. */
+  /** The words of the schema, which need no hiding in the request log. */
   #publicWords: ReadonlySet<string> | undefined;
 
   constructor(options: GatewayOptions) {
@@ -145,12 +145,12 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /** Loads modules that are slow to load and rarely needed. Later, no file descriptor may be left to open them with. */
+  /** Loads slow, rarely needed modules, since later no file descriptor may be left for them. */
   async load(): Promise<void> {
     for (const transport of this.#transports) await transport.load?.();
   }
 
-  /** Stores data that is only in memory, once the last request has been answered. */
+  /** Stores data that is only in memory, after the last request. */
   async close(): Promise<void> {
     const { history, requestLog, documents } = this.services;
     await Promise.all([history.close(), requestLog.close(), documents.close()]);
@@ -164,7 +164,7 @@ export class Gateway implements RequestHandler {
     const address = clientAddress(request, config.TRUST_PROXY);
     if (config.TRUST_PROXY === 0 && !this.#hasWarned) this.#warnOfProxy(request.headers);
     const context = new RequestContext(request, response, requestIdOf(request), address);
-    // Without a listener, a stream's write error would end the process.
+    // Without a listener, a write error of a stream would end the process.
     response.on('error', report);
     try {
       tracing?.begin(context);
@@ -189,7 +189,7 @@ export class Gateway implements RequestHandler {
     }
   }
 
-  /** Says once that a proxy is not trusted, or that pages may not name the address that clients use. */
+  /** Warns once that a proxy is not trusted, or that pages may not show the address that clients use. */
   #warnOfProxy({ host = '', 'x-forwarded-for': forwarded }: IncomingHttpHeaders): void {
     const isPublic = this.services.config.PUBLIC_URL === undefined && PUBLIC_HOST.test(host);
     if (forwarded === undefined && !isPublic) return;
@@ -201,15 +201,15 @@ export class Gateway implements RequestHandler {
     this.services.log.warn({ message }, 'proxy');
   }
 
-  /** The first transport that matches; the last matches any request. */
+  /** The first transport that matches; the last one matches any request. */
   #match(context: RequestContext): Transport {
     const candidates = this.#byRoot.get(context.root) ?? this.#byRoot.get('')!;
     return candidates.find((transport) => !transport.match || transport.match(context))!;
   }
 
   /**
-   * @param isBelow true if the request is below BASE_PATH, outside of which nothing is served to anyone
-   * @throws BAD_REQUEST or NOT_FOUND for a request that is refused whoever sends it and whatever it asks for
+   * @param isBelow true if the request is below BASE_PATH, as everything served is
+   * @throws BAD_REQUEST, NOT_FOUND for requests that are refused regardless of their key
    */
   #requireAcceptable(context: RequestContext, isBelow: boolean): void {
     const fault = faultOf(context.request);
@@ -220,7 +220,7 @@ export class Gateway implements RequestHandler {
     throw new AppError('NOT_FOUND', `Everything here is below ${config.BASE_PATH}/.`);
   }
 
-  /** The response to a failed request, which ends its session if it was admitted. */
+  /** The response to a failed request. Charges it if it was admitted. */
   async #failed(
     transport: Transport,
     context: RequestContext,
@@ -235,7 +235,7 @@ export class Gateway implements RequestHandler {
     return transport.errorResponse(refusal, context);
   }
 
-  /** Logs the rejection of malformed HTTP from this address. @returns the headers that every response has */
+  /** Logs malformed HTTP from an address. @returns the headers of every response */
   headersForMalformed(address: string): Headers {
     const { log, access, clock } = this.services;
     const requestId = requestIdOf();
@@ -245,7 +245,7 @@ export class Gateway implements RequestHandler {
     return headers;
   }
 
-  /** @param isSent true if the client was still there for the response */
+  /** @param isSent true if the client was still connected */
   #record(context: RequestContext, isSent: boolean): void {
     const { log, metrics, tracing } = this.services;
     const milliseconds = performance.now() - context.startedAt;
@@ -270,13 +270,13 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /** Logs a request for the holder of its key. */
+  /** Adds a request to the request log, for the holder of its key. */
   #logForKey(context: RequestContext, milliseconds: number): void {
     const { session, requestId: id, method, path, status, errorCodes } = context;
     if (!session) return;
     const { transport, operations } = session.resolvedSubject;
     const operation = operations[0]?.name ?? OTHER;
-    // Pages that show the log and the budget read them every few seconds, and it would soon hold nothing else.
+    // Pages that show the log and the budget read them every few seconds, which would soon fill the log.
     if (errorCodes.length === 0 && (operation === 'requests' || path === COST_PATH)) return;
     this.services.requestLog.add(session.principal, {
       id,
@@ -292,7 +292,7 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /** The first error's message, without what it repeats of the body, the query or the headers. */
+  /** The message of the first error, without anything that it repeats of the body, query or headers. */
   #loggedMessage({ errorMessage, query, body, headers }: RequestContext): string | undefined {
     if (errorMessage === undefined) return undefined;
     this.#publicWords ??= new Set(wordsOf(printSchema(this.services.api.schema)));

@@ -4,12 +4,12 @@ import { printable } from './cli/text-table.ts';
 import { VERSION } from './config.ts';
 import { explained } from './foundation/errors.ts';
 
-/** The exit code for a malformed command; one that can't be carried out ends with 1. */
+/** The exit code for a malformed command; 1 is for one that fails. */
 const MALFORMED = 2;
 
 /**
- * The one command with all others below it. Each is loaded when it is called: a key is created without the schema, the
- * server starts without the commands.
+ * The command `petstore`. Its subcommands are loaded when called: creating a key needs no schema, and the server no
+ * commands.
  */
 async function programFor(args: readonly string[]): Promise<Command> {
   const program = new Command('petstore')
@@ -38,9 +38,9 @@ function loadDataCommands() {
 }
 
 /**
- * Runs a command. Sets the exit code of the process: 2 if the command is malformed, 1 if it can't be carried out.
+ * Runs a command. Sets the exit code of the process: 2 if the command is malformed, 1 if it fails.
  *
- * @param args as after `petstore`
+ * @param args the arguments after `petstore`
  */
 export async function run(...args: string[]): Promise<void> {
   if (process.stderr.listenerCount('error') === 0) {
@@ -53,7 +53,7 @@ export async function run(...args: string[]): Promise<void> {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has printed the message, or the help that was asked for.
+      // Commander has printed the message or the requested help.
       process.exitCode = error.exitCode === 0 ? 0 : MALFORMED;
       return;
     }
@@ -62,10 +62,7 @@ export async function run(...args: string[]): Promise<void> {
   }
 }
 
-/**
- * Ends a command whose output can't be written: silently if its reader has enough, as with `petstore keys list |
- * head`.
- */
+/** Ends a command whose output can't be written: silently if the reader is gone, as in `petstore keys list | head`. */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE') process.exit();
   process.stderr.write(`What the command did is done, but its output cannot be written: ${message}\n`);

@@ -3,14 +3,14 @@ import { referencesOf } from './foundation/record.ts';
 import type { Store } from './store/store.ts';
 import { DAY } from './foundation/instant.ts';
 
-/** The samples of the domains that have one, parents before their children. */
+/** The samples of domains, parents before children. */
 const samplesOf = ({ domains, records }: Pick<Api, 'domains' | 'records'>) =>
   records.flatMap((record) => {
     const rows = domains.find((domain) => domain.record === record && domain.sample)?.sample;
     return rows ? [{ record, rows: rows as readonly Readonly<Record<string, unknown>>[] }] : [];
   });
 
-/** True if a store has no records and none of its keys was ever used. Keys may be created before the first start. */
+/** True if a store has no records, and no keys that were ever used: keys may be created before the first start. */
 export async function isUnused(store: Store, api: Api): Promise<boolean> {
   const keys = await store.apiKeys();
   const usage = await store.usage(keys.map(({ id }) => id));
@@ -21,9 +21,9 @@ export async function isUnused(store: Store, api: Api): Promise<boolean> {
 }
 
 /**
- * Adds a few records of each domain, for trying things out: all or none, and once, however many processes do.
+ * Adds a few records of each domain, to try things out: all or none, and only once for any number of processes.
  *
- * @throws CONFLICT while another process adds them, and UNAVAILABLE; can be retried
+ * @throws CONFLICT while another process adds them, UNAVAILABLE; both can be retried
  */
 export async function addSampleData(store: Store, api: Api): Promise<void> {
   const call = {

@@ -19,11 +19,11 @@ import type { Store } from './store/store.ts';
 
 /** The delay before the next attempt to fill an unreachable database, in milliseconds. */
 const RETRY_DELAY = 2_000;
-/** The time that stopping may take in all, whatever hangs, and flushing the log, in milliseconds. */
+/** The time limits for stopping in total, whatever hangs, and for flushing the log, in milliseconds. */
 const STOP_TIMEOUT = 10_000;
 const LOG_FLUSH_TIMEOUT = 500;
 
-/** The time after which modules are loaded that few requests need, in milliseconds. */
+/** The delay before rarely needed modules are loaded, in milliseconds. */
 const LOAD_DELAY = 1_000;
 
 /** The command `petstore serve`. */
@@ -53,14 +53,14 @@ PORT, HOST, DATA_FILE, MONGODB_URI, LOG_LEVEL, NODE_ENV …`,
     });
 }
 
-/** Serves until a signal ends it, and calls `exit` if that takes too long. */
+/** Serves until a signal, and calls `exit` if stopping takes too long. */
 async function serve(
   store: Store,
   config: Config,
   { output, tracing, exit }: { output: Log; tracing: Tracing | undefined; exit: () => void },
 ): Promise<void> {
-  // When one entry of a list fails, graphql-js responds without waiting for the others. The response already reports the
-  // error, so a later one must not end the process.
+  // When an entry of a list fails, graphql-js responds without waiting for the others. The response has that error, so
+  // later ones must not end the process.
   process.on('unhandledRejection', (error) => {
     if (!(error instanceof GraphQLError)) throw error;
   });
@@ -79,14 +79,14 @@ async function serve(
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   const { features } = gateway.services;
   for (const feature of features) feature.begin?.();
-  // After the first requests, which would wait for it.
+  // Delayed, since the first requests would wait for it.
   const isStopping = await Promise.race([sleep(LOAD_DELAY, false), signalled.then(() => true)]);
   if (!isStopping) await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
-  // Load balancers notice, and send no more requests here by the time that connections are refused.
+  // Load balancers notice, and send no more requests by the time connections are refused.
   gateway.services.readiness.isStopping = true;
   server.retire();
-  // Without a delay at once, or clients that were told so would connect anew before the listener closes, and be reset.
+  // Without a delay, the listener closes at once, before clients that were told to leave reconnect and are reset.
   if (config.DRAIN_DELAY > 0) await sleep(config.DRAIN_DELAY * 1_000);
   gateway.services.openStreams.stop();
   setTimeout(exit, STOP_TIMEOUT - LOG_FLUSH_TIMEOUT);
@@ -96,8 +96,8 @@ async function serve(
 }
 
 /**
- * Adds sample data and a development key where configured. An unreachable database does not prevent the start: they
- * are added once it is reachable.
+ * Adds sample data and a development key, if configured: later if the database is unreachable, which doesn't prevent
+ * the start.
  *
  * @returns the key to print; null in production
  */
@@ -119,11 +119,11 @@ async function prepare(store: Store, config: Config, log: Logger): Promise<strin
   }
 }
 
-/** True if the database is unreachable, or another process is filling it. */
+/** True if the database is unreachable, or another process is adding sample data. */
 const isTransient = (error: unknown): boolean =>
   error instanceof AppError && ['UNAVAILABLE', 'CONFLICT'].includes(error.code);
 
-/** Prints the addresses with the development key in their fragment, which browsers never send, or how to get a key. */
+/** Prints the addresses with the development key in the fragment, which is never sent, or how to create a key. */
 function printBanner(
   output: Log,
   { HOST, BASE_PATH, REST_BASE_PATH, GRAPHIQL, DATA_FILE }: Config,

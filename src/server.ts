@@ -5,24 +5,22 @@ import { AppError } from './foundation/errors.ts';
 import { stage } from './foundation/turns.ts';
 import type { Headers } from './http/response.ts';
 
-/**
- * The time that requests in progress may take after a stop signal, in milliseconds. Their usage is stored after them.
- */
+/** The time limit for requests in progress after a stop signal, in milliseconds. Their usage is stored afterwards. */
 const DRAIN_TIMEOUT = 9_000;
-/** The time for which connected clients may still send requests then. Each response tells them that it is the last. */
+/** How long connected clients may still send requests then, in milliseconds. Each response says that it is the last. */
 const GRACE_PERIOD = 500;
 
 export interface RequestHandler {
   serve(request: IncomingMessage, response: ServerResponse): unknown;
-  /** The headers of the answer to malformed HTTP from this address. */
+  /** The headers of the response to malformed HTTP from an address. */
   headersForMalformed?(address: string): Headers;
 }
 
 /** Limits for slow clients, in milliseconds. */
 const TIMEOUTS = {
-  /** To send the headers of a request. */
+  /** For the headers of a request. */
   headers: 10_000,
-  /** To send a whole request. */
+  /** For a whole request. */
   request: 30_000,
   /** Without reading anything of a response. */
   unread: 30_000,
@@ -32,13 +30,13 @@ const TIMEOUTS = {
   keepAlive: 65_000,
 };
 export type Timeouts = typeof TIMEOUTS;
-/** The longest interval between checks of timeouts. */
+/** The longest interval between checks of timeouts, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
 const MAX_HEADER_BYTES = 16_384;
-/** Requests of one connection that wait for their answers. */
+/** The maximum number of unanswered requests per connection. */
 const MAX_WAITING = 16;
 
-/** The meaning of connection errors for the client. Any other is malformed HTTP. */
+/** Messages for connection errors; any other is malformed HTTP. */
 const MESSAGES: Partial<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `The request headers exceed ${MAX_HEADER_BYTES} bytes.`,
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
@@ -50,9 +48,9 @@ interface Exchange {
 }
 
 interface Connection {
-  /** The request under way, if any, and those behind it. */
+  /** The request in progress, if any, and those behind it. */
   waiting: Exchange[];
-  /** The number of bytes that the client has taken, and the time since which it has taken no more. */
+  /** The number of bytes that the client has taken, and the time when it last took any. */
   taken: number;
   since: number;
 }
@@ -71,10 +69,10 @@ export class HttpServer extends Server {
       connectionsCheckingInterval: checkInterval,
       keepAliveTimeout: limits.keepAlive,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Node's own response would not be in our error format.
+      // Node's own response would have another format.
       requireHostHeader: false,
     });
-    // Node would silently drop headers beyond its limit; maxHeaderSize bounds them.
+    // Node would silently drop headers beyond its default; maxHeaderSize limits them.
     this.maxHeadersCount = 0;
     this.setTimeout(limits.idle);
     this.on('connection', (socket) => {
@@ -88,7 +86,7 @@ export class HttpServer extends Server {
       else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection, handler);
     });
     this.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
-      // No error can be sent within a response, nor ahead of the response to an earlier request.
+      // An error can't be sent within a response, or before that to an earlier request.
       if (!socket.writable || isWithin(this.#connections.get(socket)?.waiting[0])) socket.destroy();
       else refuse(socket, handler, MESSAGES[code]);
     });
@@ -97,8 +95,8 @@ export class HttpServer extends Server {
   }
 
   /**
-   * Begins the first waiting request. Node emits all requests of a piece of input at once, and would keep the answers
-   * for a client that reads none of them. So each begins when the client has taken the answer before it.
+   * Begins the first waiting request. Node emits all pipelined requests at once, and would buffer the responses for a
+   * client that reads none. So each begins when the client has taken the response before it.
    */
   #begin(connection: Connection, handler: RequestHandler): void {
     const { request, response } = connection.waiting[0]!;
@@ -111,8 +109,8 @@ export class HttpServer extends Server {
   }
 
   /**
-   * Disconnects clients that have read none of the data sent to them for `limit` milliseconds. Node's own timeout
-   * restarts with every byte in either direction, even with the client's next request.
+   * Disconnects clients that have taken no data for `limit` milliseconds. Node's own timeout restarts with every byte
+   * in either direction, even of the client's next request.
    */
   #disconnectStalledReaders(limit: number): void {
     const now = performance.now();
@@ -124,45 +122,45 @@ export class HttpServer extends Server {
     }
   }
 
-  /** Keeps serving, while each response tells its client that it is the last of its connection. */
+  /** Keeps serving, but makes each response the last of its connection. */
   retire(): void {
     this.#isDraining = true;
     for (const { waiting } of this.#connections.values())
-      // Without effect once the head of the response is sent.
+      // Has no effect once the head of the response is sent.
       if (waiting[0]) waiting[0].response.shouldKeepAlive = false;
   }
 
   /**
-   * Ends the server once the requests in progress have their responses, after this time at the latest. Until
-   * GRACE_PERIOD is over, clients that have sent one may still send another, which may be on its way.
+   * Ends the server when the requests in progress have their responses, or after this time. During GRACE_PERIOD,
+   * clients may still send requests, which may be on their way.
    */
   async drain(milliseconds = DRAIN_TIMEOUT): Promise<void> {
     this.retire();
-    // Node's `close` calls it, also where it would cut off a response that is written but not yet sent.
+    // Node's `close` calls this, which would cut off responses that are written but not sent.
     this.closeIdleConnections = () => {};
     const closed = new Promise((resolve) => this.close(resolve));
     const disconnect = () => {
       for (const [socket, { waiting }] of this.#connections) {
         const response = waiting[0]?.response;
         if (!response || response.writableFinished) socket.destroy();
-        // Its head may have told the client that the connection stays open.
+        // The head of the response may have said that the connection stays open.
         else response.once('close', () => socket.destroy());
       }
     };
-    // Requests that arrived while the process was busy are read first: timers run before input.
+    // Timers run before input: requests that arrived while the process was busy must be read first.
     setTimeout(() => setImmediate(disconnect), GRACE_PERIOD).unref();
     setTimeout(() => this.closeAllConnections(), milliseconds).unref();
     await closed;
   }
 }
 
-/** True if a request is complete, or its response has begun, while that isn't sent yet. */
+/** True if a response is due or has begun, but isn't sent yet. */
 const isWithin = (exchange: Exchange | undefined): boolean =>
   exchange !== undefined &&
   !exchange.response.writableFinished &&
   (exchange.response.headersSent || exchange.request.complete);
 
-/** Malformed HTTP gets the common error format too, and ends the connection. */
+/** Responds to malformed HTTP in the common error format, and ends the connection. */
 function refuse(
   socket: Socket,
   handler: RequestHandler,
@@ -185,8 +183,8 @@ const LISTEN_ERRORS: Partial<Record<string, string>> = {
 /**
  * Starts listening.
  *
- * @returns the port, which is assigned if 0 was given
- * @throws Error with the reason it cannot listen
+ * @returns the port, which is assigned if `port` is 0
+ * @throws Error with the reason why it cannot listen
  */
 export async function listen(server: Server, port: number, host: string): Promise<number> {
   try {

@@ -6,18 +6,18 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Table } from '../foundation/table.ts';
 import type { Metrics } from './metrics.ts';
 
-/** The members that are not single calls to the database: cache look-ups, kinds of objects, following the log, `close`. */
+/** Members that are not single calls to the database: cache look-ups, kinds of objects, following the log, `close`. */
 const NOT_A_CALL = new Set(['cached', 'objects', 'followEvents', 'close']);
 
 type Method = (...args: unknown[]) => MaybePromise<unknown>;
 
-/** Wraps a store so that every call is counted and timed. */
+/** Wraps a store to count and time every call. */
 export const instrumentedStore = (store: Store, metrics: Metrics): Store =>
   withCalls(store, (name, call) =>
     watched(call, () => performance.now(), metrics.storeCall(store.engine, name)),
   );
 
-/** Replaces every method of a store that queries the database. @param wrap gets its name: `charge`, `pets.page`, `apiKeys.get` */
+/** Wraps every method of a store that queries the database. @param wrap gets its name: `charge`, `pets.page` */
 export function withCalls<S extends Pick<Store, 'table' | 'objects'>>(
   store: S,
   wrap: (name: string, call: Method) => Method,
@@ -46,9 +46,9 @@ const withMethods = <T extends object>(
   ) as T;
 
 /**
- * Watches calls.
+ * Wraps a method to observe its calls.
  *
- * @param end receives the result of `begin`, and the error if the call failed
+ * @param end receives the result of `begin`, and the error of a failed call
  */
 export function watched<T>(call: Method, begin: () => T, end: (began: T, error?: unknown) => void): Method {
   return (...args) => {

@@ -3,17 +3,17 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import { masked } from '../foundation/masking.ts';
 
 const STDOUT = 1;
-/** The number of characters after which lines are written … */
+/** The number of waiting characters at which lines are written … */
 const MIN_WRITE = 16_384;
 /** … or the time, in milliseconds. */
 const FLUSH_INTERVAL = 200;
-/** The most bytes that wait for a destination that doesn't accept them. Further lines are dropped. */
+/** The maximum number of bytes that wait for the destination; further lines are dropped. */
 const MAX_WAITING = 1_000_000;
 
-/** The most characters of a path that logs and traces show. */
+/** The maximum length of a path in logs and traces, in characters. */
 const MAX_PATH = 300;
 
-/** Cuts and masks a path for logs and traces. */
+/** Shortens and masks a path for logs and traces. */
 export const shownPath = (path: string): string =>
   masked(path.length > MAX_PATH ? `${path.slice(0, MAX_PATH)}…` : path);
 
@@ -23,7 +23,7 @@ export interface GatewayLog extends Logger {
   request(fields: object): void;
 }
 
-/** Creates a log of JSON lines. Secrets are masked, wherever in a line they are. */
+/** Creates a log of JSON lines. Secrets anywhere in a line are masked. */
 export function createLog(level: string, lines: DestinationStream): GatewayLog {
   const log = pino({ level, base: null, hooks: { streamWrite: masked } }, lines);
   return Object.assign(log, {
@@ -35,33 +35,33 @@ export function createLog(level: string, lines: DestinationStream): GatewayLog {
   });
 }
 
-/** The log on standard output, and other text printed there. */
+/** The log on standard output, and other text for it. */
 export interface Log {
   log: GatewayLog;
   /** The number of lines that could not be written. */
   dropped(): number;
-  /** Writes text that is not a log line, keys included. */
+  /** Writes text that is not a log line, without masking. */
   print(text: string): void;
-  /** Writes the remaining lines, in at most this many milliseconds. */
+  /** Writes the remaining lines, within this many milliseconds. */
   end(milliseconds: number): Promise<void>;
 }
 
 /**
- * Opens the log: JSON lines, or readable ones on a terminal. If a pipe has no reader or the disk is full, it neither blocks
- * nor ends the process: lines are dropped and counted.
+ * Opens the log: JSON lines, or readable ones on a terminal. If a pipe has no reader or the disk is full, lines are
+ * dropped and counted; the process neither blocks nor ends.
  */
 export async function openLog(level: string): Promise<Log> {
-  // Makes a pipe non-blocking: a thread that is stuck on it would delay the exit of the process.
+  // Accessing stdout makes a pipe non-blocking: a thread stuck on it would delay the exit of the process.
   process.stdout.on('error', () => {});
   const destination = pino.destination({
     dest: STDOUT,
     sync: false,
     maxLength: MAX_WAITING,
-    // With 0, a flush would not wait for a write under way.
+    // With 0, a flush would not wait for a running write.
     minLength: 1,
   });
   let dropped = 0;
-  /** Lines handed over that may not have been written yet. */
+  /** The number of lines passed on that may not have been written yet. */
   let unwritten = 0;
   let isClosed = false;
   const drop = (lines: number) => {
@@ -70,19 +70,19 @@ export async function openLog(level: string): Promise<Log> {
   };
   destination.on('drop', (lines: string) => {
     drop(countLines(lines));
-    // Once it is full, nothing else would make it try again.
+    // Nothing else makes a full destination retry.
     destination.flush();
   });
   destination.on('drain', () => {
     unwritten = 0;
   });
   destination.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // Any other error may be temporary; waiting lines are written again with the next one.
+    // Other errors may be temporary; waiting lines are retried with the next one.
     if (code !== 'EPIPE') return;
     isClosed = true;
     drop(unwritten);
   });
-  // Lines are handed over in bulk: counting the bytes of each takes longer than making it.
+  // Lines are passed on in bulk: counting the bytes of each takes longer than creating it.
   let waiting = '';
   const handOver = () => {
     unwritten += countLines(waiting);
@@ -110,7 +110,7 @@ export async function openLog(level: string): Promise<Log> {
       if (isClosed) return;
       const late = new Promise((resolve) => setTimeout(resolve, milliseconds));
       await Promise.race([new Promise((resolve) => destination.flush(resolve)), late]);
-      // If anything is left, late or refused, pino would try again and again at the exit.
+      // Otherwise, pino would retry leftover lines again and again at the exit.
       destination.destroy();
     },
   };
@@ -118,7 +118,7 @@ export async function openLog(level: string): Promise<Log> {
 
 const countLines = (text: string): number => text.split('\n').length - 1;
 
-/** Formats lines for people. Loaded on a terminal only: a server behind a pipe never pays for it. */
+/** Formats lines for people. Loaded only on a terminal. */
 async function readable(output: DestinationStream): Promise<DestinationStream> {
   const { default: pretty } = await import('pino-pretty');
   const format = pretty.prettyFactory({
@@ -131,7 +131,7 @@ async function readable(output: DestinationStream): Promise<DestinationStream> {
         ? `${line.method} ${line.path} ${line.status} ${line.codes ?? line.operation ?? ''} ${line.ms} ms`
         : String(line[messageKey]),
   });
-  // Text from others must not reach the terminal as control sequences.
+  // Text from clients must not reach the terminal as control sequences.
   const plain = (line: string) => line.replaceAll(/\\u00[01][\da-f]|[\x7f-\x9f]/g, '\ufffd');
   return { write: (line) => output.write(format(plain(line))) };
 }

@@ -6,37 +6,37 @@ import { ERRORS, isRefusal } from '../foundation/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { PLAN_NAMES } from '../store/stored-api-keys.ts';
 
-/** Histogram bounds of request durations, in seconds. */
+/** The histogram bounds of request durations, in seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BOUNDS = [0.00001, 0.0001, ...REQUEST_BOUNDS];
 const MAX_BANNED_KEYS = 10_000;
-/** The most texts made in a second: each takes two milliseconds, and anyone may ask. */
+/** The maximum number of texts created per second: each takes 2 ms, and anyone may request it. */
 const MAX_TEXTS = 20;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Adds a duration in seconds to the values of a histogram with the same labels. */
+/** Adds a duration in seconds to a series of a histogram. */
 type Add = (seconds: number) => void;
 
 /**
- * A histogram of durations whose users keep the series that they add to: prom-client's own looks them up by their labels
- * for each value, and with five in a request that takes an eighth of it.
+ * A histogram of durations. Users keep the series they add to, because prom-client's own histogram looks it up by
+ * labels for each value, which for five values takes an eighth of a request.
  */
 class Durations {
   readonly name: string;
   readonly #help: string;
   readonly #bounds: readonly number[];
-  /** The values of each series: their sum, and the number in each bucket, the last of which has no bound. */
+  /** The sum and bucket counts of each series; the last bucket is unbounded. */
   readonly #series: { labels: Labels; sum: number; counts: number[] }[] = [];
 
-  /** @param bounds of its buckets, in seconds, ascending */
+  /** @param bounds the upper bounds of buckets, in seconds, ascending */
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
     this.#help = help;
     this.#bounds = bounds;
   }
 
-  /** Begins a series. */
+  /** Adds a series. */
   series(labels: Labels): Add {
     const bounds = this.#bounds;
     const series = { labels, sum: 0, counts: Array<number>(bounds.length + 1).fill(0) };
@@ -49,7 +49,7 @@ class Durations {
     };
   }
 
-  /** As the registry asks for it. */
+  /** The metric in the form that the registry expects. */
   async get() {
     const values = this.#series.flatMap(({ labels, sum, counts }) => {
       let count = 0;
@@ -65,12 +65,12 @@ class Durations {
 }
 
 /**
- * Prometheus metrics of one process. Labels come from bounded sets: routes, transports, statuses, outcomes,
+ * The Prometheus metrics of one process. Labels have bounded sets of values: routes, transports, statuses, outcomes,
  * plans, store calls, and keys that use deprecated operations.
  */
 export class Metrics {
   readonly registry = new Registry();
-  /** The requests by transport and operation: their durations, and their number by status. */
+  /** The durations of requests, and their number by status; by transport and operation. */
   readonly #requests = new Map<string, Map<string, { add: Add; byStatus: Map<number, number> }>>();
   readonly #seconds = this.#durations(
     'petstore_request_seconds',
@@ -82,7 +82,7 @@ export class Metrics {
     ['transport', 'code'],
     'Responses that contain an error with this code, also in a field of a GraphQL response',
   );
-  // Series start at 0, so that the first increase counts as one: rate() doesn't see a series that starts at 1.
+  // Series start at 0, since rate() misses the first increase of a series that starts at 1.
   readonly #decisions = new Map(PLAN_NAMES.map((plan) => [plan, { passed: 0, refused: 0, banned: 0 }]));
   readonly #bans = this.#counter(
     'petstore_bans_total',
@@ -105,10 +105,10 @@ export class Metrics {
     'Documents outside of the list of an API key that only reports them, by API key id',
   );
   #latest: { second: number; made: number; text: Promise<string> } | undefined;
-  /** The time at which the latest ban of each key began. */
+  /** The start of each key's latest ban. */
   readonly #banned = lruCache<number>(MAX_BANNED_KEYS);
 
-  /** @param sources `linesDropped`: log lines dropped so far */
+  /** @param sources `linesDropped`: the number of dropped log lines */
   constructor({ linesDropped = () => 0 }: { linesDropped?: () => number } = {}) {
     const build = { version: VERSION, node: process.versions.node };
     this.#gauge('petstore_build_info', 'The version of the gateway and of Node.js; always 1', () => 1, build);
@@ -148,12 +148,12 @@ export class Metrics {
     });
   }
 
-  /** Adds the usual metrics of a process. The client's own observer of garbage collection can't be stopped. */
+  /** Adds the default metrics of a process, once: prom-client's observer of garbage collection can't be stopped. */
   observeProcess(): void {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** Adds a metric whose values are read when it is scraped. */
+  /** Adds a metric that is read when scraped. */
   show({ type, name, help, labelNames = [], values }: Metric): void {
     const Kind = type === 'counter' ? Counter : Gauge;
     new Kind({
@@ -179,7 +179,7 @@ export class Metrics {
 
   #durations(name: string, help: string, bounds: readonly number[]): Durations {
     const durations = new Durations(name, help, bounds);
-    // Of a metric, the registry uses its name and `get` alone.
+    // The registry uses only the name and `get` of a metric.
     this.registry.registerMetric(durations as never);
     return durations;
   }
@@ -199,7 +199,7 @@ export class Metrics {
     const { transport, status, session } = context;
     const { decision, principal } = session ?? {};
     const { name } = transport!;
-    // Not the client's name for it: as labels, those could exhaust memory.
+    // Not the client's name for the operation, which as a label could exhaust memory.
     const operation = context.operation ?? 'unknown';
     const { add, byStatus } = this.#requestsTo(name, operation);
     add(milliseconds / 1000);
@@ -207,7 +207,7 @@ export class Metrics {
     for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
     if (decision && principal) {
       this.#decisions.get(principal.plan)![decision.verdict]++;
-      // Concurrent requests may see the same new ban, which counts once.
+      // Concurrent requests may see the same new ban, which is counted once.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);
         this.#bans.inc({ plan: principal.plan });
@@ -216,12 +216,12 @@ export class Metrics {
     if (context.deprecation && principal) this.#deprecated.inc({ operation, api_key: principal.id });
   }
 
-  /** Counts a document outside the list of a key that only reports such documents. */
+  /** Counts a document that a key runs outside its list, if the key only reports that. */
   untrustedDocument(apiKeyId: string): void {
     this.#untrusted.inc({ api_key: apiKeyId });
   }
 
-  /** Shows the state of the event streams. @param streams `lag` in milliseconds */
+  /** Adds metrics of the event streams. @param streams `lag` in milliseconds */
   watchStreams(streams: { size: number; sent: number; feed: { lag: number } }): void {
     this.#gauge('petstore_event_streams', 'Open event streams', () => streams.size);
     this.show({
@@ -235,7 +235,7 @@ export class Metrics {
     this.#gauge('petstore_event_lag_seconds', lag, () => streams.feed.lag / 1000);
   }
 
-  /** @returns a function that records the end of a call, by its start and its error if it failed */
+  /** @returns a function to record the end of a call, with its start and its error, if any */
   storeCall(engine: string, call: string): (began: number, error?: unknown) => void {
     const series = (outcome: string) => this.#storeSeconds.series({ engine, call, outcome });
     const failed = series('failed');

@@ -26,14 +26,13 @@ import { watched, withCalls } from './instrumented-store.ts';
 import { shownPath } from './log.ts';
 
 const NAME = 'petstore-graphql-gateway';
-/** The time for which an unresponsive collector may delay the exit, in milliseconds. */
+/** How long an unresponsive collector may delay the exit, in milliseconds. */
 const FLUSH_TIMEOUT = 2_000;
 
 /**
- * OpenTelemetry traces over OTLP/HTTP. Each request has a span, a child of the caller's (W3C Trace Context),
- * with a child span for each store call. Names and attributes follow the semantic conventions for HTTP
- * servers and database clients. The OpenTelemetry packages read endpoint and sampling from the standard
- * variables.
+ * OpenTelemetry traces over OTLP/HTTP. Each request has a span, which is a child of the caller's (W3C Trace Context)
+ * and has a child for each store call. Names and attributes follow the semantic conventions for HTTP servers and
+ * database clients. OpenTelemetry's packages read endpoint and sampling from the standard variables.
  */
 export class Tracing {
   readonly #provider: NodeTracerProvider;
@@ -74,7 +73,7 @@ export class Tracing {
         attributes: {
           'http.request.method': method,
           'url.path': shownPath(path),
-          // GraphQL over GET has its variables in the query, which are private.
+          // The query of GraphQL over GET has its variables, which are private.
           'url.query': query === '' || isGraphQL(path) ? undefined : shownPath(query),
           'url.scheme': clientScheme(headers, this.#proxies),
           'client.address': context.address,
@@ -94,7 +93,7 @@ export class Tracing {
     const { span, method, route, operation, operationName, operationType, status, session } = context;
     if (!span) return;
     if (route !== undefined) span.updateName(`${method} ${route}`);
-    // Attributes without a value are left out.
+    // Undefined attributes are left out.
     span.setAttributes({
       'http.response.status_code': status,
       'http.route': route,
@@ -105,15 +104,15 @@ export class Tracing {
       'graphql.operation.type': operationType,
       'error.type': context.errorCodes[0],
     });
-    // A caller's mistake is not a failure of the server, even in a field of a 200.
+    // A client's mistake is not a failure of the server; a field of a 200 may be.
     if (context.errorCodes.some((code) => ERRORS[code].status >= 500))
       span.setStatus({ code: SpanStatusCode.ERROR });
     span.end();
   }
 
   /**
-   * Wraps the store for one request, so that each call gets a child span. Returns the store itself if the request is not
-   * sampled, so that tracing then costs next to nothing. An AsyncLocalStorage would slow every request by a quarter.
+   * Wraps the store for one request, so that each call gets a child span. Returns the store itself if the request is
+   * not sampled, which then costs next to nothing. An AsyncLocalStorage would slow down every request by a quarter.
    */
   traced({ span }: RequestContext, store: Store): Store {
     if (!span?.isRecording()) return store;
@@ -125,7 +124,7 @@ export class Tracing {
     });
   }
 
-  /** Flushes pending spans, waiting at most two seconds. */
+  /** Flushes pending spans, within FLUSH_TIMEOUT. */
   async close(): Promise<void> {
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, FLUSH_TIMEOUT).unref());
     await Promise.race([this.#provider.shutdown().catch(() => {}), timeout]);
@@ -134,7 +133,7 @@ export class Tracing {
 
 const isGraphQL = (path: string): boolean => path === GRAPHQL_PATH || path === COST_PATH;
 
-/** The attributes of a call: `charge`, or `pets.page` for a table's, which is a collection of the same name in MongoDB. */
+/** The attributes of a call, such as `charge` or `pets.page`: a table is a collection of the same name in MongoDB. */
 function attributesOf(engine: string, name: string): Attributes {
   const dot = name.indexOf('.');
   return {
@@ -144,7 +143,7 @@ function attributesOf(engine: string, name: string): Attributes {
   };
 }
 
-/** Ends a span. Of an error only the code is recorded: database messages may contain data. */
+/** Ends a span. Records only the code of an error, since database messages may contain data. */
 function end(span: Span, error?: unknown): void {
   if (error !== undefined && !isRefusal(error)) {
     const type = (error as { code?: unknown }).code;
