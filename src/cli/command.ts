@@ -15,7 +15,7 @@ export interface Report {
   lines: readonly string[];
 }
 
-/** Lets a command run this with its arguments and options, and print the report; with `--json` as JSON. */
+/** Makes a command call `run` with its arguments and options, and print the report; as JSON with `--json`. */
 export function reports(command: Command, run: (...args: never[]) => Promise<Report>): void {
   command.option('--json', 'print JSON').action(async (...args) => {
     const { value, lines } = await run(...(args as never[]));
@@ -25,10 +25,10 @@ export function reports(command: Command, run: (...args: never[]) => Promise<Rep
 }
 
 /**
- * The same for a command that works on the configured store, even while a server uses it. The store is its first
+ * Like {@link reports}, for a command on the configured store, even while a server uses it. The store is the first
  * argument.
  *
- * @param createsStore not for a command that only reads: it must not create a store at a mistyped path
+ * @param createsStore false for a command that only reads, which must not create a store at a mistyped path
  */
 export function reportsOnStore(
   command: Command,
@@ -48,7 +48,7 @@ export function reportsOnStore(
   });
 }
 
-/** Makes a parser of a command's arguments from one that returns null for values that it rejects. */
+/** Converts a parser that returns null for invalid values to one for a command's arguments. */
 export const parsing =
   <T>(parse: (text: string) => T | null, rule: string) =>
   (text: string): T => {
@@ -57,14 +57,12 @@ export const parsing =
     return value;
   };
 
-/** Parses an integer. */
 export const integerFrom = (min: number, max: number) =>
   parsing((text) => parseInteger(text, min, max), `It must be an integer from ${min} to ${max}.`);
 
-/** Parses a duration to milliseconds. */
 export const durationFrom = parsing(parseDuration, 'It must be a duration such as 30m, 12h or 90d.');
 
-/** Opens a store, and closes it after the work. Errors name the variable that leads to it. */
+/** Opens a store, and closes it after the work. Errors name the variable with its location. */
 export async function using<S extends { close(): unknown }, T>(
   config: Pick<Config, 'MONGODB_URI'>,
   open: () => Promise<S>,
@@ -76,7 +74,7 @@ export async function using<S extends { close(): unknown }, T>(
     store = await open();
     result = await work(store);
   } catch (error) {
-    // The first error says more than those that follow from it.
+    // The first error says more than any that follow from it.
     await Promise.resolve(store?.close()).catch(() => {});
     throw located(error, config, store !== undefined);
   }
@@ -85,9 +83,9 @@ export async function using<S extends { close(): unknown }, T>(
 }
 
 /**
- * An error of the store with the variable that leads to it, and without the database's password.
+ * Adds to an error of the store the variable with its location, and removes the database's password.
  *
- * @param isOpen whether only errors of the database itself are about the variable
+ * @param isOpen true if the store is open, so that only an unreachable database concerns the variable
  */
 function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, isOpen: boolean): unknown {
   const isAway = isUnavailable(error);
@@ -100,7 +98,7 @@ function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, i
   return new Error(message, { cause });
 }
 
-/** The help text that all groups of commands share. */
+/** The help text common to all groups of commands. */
 export const GROUP_HELP = `
 All of them work on the store of MONGODB_URI or DATA_FILE, also beside a running
 server, and are in force within 5 seconds on every instance.`;

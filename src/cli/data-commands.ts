@@ -57,14 +57,14 @@ export function define(data: Command): void {
   reports(importing, importFrom);
 }
 
-/** Adds one `COLUMN=FIELD` to the earlier ones. */
+/** Adds a `COLUMN=FIELD` to earlier ones. */
 function mapped(text: string, before: ReadonlyMap<string, string>): Map<string, string> {
   const at = text.lastIndexOf('=');
   if (at < 1) throw new InvalidArgumentError('It must be like "Category Name=category.name".');
   return new Map(before).set(text.slice(0, at).trim(), text.slice(at + 1).trim());
 }
 
-/** Milliseconds between two reports of progress. */
+/** The interval between reports of progress, in milliseconds. */
 const TELL_EVERY = 1_000;
 
 async function loadFrom(
@@ -80,7 +80,7 @@ async function loadFrom(
     if (!isLast && now < toldAt + TELL_EVERY) return;
     toldAt = now;
     const text = `Loaded ${counted(loaded, record.kind, kind)}; next is line ${next}`;
-    // The process may be killed.
+    // Lines stay readable if the process is killed.
     if (process.stderr.isTTY) redraw(text);
     else process.stderr.write(`${text}\n`);
   };
@@ -110,7 +110,7 @@ async function importFrom(directory: string): Promise<Report> {
   return report('Imported', manifest);
 }
 
-/** Replaces the terminal line that shows a command's progress. */
+/** Replaces the terminal line with a command's progress. */
 function redraw(text = ''): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`);
 }

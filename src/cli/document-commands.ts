@@ -44,7 +44,7 @@ Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids
   reportsOnStore(checking, check);
 }
 
-/** The names of a document's operations, or the reason it doesn't fit the schema. */
+/** The names of a document's operations, or the reason why it doesn't fit the schema. */
 function summaryOf(text: string): { operations?: string; fault?: string } {
   try {
     const document = parse(text);
@@ -144,16 +144,16 @@ async function check(store: Store, name: string | undefined): Promise<Report> {
 }
 
 /**
- * Reads the documents of a manifest, before any store is opened.
+ * Reads and checks the documents of a manifest, before any store is opened.
  *
- * @param before the documents of earlier manifests
- * @throws Error naming the fault of the file or its documents
+ * @param before documents of earlier manifests
+ * @throws Error with the faults of the file or its documents
  */
 function readManifest(file: string, before: readonly ManifestDocument[] = []): ManifestDocument[] {
   let entries: [id: unknown, text: string][];
   let manifest: string;
   try {
-    // Editors and shells of Windows begin texts with a byte order mark.
+    // Windows editors and shells start texts with a byte order mark.
     manifest = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     throw new Error(`Nothing was stored. ${file} cannot be read: ${fileFault(error)}`);

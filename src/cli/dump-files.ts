@@ -17,19 +17,19 @@ import { USAGE_HISTORY, type UsageRow } from '../store/stored-usage-history.ts';
 import { linesOf } from './load-source.ts';
 
 /**
- * An export is a directory with a file of JSON lines for each part of a store and `manifest.json`, which is written
- * last and counts their lines. An int64 is a string of digits, so that nothing is rounded.
+ * An export is a directory with a file of JSON lines for each part of a store, and `manifest.json`, which is written
+ * last and has the number of lines of each. An int64 is a string of digits, so that nothing is rounded.
  */
 const FORMAT = 'petstore-export';
 const VERSION = 1;
 const MANIFEST = 'manifest.json';
-/** Rows that are read and written together. */
+/** The number of rows that are read and written together. */
 const BATCH_SIZE = 1_000;
 
-/** Called with the number of a part's rows read or written so far. */
+/** Called with the number of rows of a part that are read or written so far. */
 export type OnProgress = (part: string, rows: number) => void;
 
-/** The rows of a kind of record are the records themselves. */
+/** The part for a kind of record. Its rows are the records themselves. */
 const recordPart = (record: AnyRecord) =>
   exportPart<Stored>({
     name: record.plural,
@@ -57,11 +57,11 @@ const recordPart = (record: AnyRecord) =>
     },
   });
 
-/** @throws Error if a record that would block the deletion of its parent has none */
+/** @throws Error if a record that would block the deletion of its parent refers to a missing one */
 async function checkParents(target: DumpTarget, record: AnyRecord, rows: readonly Stored[]): Promise<void> {
   for (const reference of referencesOf(record)) {
     const { field, parent } = reference;
-    // One of its own kind may come later.
+    // A parent of the same kind may come later.
     if (parent === record) continue;
     const held = rows.filter((row) => row[field] !== undefined && isHolding(reference, row));
     const ids = [...new Set(held.map((row) => row[field] as Id))];
@@ -86,7 +86,7 @@ const partsOf = ({ records, features }: Exported): readonly ExportPart[] => [
     },
     add: (target, rows) => target.addUsage(rows),
   }),
-  // A row for each operation of a day.
+  // One row per operation of a day.
   exportPart<UsageRow>({
     name: 'usageHistory',
     async *read(store) {
@@ -108,7 +108,7 @@ export const contentsOf = (api: Exported): string =>
 
 const LAST_ID = z.string().refine((id) => id === '0' || parseId(id) !== null, 'must be an id or 0');
 
-/** In exports of earlier builds, a part with the last ids. Their rows have checksums, which are ignored. */
+/** A part with the last ids in exports of earlier builds, whose rows have checksums, which are ignored. */
 const LAST_IDS = exportPart<{ records: string; last: Id }>({
   name: 'counters',
   rule: z.object({ records: z.string(), last: LAST_ID }),
@@ -131,14 +131,14 @@ const manifestRule = (api: Exported) =>
 export type Manifest = z.infer<ReturnType<typeof manifestRule>>;
 
 const fileOf = (name: string): string => `${name}.jsonl`;
-/** The options with which each file is written: for its owner only, and flushed to the disk. */
+/** The options for writing each file: for its owner only, and flushed to disk. */
 const PRIVATE = { mode: 0o600, flush: true };
 
 /**
- * Writes everything that a store holds to files.
+ * Exports a store to files.
  *
- * @param directory created if it does not exist; must be empty
- * @throws Error if there is anything in the directory
+ * @param directory must be empty; created if it does not exist
+ * @throws Error if the directory is not empty
  */
 export async function writeExport(
   directory: string,
@@ -150,7 +150,7 @@ export async function writeExport(
   const [file] = await readdir(directory);
   if (file !== undefined) throw new Error(`${directory} is not empty: ${file}. Name a new directory.`);
   const parts: Manifest['parts'] = [];
-  // From the last to the first, so that writes made meanwhile add no child without its parent.
+  // From last to first, so that writes made meanwhile can't add a child without its parent.
   for (const { name, read } of partsOf(api).toReversed()) {
     let rows = 0;
     async function* lines() {
@@ -176,9 +176,9 @@ export async function writeExport(
 }
 
 /**
- * Fills a store from the files of an export. Faults in them are noticed on the way, before the store is served.
+ * Fills a store from the files of an export. Faults in them are found before the store is served.
  *
- * @throws Error with the file and line of the damage
+ * @throws Error with the file and line of a fault
  */
 export async function readExport(
   directory: string,
@@ -197,7 +197,7 @@ export async function readExport(
         await add(target, batch);
       } catch (error) {
         const begin = end - batch.length + 1;
-        // Adding them one by one shows which one it is.
+        // Finds the faulty row by adding them one by one.
         if (begin < end && !isUnavailable(error))
           for (const [n, row] of batch.entries()) await addAll([row], begin + n);
         const lines = begin < end ? `lines ${begin} to ${end}` : `line ${end}`;
@@ -223,7 +223,7 @@ export async function readExport(
   await target.finish();
 }
 
-/** @throws Error if the directory isn't an export, or contains files that don't belong to one */
+/** @throws Error if the directory isn't a complete export, or contains other files */
 export async function readManifest(directory: string, api: Exported): Promise<Manifest> {
   const file = join(directory, MANIFEST);
   if (!existsSync(file))
@@ -238,7 +238,7 @@ export async function readManifest(directory: string, api: Exported): Promise<Ma
   return manifest;
 }
 
-/** The lines of a file but an empty last one. */
+/** The lines of a file, without an empty last one. */
 async function* rowsOf(file: string): AsyncGenerator<Buffer> {
   let last: Buffer | undefined;
   for await (const lines of linesOf(createReadStream(file)))
@@ -250,8 +250,8 @@ async function* rowsOf(file: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * @param where the file, and the line if it has more than one
- * @param hasChecksum true if the value has one in addition to the rest
+ * @param where the file, and the line if it has several
+ * @param hasChecksum true if the value has a checksum, to be ignored
  */
 function parsed(
   bytes: Buffer,

@@ -60,7 +60,7 @@ async function createKey(store: Store, options: KeyOptions): Promise<Report> {
   return shown(apiKey, key);
 }
 
-/** The report of a key that is shown once. */
+/** The report with a new key, which is shown only once. */
 const shown = ({ id, plan }: ApiKey, key: string, ...lines: string[]): Report => ({
   value: { id, key, plan },
   lines: [`${id} (${plan})`, key, '', 'The key will not be shown again.', ...lines],
@@ -76,7 +76,7 @@ async function updateKey(store: Store, id: string, options: KeyOptions, command:
   return { value: rows[0]!, lines: linesOf(rows) };
 }
 
-/** @throws Error if there is no such list of documents */
+/** @throws Error if the list of documents doesn't exist */
 async function checkList(store: Store, { documents }: ApiKeyChanges): Promise<void> {
   if (documents == null) return;
   const { list } = bindingOf(documents);
@@ -88,13 +88,13 @@ async function listKeys(store: Store): Promise<Report> {
   return { value: rows, lines: rows.length === 0 ? ['There are no keys.'] : linesOf(rows) };
 }
 
-/** The units of the day window that is open, as {@link listKeys} shows them. */
+/** The units used in the open day window; 0 if none is open. */
 export const usedToday = (usage: UsageState | null | undefined, now: number): number =>
   usage && now < usage.dayStart + DAY ? usage.dayUsed : 0;
 
 type KeyRow = Awaited<ReturnType<typeof rowsOf>>[number];
 
-/** Keys as `--json` shows them. */
+/** Keys in the form of `--json`. */
 async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   const now = Date.now();
   const usage = await store.usage(keys.map(({ id }) => id));
@@ -122,7 +122,7 @@ async function rowsOf(store: Store, keys: readonly ApiKey[]) {
   });
 }
 
-/** Each key below the one that made it. */
+/** Sorts each child below its owner. */
 function treeOf(rows: readonly KeyRow[]): readonly KeyRow[] {
   const ids = new Set(rows.map(({ id }) => id));
   const isChild = ({ owner }: KeyRow) => owner !== undefined && ids.has(owner);
@@ -135,7 +135,7 @@ function treeOf(rows: readonly KeyRow[]): readonly KeyRow[] {
   return rows.flatMap((row) => (isChild(row) ? [] : [row, ...(children.get(row.id) ?? [])]));
 }
 
-/** A table of keys, followed by the details that don't fit into it. */
+/** A table of keys, followed by details that don't fit into it. */
 function linesOf(rows: readonly KeyRow[]): string[] {
   const cells = treeOf(rows).map(({ id, owner, plan, usedToday, perDay, lastUsedAt, secrets, name }) => {
     const isChild = owner !== undefined;

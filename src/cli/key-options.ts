@@ -9,9 +9,9 @@ import { MAX_NAME_LENGTH, name } from '../foundation/validation.ts';
 import { type ApiKeyChanges, PLAN_NAMES, type PlanName } from '../store/stored-api-keys.ts';
 import { integerFrom, parsing } from './command.ts';
 
-/** The last moment with a year of four digits, which is as far as an RFC 3339 date goes. */
+/** The last second of year 9999, at which RFC 3339 ends. */
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59Z');
-/** The value that clears a restriction. */
+/** The option value that clears a restriction. */
 const ANY = 'any';
 
 /** The options of `create` and `update`. */
@@ -26,7 +26,7 @@ export interface KeyOptions {
   documents?: string;
 }
 
-/** Adds the options of `create`, which needs a name and a plan, and `update`. */
+/** Adds the options of `create`, which requires a name and a plan, or `update`. */
 export function addKeyOptions(command: Command, isNew: boolean): Command {
   const limit = integerFrom(1, MAX_INT32);
   const scopes = api.scopes.join(', ');
@@ -86,7 +86,7 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
     });
 }
 
-/** The requested settings of a key: options not given are absent, and null clears. */
+/** The requested settings of a key: absent for missing options, null to clear a restriction. */
 export function changesOf(options: KeyOptions): ApiKeyChanges {
   const { name, plan, perMinute, perDay, scope, expires, allow, documents } = options;
   const limits = perMinute && perDay ? { perMinute, perDay } : undefined;
@@ -113,7 +113,7 @@ function readExpiry(text: string): number | typeof ANY | null {
   return expiresAt > Date.now() && expiresAt <= LAST_MOMENT ? expiresAt : null;
 }
 
-/** Parses values separated by commas, and the values of a repeated option. */
+/** Parses comma-separated values, also of a repeated option. */
 const listFrom =
   (isValid: (text: string) => boolean, max: number, rule: string) =>
   (text: string, before: readonly string[] | typeof ANY = []): readonly string[] | typeof ANY => {

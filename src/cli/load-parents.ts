@@ -11,7 +11,7 @@ import {
 import type { Tables } from '../foundation/table.ts';
 import type { Values } from '../store/engine.ts';
 
-/** A reference that a file may give by its parent's name. */
+/** A reference that a file may contain as the parent's name. */
 export interface NamedReference extends Referrer {
   /** `category.name` instead of `categoryId`. */
   column: string;
@@ -23,14 +23,14 @@ export const namedReferencesOf = (record: AnyRecord): readonly NamedReference[] 
     .filter(({ parent }) => parent.sorts.includes('name'))
     .map((reference) => ({ ...reference, column: `${parentField(reference.field)}.name` }));
 
-/** The result of looking up a name: one record, more than one with that name, or none. */
+/** The result of looking up a name: one record, several, or none. */
 export type Called = { id: Id } | 'several' | 'none';
 
-/** Names whose records are cached. */
+/** The maximum number of cached names. */
 const MAX_REMEMBERED = 20_000;
-/** Look-ups that are under way together. */
+/** The maximum number of concurrent look-ups. */
 const AT_ONCE = 50;
-/** Records that may begin with a name. */
+/** The maximum number of records read for a name. */
 const PAGE = 100;
 
 /** True if a record can be created from its name alone. */
@@ -39,7 +39,7 @@ export const isNameEnough = ({ fields }: AnyRecord): boolean =>
     ([field, { presence }]) => field === 'name' || presence !== 'required',
   );
 
-/** Looks something up for each item. @returns the results in order */
+/** Looks up items concurrently. @returns the results in order */
 export async function concurrently<T, R>(items: readonly T[], lookUp: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let n = 0; n < items.length; n += AT_ONCE)
@@ -47,7 +47,7 @@ export async function concurrently<T, R>(items: readonly T[], lookUp: (item: T) 
   return results;
 }
 
-/** Finds records by their names, and caches them. */
+/** Finds records by name, and caches them. */
 export class Names {
   readonly #tables: Tables;
   readonly #remembered = new LRUCache<string, { id: Id }>({ max: MAX_REMEMBERED });
@@ -56,7 +56,7 @@ export class Names {
     this.#tables = tables;
   }
 
-  /** @returns the result for each of the names */
+  /** @returns the result for each name */
   async find(parent: AnyRecord, names: Iterable<string>): Promise<Map<string, Called>> {
     const results = new Map<string, Called>();
     const wanted: string[] = [];
@@ -74,13 +74,10 @@ export class Names {
   }
 }
 
-/**
- * The record with a name: written the same way if only one is, or else as search by prefix finds it, whatever its case,
- * accents and normal form.
- */
+/** The record with exactly this name, or else with the same name regardless of case, accents and normal form. */
 async function recordCalled(tables: Tables, parent: AnyRecord, name: string): Promise<Called> {
   const prefix = folded(name);
-  // In the order of names, longer ones that begin with this one come later.
+  // Ordered by name, since longer names with this prefix come later.
   const { items } = await tables.table(parent).page({ name: { prefix } } as never, {
     limit: PAGE,
     order: { field: 'name', descending: false },
@@ -95,10 +92,9 @@ async function recordCalled(tables: Tables, parent: AnyRecord, name: string): Pr
 }
 
 /**
- * Puts ids in place of the names that had no record when they were looked up outside of the transaction, and creates
- * those that still have none.
+ * Resolves, within the transaction, names that had no record before, and creates the records that are still missing.
  *
- * @throws Error if a name leads to no single record, or to none that may be created
+ * @throws Error if a name matches several records, or none and may not be created
  */
 export async function withParents(
   tables: Tables,

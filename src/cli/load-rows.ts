@@ -9,13 +9,13 @@ import type { Fields } from '../foundation/record.ts';
 import { asObject, exactNumber, parseJson } from '../http/parse-json.ts';
 import { LINE_FEED, linesOf, MAX_ROW_SIZE, type Source } from './load-source.ts';
 
-/** A row of a file, before its values are checked. */
+/** A row of a file, with unchecked values. */
 export interface Row {
-  /** Its place among all rows of the file; the first is 0. */
+  /** The position among all rows of the file, from 0. */
   index: number;
-  /** The line on which it ends, or begins if it is an item of a JSON array; the first is 1. */
+  /** The line, from 1, on which it ends, or on which it begins as an item of a JSON array. */
   line: number;
-  /** Its place in a JSON array; the first is 1. */
+  /** The position in a JSON array, from 1. */
   item?: number;
   values: Record<string, unknown>;
 }
@@ -23,28 +23,27 @@ export interface Row {
 /** Called with the fault of a line. */
 export type OnFault = (line: number, message: string) => void;
 
-/** The columns that a file may have, and the fields of the record that they fill. */
+/** The permitted columns of a file, and the fields of the record. */
 export interface Columns {
   /** The fields of the record. */
   fields: Fields;
   /** The permitted names of a column. */
   names: readonly string[];
-  /** The names of some columns in this file, and of their fields in the record. */
+  /** Fields of the record by names of columns in this file. */
   map: ReadonlyMap<string, string>;
-  /** True if other columns are ignored instead of refused. */
+  /** True to ignore other columns instead of refusing them. */
   ignoreUnknown: boolean;
 }
 
-/** Rows that are read together, at most. */
+/** The maximum number of rows that are read together. */
 const BATCH_SIZE = 1_000;
-/** Faults of a file that are listed, at most. */
+/** The maximum number of listed faults. */
 export const MAX_FAULTS = 50;
 
 /**
- * Reads the rows of a file: CSV with a header, JSON objects one a line, or a JSON array of them. Rows without any
- * value are skipped.
+ * Reads the rows of a file: CSV with a header, one JSON object per line, or a JSON array of objects. Skips empty rows.
  *
- * @throws Error if it can't be read, or its header is wrong
+ * @throws Error if the file can't be read, or its header is wrong
  */
 export async function* readRows(source: Source, columns: Columns, onFault: OnFault): AsyncGenerator<Row[]> {
   const read = { csv: readCsv, lines: readLines, array: readItems, values: readItems }[source.form.kind];
@@ -66,7 +65,7 @@ const rowOf = (line: number, values: Row['values']): Row => ({ index: 0, line, v
 
 // ---- CSV
 
-/** A row whose quotes are wrong, and the text after it, as far as it has been read. */
+/** A row with wrong quotes, and the text after it that has been read. */
 class Malformed {
   readonly text: string;
 
@@ -78,12 +77,12 @@ class Malformed {
 const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
 
 /**
- * csv-parse (7.0) counts a line that ends in CRLF twice within quotes, and tells where a row with an error begins, but
- * not where the error is. So lines are counted here, from the text that it has read.
+ * Counts lines itself, because csv-parse (7.0) counts a CRLF within quotes twice, and says where a row with an error
+ * begins, but not where the error is.
  */
 const readCsv: Reader = async function* (source, columns, onFault) {
   const { delimiter, line: firstLine } = source.form;
-  /** The text read last, back to where the current row may begin. */
+  /** The latest text, at least from the beginning of the current row. */
   let chunks: Buffer[] = [];
   let [size, end] = [0, 0];
   async function* kept() {
@@ -141,7 +140,7 @@ const readCsv: Reader = async function* (source, columns, onFault) {
   yield rows;
 };
 
-/** Finds the first quote that is wrong. @param begin the line on which the row begins */
+/** Finds the first wrong quote. @param begin the line on which the row begins */
 function quoteFault(text: string, delimiter: string, begin: number): { line: number; message: string } {
   const lineAt = (at: number): number => begin + breaksIn(text.slice(0, at));
   const isEnd = (character: string | undefined) =>
@@ -171,7 +170,7 @@ interface Header {
   valuesOf(record: readonly string[], line: number, onFault: OnFault): Row['values'] | undefined;
 }
 
-/** @throws Error once for a fault that every row would have */
+/** @throws Error if the header is wrong, as every row would then be */
 function headerOf(names: readonly string[], columns: Columns): Header {
   const length = names.findLastIndex((name) => name !== '') + 1;
   const targets = names.slice(0, length).map((name) => targetOf(name, columns));
@@ -200,10 +199,10 @@ function headerOf(names: readonly string[], columns: Columns): Header {
       for (let n = 0; n < length; n++) {
         const target = targets[n];
         const cell = record[n]!;
-        // An ObjectId of mongoexport.
+        // Skips an ObjectId of mongoexport.
         if (names[n] === '_id' && isObjectId(cell)) continue;
         if (target !== undefined) values[target] = parsedCell(cell, columns.fields[target]);
-        // The first may be pandas' index.
+        // The first column may be pandas' index.
         else if (cell !== '' && names[n] === '' && n > 0)
           onFault(line, `column ${n + 1}: has no name in the header`);
         else if (cell !== '' && names[n] === '_id' && !columns.ignoreUnknown)
@@ -214,14 +213,14 @@ function headerOf(names: readonly string[], columns: Columns): Header {
   };
 }
 
-/** The field that a column stands for; undefined if there is none. */
+/** The field for a column; undefined if none. */
 function targetOf(column: string, { map, names }: Columns): string | undefined {
   const name = map.get(column) ?? column;
   if (names.includes(name)) return name;
   return name === '_id' && names.includes('id') ? 'id' : undefined;
 }
 
-/** The faults of columns that aren't fields. */
+/** The faults for columns that aren't fields. */
 function unknownColumns(unknown: readonly string[], { names }: Columns): string[] {
   const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
   const faults = unknownNames(unknown, 'column', names).map(({ path, message }) => {
@@ -236,12 +235,12 @@ function unknownColumns(unknown: readonly string[], { names }: Columns): string[
 
 const isObjectId = (text: string): boolean => /^(?:ObjectId\()?"?[0-9a-f]{24}"?\)?$/i.test(text);
 
-/** The content of a cell as a value that its field's rule can check; undefined if it is empty. */
+/** The content of a cell as a value for its field's rule; undefined if empty. */
 function parsedCell(cell: string, field: Field | undefined): unknown {
   if (cell === '') return undefined;
   switch (field?.kind ?? 'id') {
     case 'integer':
-      // Programs write integers as 3.0 in a column that has empty cells too.
+      // Programs write 3.0 in an integer column that also has empty cells.
       return /^-?\d{1,15}(?:\.0+)?$/.test(cell) ? Number(cell) : cell;
     case 'id':
     case 'bigInteger':
@@ -274,13 +273,13 @@ const readLines: Reader = async function* (source, columns, onFault) {
 
 const isBlank = (bytes: Buffer): boolean => bytes.every((byte) => byte <= 32);
 
-/** Values one after the other, in an array or not, over any lines. */
+/** Values one after another, in an array or not, across lines. */
 const readItems: Reader = async function* (source, columns, onFault) {
   const tokenizer = new Tokenizer();
   let rows: Row[] = [];
   let item = 0;
   let depth = 0;
-  /** The value that has not been read to its end yet, and where it begins in the file. */
+  /** The incomplete value, and its offset in the file. */
   let [bytes, start] = [Buffer.alloc(0), 0];
   let line = source.form.line;
   let opened = 0;
@@ -327,7 +326,7 @@ const readItems: Reader = async function* (source, columns, onFault) {
   if (depth > 0) onFault(line, `what opens here is not closed: the file ends before`);
 };
 
-/** @param what its name in messages */
+/** @param what the name of the text in messages */
 function objectOf(
   bytes: Buffer,
   what: string,
@@ -356,7 +355,7 @@ function objectOf(
   return rowOf(line, values);
 }
 
-/** A value in MongoDB's extended JSON as plain JSON has it. */
+/** Converts a value from MongoDB's extended JSON to plain JSON. */
 function unwrapped(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const [[type, inner] = [undefined, undefined], ...others] = Object.entries(value);

@@ -5,42 +5,42 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileFault } from '../foundation/errors.ts';
 
-/** Bytes that are read at once. */
+/** The number of bytes to read at once. */
 const CHUNK_SIZE = 65_536;
-/** Bytes of a row: a longer one has an unclosed quote or bracket. */
+/** The maximum size of a row, in bytes: a longer one has an unclosed quote or bracket. */
 export const MAX_ROW_SIZE = 1_048_576;
-/** Bytes in which the form of a file shows, and a header ends. */
+/** The number of bytes to detect the form of a file from, and in which a header must end. */
 const HEAD_SIZE = 65_536;
 
 /** The format of a file. */
 export interface Form {
-  /** CSV, or JSON: a value a line, an array of values, or values over several lines. */
+  /** CSV, or JSON: a value per line, an array of values, or values across lines. */
   kind: 'csv' | 'lines' | 'array' | 'values';
   /** The delimiter of CSV columns. */
   delimiter: string;
-  /** Bytes before its content: a byte order mark, a line that only names the delimiter. */
+  /** The number of bytes before the content: a byte order mark, or a line that only declares the delimiter. */
   offset: number;
-  /** The line on which its content begins; the first is 1. */
+  /** The line on which the content begins, from 1. */
   line: number;
 }
 
-/** A file of rows, which can be read twice. */
+/** A file of rows that can be read twice. */
 export interface Source {
   name: string;
   form: Form;
-  /** The SHA-256 of its content. */
+  /** The SHA-256 of the content. */
   digest: string;
-  /** Its content from the beginning. */
+  /** Reads the content from the beginning. */
   read(): AsyncGenerator<Buffer>;
   close(): Promise<void>;
 }
 
 /**
- * Opens a file to be loaded. Input that can be read only once (standard input, a pipe) is copied to a file that nobody
- * else can open and that disappears when the process ends.
+ * Opens a file to load. Input that can be read only once (standard input, a pipe) is copied to an unlinked temporary
+ * file.
  *
- * @param name its path, or `-` for standard input
- * @throws Error if it can't be read, or obviously isn't UTF-8 text
+ * @param name the path, or `-` for standard input
+ * @throws Error if the file can't be read, or obviously isn't UTF-8 text
  */
 export async function openSource(name: string): Promise<Source> {
   let file: FileHandle | undefined;
@@ -68,14 +68,14 @@ export async function openSource(name: string): Promise<Source> {
 /** A fault of a file as a whole. */
 class SourceError extends Error {}
 
-/** An unlinked file with the whole content of a stream. */
+/** Copies a stream to an unlinked file. */
 async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<FileHandle> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-load-'));
   let file: FileHandle | undefined;
   try {
     file = await open(join(folder, 'rows'), 'wx+', 0o600);
     await rm(folder, { recursive: true });
-    // What is obviously no file of rows is refused before an endless stream of it fills the disk.
+    // Anything that is obviously not a file of rows is refused before an endless stream fills the disk.
     let head = Buffer.alloc(0);
     let form: Form | undefined;
     let [size, line] = [0, 0];
@@ -111,10 +111,10 @@ async function* contentOf(file: FileHandle, { offset }: Form): AsyncGenerator<Bu
 export const LINE_FEED = 10;
 
 /**
- * The lines of a file, those of each chunk together, without their ends. Only line feeds end lines: other line terminators
+ * The lines of a file without line ends, a batch per chunk. Only line feeds end lines, since other line terminators
  * occur within texts. The last line may be empty.
  *
- * @param most the length in bytes of a line that is not read on
+ * @param most the maximum length of a line in bytes; a longer one is cut off and ends the file
  */
 export async function* linesOf(
   chunks: AsyncIterable<Buffer>,
@@ -136,7 +136,7 @@ export async function* linesOf(
   yield [rest];
 }
 
-/** @throws SourceError if it is not in UTF-8 */
+/** @throws SourceError if the content is not UTF-8 */
 async function digestOf(name: string, content: AsyncIterable<Buffer>): Promise<string> {
   const digest = createHash('sha256');
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -158,7 +158,7 @@ async function digestOf(name: string, content: AsyncIterable<Buffer>): Promise<s
 const notUtf8 = (name: string): SourceError =>
   new SourceError(`${name} is not in UTF-8. Save it as "CSV UTF-8".`);
 
-/** @param isWhole whether the file has no more than these bytes */
+/** Detects the form of a file. @param isWhole true if `head` is the whole file */
 function formOf(name: string, head: Buffer, isWhole: boolean): Form {
   const startsWith = (...bytes: number[]) => bytes.every((byte, n) => head[n] === byte);
   if (startsWith(0xff, 0xfe) || startsWith(0xfe, 0xff)) throw notUtf8(name);
@@ -173,7 +173,7 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
     const kind = /^\{.*[{[,]?\s*$/.test(json) && !json.trimEnd().endsWith('}') ? 'values' : single;
     return { kind, delimiter: ',', offset: mark, line: 1 };
   }
-  // Excel's own way to declare the separator.
+  // Excel's declaration of the separator.
   const [first = '', separator] = /^"?sep=(.)"?[^\S\r\n]*(?:\r\n?|\n)/i.exec(text) ?? [];
   const rest = text.slice(first.length);
   const [header = ''] = /^\s*[^\r\n]*/.exec(rest) ?? [];

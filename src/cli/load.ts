@@ -31,28 +31,28 @@ export interface LoadOptions {
   record: AnyRecord;
   /** `-` for standard input. */
   file: string;
-  /** Only check. */
+  /** True to only check the file. */
   dryRun?: boolean;
-  /** The line to continue from: those before it are already loaded. */
+  /** The line to continue from; earlier ones are already loaded. */
   from?: number | undefined;
-  /** True if missing parents are created from their names. */
+  /** True to create missing parents from their names. */
   createParents?: boolean;
-  /** The names of columns in the file, and the fields that they fill. */
+  /** The fields for columns of the file, by column name. */
   map?: ReadonlyMap<string, string>;
-  /** True if columns that aren't fields are ignored. */
+  /** True to ignore columns that aren't fields. */
   ignoreUnknown?: boolean;
-  /** True if a row with the id of an existing record changes that record. */
+  /** True to let rows with the ids of existing records change these. */
   update?: boolean;
-  /** Called with the line before each commit, and after the last one. */
+  /** Called with the next line before each commit, and after the last one. */
   onProgress(next: number, loaded: number, isLast: boolean): void;
   /** Stops loading after the current commit. */
   signal?: AbortSignal;
 }
 
-/** New parents that a dry run names. */
+/** The maximum number of new parents that a dry run lists. */
 const MAX_NAMED = 20;
 
-/** The numbers of records that a file adds, changes and leaves as they are, and of parents that are created for them. */
+/** The numbers of records that a file adds, changes and leaves unchanged, and of parents created for them. */
 interface Counts {
   added: number;
   changed: number;
@@ -60,15 +60,15 @@ interface Counts {
   parents: Map<AnyRecord, number>;
 }
 
-/** The result of the second pass over a file. */
+/** The result of the second pass. */
 interface Written extends Counts {
   /** The line to continue from. */
   line: number;
 }
 
-/** The result of the first pass over a file. */
+/** The result of the first pass. */
 interface Checked extends Counts {
-  /** The number of its rows that had been loaded before. */
+  /** The number of rows that were loaded before. */
   before: number;
   /** The names of the first new parents. */
   newParents: Map<AnyRecord, string[]>;
@@ -76,7 +76,7 @@ interface Checked extends Counts {
 
 const noCounts = (): Counts => ({ added: 0, changed: 0, same: 0, parents: new Map() });
 
-/** Adds the counts of a part to those of the whole. */
+/** Adds the counts of a part to the total. */
 function include(whole: Counts, { added, changed, same, parents }: Counts): void {
   whole.added += added;
   whole.changed += changed;
@@ -88,8 +88,8 @@ const increase = <K>(counts: Map<K, number>, key: K, by: number) =>
   counts.set(key, (counts.get(key) ?? 0) + by);
 
 /**
- * Adds the records of a file by the rules of any write, with their events. It is read twice: all of it is checked before
- * anything is written.
+ * Adds the records of a file, under the rules of any write and with events. The file is read twice: all of it is
+ * checked before anything is written.
  *
  * @throws Error with the first faults, or with the line to continue from
  */
@@ -157,7 +157,7 @@ function report({ record, dryRun = false, update }: LoadOptions, checked: Checke
 
 const amount = (number: number, { kind, plural }: AnyRecord): string => counted(number, kind, plural);
 
-/** Reads the rows of a file by the input rules of its record's declaration. */
+/** Reads the rows of a file under the input rules of its record's declaration. */
 function readerOf(
   source: Source,
   { record, map = new Map(), ignoreUnknown = false, update = false }: LoadOptions,
@@ -183,9 +183,9 @@ function readerOf(
     read: (onFault: OnFault) => readRows(source, columns, onFault),
 
     /**
-     * Checks rows one by one, and passes on their parsed values, in which names have no ids yet.
+     * Checks each row on its own. Returns valid rows with parsed values, in which names are not resolved to ids yet.
      *
-     * @param ids of records that rows change
+     * @param ids the ids of records that rows change
      */
     accepted(rows: readonly Row[], ids: ReadonlySet<Id>, onFault: OnFault): Row[] {
       return rows.filter((row) => {
@@ -206,7 +206,7 @@ function readerOf(
       });
     },
 
-    /** Puts ids in place of the names that lead to one record. @returns the others with their rows */
+    /** Replaces names that match one record by its id. @returns the other names, with their rows */
     async resolve(rows: readonly Row[], names: Names) {
       const unresolved: { row: Row; name: string; called: 'several' | 'none'; reference: NamedReference }[] =
         [];
@@ -241,7 +241,7 @@ const hasId = ({ values }: Row): boolean => values.id != null;
 const namesIn = (rows: readonly Row[], column: string): Set<string> =>
   new Set(rows.map(({ values }) => values[column] as string));
 
-/** The existing records with the ids of some rows, or those that their field refers to. */
+/** The existing records with the ids in a field of some rows, by id. */
 async function recordsOf(
   tables: Tables,
   kind: AnyRecord,
@@ -255,10 +255,10 @@ async function recordsOf(
 }
 
 /**
- * The first pass.
+ * The first pass: checks the file without writing.
  *
- * @param done rows that are loaded already
- * @throws Error naming the first faults, if there are any
+ * @param done the number of rows that are loaded already
+ * @throws Error with the first faults, if any
  */
 async function check(
   store: Store,
@@ -288,11 +288,11 @@ async function check(
   return checked;
 }
 
-/** The state of the first pass, which each batch adds to. */
+/** The state of the first pass across batches. */
 interface Pass {
   checked: Checked;
   names: Names;
-  /** The ids, new parents and unique combinations so far. */
+  /** Ids, new parents and unique combinations so far. */
   seen: Seen;
   onFault: OnFault;
 }
@@ -337,7 +337,7 @@ async function checkBatch(
       const first = checked.newParents.get(parent) ?? [];
       if (first.length < MAX_NAMED) checked.newParents.set(parent, [...first, name]);
     }
-    // A record with a new parent has a parent.
+    // References to new parents are valid.
     row.values[field] = NEW;
   }
   for (const { field, parent } of referencesOf(record)) {
@@ -363,7 +363,7 @@ async function checkBatch(
     const whole = added.filter(({ values }) => fields.every((field) => values[field] !== undefined));
     const same = whole.map(({ values }) => Object.fromEntries(fields.map((field) => [field, values[field]])));
     const repeated = seen.addAll(same.map((values) => `${fields} ${JSON.stringify(values)}`));
-    // Rows that change records may free what they hold.
+    // With --update, rows may free the values of other records.
     const held = await concurrently(update ? [] : same, async (values) => {
       if (Object.values(values).includes(NEW)) return false;
       return (await store.table(record).page(values as never, { limit: 1 })).items.length > 0;
@@ -385,7 +385,7 @@ class Faults {
     if (this.#first.length < MAX_FAULTS) this.#batch.push({ line, message });
   }
 
-  /** Faults of later batches are on later lines. */
+  /** Sorts the faults of a batch by line; those of later batches are on later lines. */
   endBatch(): void {
     const lines = this.#batch
       .sort((a, b) => a.line - b.line)
@@ -409,7 +409,7 @@ class Faults {
   }
 }
 
-/** The second pass: adds the records, many in a commit, and the parents that are missing. */
+/** The second pass: adds the records, many per commit, and missing parents. */
 async function write(
   store: Store,
   reader: Reader,
@@ -428,7 +428,7 @@ async function write(
     let waiting: Row[] = [];
     let last = from - 1;
     let most = FIRST_COMMITTED;
-    /** Commits as many of the waiting rows as there is time for. */
+    /** Commits as many of the waiting rows as fit in the time. */
     const flush = async (): Promise<void> => {
       signal?.throwIfAborted();
       line = waiting[0]!.line;
@@ -464,45 +464,45 @@ async function write(
 
 const loadedBy = ({ added, changed, same }: Counts): number => added + changed + same;
 
-/** The error of a load that can be continued. */
+/** The error for an interrupted load, which can be continued. */
 const interruption = (error: unknown, record: AnyRecord, written: Written): Error =>
   new Error(
     `${explained(error)}\nLoaded ${amount(loadedBy(written), record)}. Continue with --from ${written.line}.`,
     { cause: error },
   );
 
-/** The milliseconds after which a commit ends, and its rows at most. */
+/** The time after which a commit ends, in milliseconds, and its maximum number of rows. */
 interface Pace {
   time: number;
   rows: number;
 }
 
 const PACES: Record<Store['engine'] | 'alone', Pace> = {
-  /** The more rows, the fewer pages of indexes are written twice. Other commands and a server's start wait. */
+  /** Long, to write fewer index pages twice. Other commands and the start of a server wait for a commit. */
   alone: { time: 1_000, rows: 20_000 },
-  /** Writes of a server on the same file wait for each commit. */
+  /** Short, since the writes of a server on the same file wait for each commit. */
   sqlite: { time: 40, rows: 5_000 },
-  /** Far from the time after which a call fails. */
+  /** Much less than the timeout of a call. */
   mongodb: { time: 2_000, rows: 5_000 },
 };
-/** The time in which others may write between two commits, in milliseconds. */
+/** The pause between commits, in which others may write, in milliseconds. */
 const PAUSE = 5;
-/** Rows of the first commit, which shows progress early; each has twice as many as the one before. */
+/** The number of rows in the first commit, to show progress early; it doubles with each commit. */
 const FIRST_COMMITTED = 250;
-/** Rows of a commit that are written together. */
+/** The number of rows that a commit writes together. */
 const WRITTEN_AT_ONCE = 250;
 
-/** A part of a load that is committed. */
+/** A committed part of a load. */
 interface Committed extends Counts, LoadPosition {
   /** The number of rows. */
   count: number;
 }
 
 /**
- * Commits rows and the parents that they lack, together with the position after them.
+ * Commits rows and their missing parents, together with the position after them.
  *
- * @param rows those to commit, of which it takes as many as there is time for
- * @param next the line after them
+ * @param rows the rows to commit, of which it takes as many as fit in the time
+ * @param next the line after the rows
  */
 async function commit(
   store: Store,
@@ -535,7 +535,7 @@ async function commit(
     counts.added += added.length;
     return counts;
   };
-  /** The rows that are written before the one that is refused, if any is. */
+  /** The number of rows written, before any that is refused. */
   let count = 0;
   const writeAll = async (tables: Tables): Promise<Committed> => {
     const counts = noCounts();
@@ -548,18 +548,18 @@ async function commit(
     } while (count < rows.length && performance.now() - began < paceNow().time);
     return { ...counts, count, line: rows[count]?.line ?? next, rows: rows[count - 1]!.index + 1 };
   };
-  // Of two loads that create the same parent, one sees what the other has created.
+  // Of two loads that create the same parent, one must see the other's.
   const lacksParents = rows.some(({ values }) => named.some(({ column }) => values[column] !== undefined));
   try {
     return await store.continueLoad(load, writeAll, lacksParents);
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // Adding them one by one shows which one it is.
+    // Finds the refused row by adding them one by one.
     return await store.continueLoad(load, async (tables) => {
       if (count > 0) await writeSome(tables, rows.slice(0, count));
       for (const row of rows.slice(count))
         await writeSome(tables, [row]).catch((refusal: Error) => {
-          // Whatever else goes wrong is no fault of this row, and the database may have the transaction run again.
+          // Any other error is not about the row, and the database may run the transaction again.
           if (!isRefusal(refusal)) throw refusal;
           throw new Error(`line ${row.line}: ${explained(refusal)}`, { cause: refusal });
         });

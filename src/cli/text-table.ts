@@ -1,14 +1,14 @@
 /** The width of most terminals. */
 const WIDTH = 80;
 const GAP = '  ';
-/** Words up to this length, such as the ids of keys, stay whole. */
+/** Words up to this length, such as ids of keys, are not broken. */
 const UNBROKEN = 16;
 
 /**
- * Formats a table with aligned columns for terminals, at most 80 characters wide: the widest columns get narrower, and
- * text that doesn't fit continues on the next line.
+ * Formats a table with aligned columns for terminals, at most 80 characters wide: the widest columns are narrowed, and
+ * longer text is wrapped.
  *
- * @param header column names
+ * @param header the column names
  * @param rows one cell per column
  */
 export function formatTable(
@@ -43,7 +43,7 @@ export function formatTable(
   });
 }
 
-/** Breaks a text into lines, after a space or comma if there is one. */
+/** Breaks a text into lines, after a space or comma if possible. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let rest = text;
@@ -56,5 +56,5 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, rest];
 }
 
-/** A text without the characters that would move the cursor or the colours of a terminal; lines stay. */
+/** Replaces characters that control a terminal, except for line feeds. */
 export const printable = (text: string): string => text.replaceAll(/[\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/gu, '\ufffd');
