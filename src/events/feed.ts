@@ -2,13 +2,13 @@
  * Timeline of a reader (`#read`) beside the one follower of the log (`#follow`):
  *
  *   catching up  The reader's position is not among the kept events: it reads pages from the store, one per turn.
- *   keeping up   Its position is a kept event or the start of them: it takes all later ones from memory.
+ *   keeping up   Its position is a kept event or their start: it takes all later events from memory.
  *   waiting      It has seen everything in this `#state`: it sleeps until `#tell`, yields an empty page and looks again.
  *
- * No event falls between these: a reader notes `#state` before it reads, and the follower changes `#state` after it has
- * added events. One committed after a reader's last page is added later, so the reader looks again. When the follower
- * begins anew, `#state` changes too: readers whose position is not its start return to catching up, and fetch from the
- * store what was committed in between. A slow reader whose position drops out of the kept events does the same.
+ * No event is lost between these: a reader notes `#state` before it reads, and the follower changes `#state` after it has
+ * added events. An event committed after a reader's last page is added later, so the reader looks again. When the follower
+ * restarts, `#state` changes too: readers at any other position than its start return to catching up, and read what was
+ * committed meanwhile from the store. So does a slow reader whose position drops out of the kept events.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

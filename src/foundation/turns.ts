@@ -1,14 +1,14 @@
 /*
  * Timeline of one request's results and reads:
  *
- *   arrived  A result was handed to `pass`. It is chained behind the results before it.
+ *   arrived  A result was given to `pass`, and is chained behind earlier results.
  *   passed   Its promise resolves, and everything that follows from it runs at once. If the request has run for MAX_TURN,
- *            it first gives up a turn of the event loop to others.
- *   asked    A read was handed to `read`. The first one watches the chain; later ones join it.
- *   begun    The chain has been passed to its end, and a whole turn has added nothing to it: all reads that were asked
- *            for begin together, so that one database command can serve them.
+ *            it first yields a turn of the event loop to others.
+ *   asked    A read was given to `read`. The first one watches the chain; later ones join it.
+ *   begun    The chain is at its end, and a whole turn has added nothing to it: all requested reads begin together, so
+ *            that one database command can serve them.
  *
- * Once the request has ended, `check` throws, and its remaining results are rejected with that error.
+ * Once the request has ended, `check` throws, and remaining results are rejected with that error.
  */
 
 import { performance } from 'node:perf_hooks';

@@ -2,14 +2,14 @@ import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 
 /*
- * The way of a charge, top-down:
+ * The path of a charge, top-down:
  *
- * 1. A session (`access/session.ts`) asks for units, before or after it knows the price of a request.
- * 2. The limiter (`access/limiter.ts`) answers banned and exhausted keys from memory, and else charges the store.
- * 3. The store keeps a `UsageState` for each owner's key, and replaces it by what `chargeUsage` makes of it: in memory,
- *    saved at once or soon (`sqlite/usage.ts`), or by an update on condition that nobody else changed it meanwhile
+ * 1. A session (`access/session.ts`) charges units, before or after it knows the price of a request.
+ * 2. The limiter (`access/limiter.ts`) refuses banned and exhausted keys from memory, or else charges the store.
+ * 3. The store keeps a `UsageState` for each owner's key, and replaces it by the result of `chargeUsage`: in memory, saved
+ *    at once or soon (`sqlite/usage.ts`), or by an update on condition that it has not changed meanwhile
  *    (`mongo/usage.ts`).
- * 4. The limiter translates the verdict and the new state into what headers and errors say.
+ * 4. The limiter translates the verdict and the new state to a decision, for headers and errors.
  *
  *     opened at its first request        closed
  *     |-- window: used <= limit ---------|            a refusal sets refusedUntil = the end of its Retry-After

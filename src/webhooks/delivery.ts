@@ -1,17 +1,17 @@
 /*
  * Timeline of a delivery, in rounds:
  *
- *   saving        Each round begins with a save, which renews the claim and reads what the owner has changed. The delivery
- *                 ends if the instance no longer holds the webhook or it is disabled.
- *   waiting       The latest attempt failed: until its next attempt is due. The key is looked at every second.
- *   following     Reads the log from the saved position on, one event after another.
- *   attempting    The key may see the event, every tenth attempt is paid, and the stored webhook is unchanged.
- *   acknowledged  2xx: the position moves on in memory, and is stored with the next save.
- *   failed        Anything else: the round ends, with the time of the next attempt. After 72 hours, or at once at 410 Gone,
- *                 the webhook is disabled.
+ *   saving        Each round begins with a save, which renews the claim and reads the owner's changes. The delivery ends if
+ *                 the instance has lost the claim or the webhook is disabled.
+ *   waiting       The latest attempt failed: waits until the next is due, and checks the key every second.
+ *   following     Reads the log from the saved position, one event after another.
+ *   attempting    The key may read the event, every tenth attempt is charged, and the stored webhook is unchanged.
+ *   acknowledged  2xx: the position advances in memory, and is stored by the next save.
+ *   failed        Anything else: the round ends, with the time of the next attempt. After 72 hours, or at once for 410
+ *                 Gone, the webhook is disabled.
  *
- * An owner's change or `end` aborts the round, but never an attempt under way. A process that is killed loses what it has
- * not saved, so its successor sends again, in order from the saved position, what was acknowledged since: at least once.
+ * An owner's change or `end` aborts the round, but never a running attempt. A killed process loses what it has not saved,
+ * so its successor sends all events since the saved position again, in order: delivery is at least once.
  */
 
 import { HOUR, MINUTE, SECOND } from '../foundation/instant.ts';

@@ -2,17 +2,17 @@
  * Timeline of an attempt at some work:
  *
  *   apart      Until `begin`, each command is sent on its own. Work that never begins has nothing to commit.
- *   published  The instance has written the session's id to `sessions`, which it does before its first transaction there.
- *   open       Commands run in the transaction, one at a time; what it has written is locked for all others.
- *   committed  All at once, with the majority's acknowledgement.
- *   lost       A concurrent write won, or the session was killed: `run` tries the whole work again, until the call's time is
- *              up. Work of this instance that has lost the same document takes turns, and work that comes to write it
- *              meanwhile joins them, so that many writes of it cost two attempts each.
- *   orphaned   The instance died while it was open, and its signs of life stop. Another finds it DEAD_AFTER its last sign, and
- *              kills its sessions: the server aborts the transaction, and those that wait for its locks go on within about
- *              three seconds instead of a minute.
- *   failed     Neither its commit nor its end may have reached the server: the instance itself kills the session after its
- *              next sign of life that arrives, unless it has begun another transaction in it, which has the same effect.
+ *   published  The instance has written the session's id to `sessions`, before the session's first transaction.
+ *   open       Commands run in the transaction, one at a time; everything it has written is locked for others.
+ *   committed  All at once, acknowledged by the majority.
+ *   lost       A concurrent write won, or the session was killed: `run` retries the whole work until the call times out.
+ *              Work of this instance that has lost the same document takes turns, joined by work that comes to write it
+ *              meanwhile, so that many writes of a document take two attempts each.
+ *   orphaned   The instance died with the transaction open, and gives no more signs of life. DEAD_AFTER the last one,
+ *              another instance kills its sessions: the server aborts the transaction, and waiters for its locks go on
+ *              within about three seconds instead of a minute.
+ *   failed     Its commit or abort may not have reached the server: the instance itself kills the session after its next
+ *              sign of life, unless it has begun another transaction in it, which has the same effect.
  */
 
 import { randomUUID } from 'node:crypto';

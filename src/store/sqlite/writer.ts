@@ -1,45 +1,45 @@
 /*
  * Timeline of a write:
  *
- *   queued     `write` was called. The group begins at the end of this turn of the event loop, or after the one under way,
- *              and once no other process writes, which is waited for without occupying the event loop.
- *   running    `begin immediate` holds SQLite's write lock, and readers that ask `committed` wait. `single` writes run one
- *              after another until none is queued next or MAX_GROUP has passed; any other write is a group of its own.
- *   refused    It threw before it changed anything, so the rest of its group goes on.
- *   committed  Followers have written their part and the commit is on file. Only now are promises settled, those of
- *              refused writes included: nobody acts on what a rollback could still take back.
- *   undone     A write failed or exceeded MAX_WAIT after a change, or the commit failed: everything is rolled back, the last
- *              write of the group gets the error, and those before it UNAVAILABLE. If the transaction could not even
- *              begin, this happens to the whole queue.
+ *   queued     `write` was called. A group begins at the end of this turn of the event loop, or after the running group,
+ *              once no other process writes. Waiting for that does not block the event loop.
+ *   running    `begin immediate` holds SQLite's write lock, and reads at the gate `committed` wait. `single` writes run one
+ *              after another until the next is another kind or MAX_GROUP has passed; any other write is a group of its own.
+ *   refused    The write threw before it changed anything. The rest of its group goes on.
+ *   committed  Followers have written their part and the commit is on file. Only now are promises settled, even those of
+ *              refused writes, so that nobody acts on anything that could still be rolled back.
+ *   undone     A write failed or exceeded MAX_WAIT after a change, or the commit failed: everything is rolled back. The last
+ *              write of the group gets the error, and the others UNAVAILABLE. If the transaction could not even begin,
+ *              this happens to the whole queue.
  */
 
 import { setImmediate as endOfTurn, setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal, unavailable } from '../../foundation/errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
-/** The time between two attempts to begin while another process writes, in milliseconds. */
+/** The delay between attempts to begin while another process writes, in milliseconds. */
 const RETRY = 2;
-/** The time that writes may run before other work gets its turn, in milliseconds. */
+/** How long writes may run before they yield, in milliseconds. */
 const MAX_GROUP = 10;
-/** The time that work which isn't `single` may take, in milliseconds: all other writes wait for it. */
+/** The time limit for work that isn't `single`, in milliseconds, since all other writes wait for it. */
 const MAX_WAIT = 2_000;
 
-/** Something that keeps in memory what it derives from the data file. */
+/** Anything that keeps data derived from the file in memory. */
 export interface Follower {
-  /** Called after another process has written, when memory may be out of date, and after a rollback. */
+  /** Called after a rollback, and after another process has written, when memory may be out of date. */
   refresh(): void;
-  /** Writes what it has gathered, at the end of a transaction. */
+  /** Writes collected data, at the end of a transaction. */
   beforeCommit?(): void;
   /** Notifies others. Never throws. */
   onCommitted?(): void;
 }
 
-/** A function that is called before each use of the file. May wait or throw. */
+/** A function to call before each use of the file. May wait or throw. */
 export type Gate = () => Promise<void> | undefined;
 
 interface Write {
   work: (within: Gate) => unknown;
-  /** True if it may share a transaction with others. */
+  /** True if the write may share a transaction with others. */
   isSingle: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -47,19 +47,19 @@ interface Write {
 
 /**
  * Group commit: the writes of a turn of the event loop run one after another, in one transaction at its end. Pages
- * changed by several are written once, at a fraction of the cost of separate transactions. Work awaits nothing but this
- * connection, so nothing else runs in between; if it does wait, readers of records wait for the commit, so uncommitted
- * data is never seen.
+ * changed by several writes are written once, at a fraction of the cost of separate transactions. Work normally awaits
+ * nothing but this connection, so nothing else runs in between. If it does wait, reads of records wait for the commit,
+ * so that uncommitted data is never seen.
  */
 export class Writer {
-  /** The reason that a transaction could not be committed, until a ping finds that there is room again. */
+  /** The error of a failed commit, until a ping finds that the disk has room again. */
   failure: unknown;
   readonly #db: SqliteConnection;
   readonly #followers: Follower[] = [];
   #queue: Write[] = [];
-  /** Serves the queue while it has writes. */
+  /** The processing of the queue, while it has writes. */
   #running: Promise<void> | undefined;
-  /** Resolves when the open transaction has ended, with the functions that settle its callers' promises. */
+  /** Resolves when the open transaction has ended, with functions that settle the callers' promises. */
   #open: Promise<(() => void)[]> | undefined;
   /** Changes with every commit of another connection. */
   #version: unknown;
@@ -73,15 +73,15 @@ export class Writer {
     this.#followers.push(follower);
   }
 
-  /** The gate for reads outside of a transaction: waits until no transaction is open. */
+  /** The gate for reads outside transactions: waits until no transaction is open. */
   readonly committed: Gate = () => this.#open?.then(this.committed);
 
   /**
    * Resolves to the result of `work` once its writes are committed.
    *
-   * @param work gets the gate of its reads and writes, which throws once the work has ended by taking too long
-   * @param how `single` if it makes at most one write, takes no time and cannot fail once it has written: the other
-   * writes of the same transaction would be rolled back with it
+   * @param work gets the gate for its reads and writes, which throws once the work has ended or taken too long
+   * @param how `single` if `work` makes at most one write, takes no time, and cannot fail after it has written, which
+   * would roll back the other writes of the transaction
    */
   write<T>(work: (within: Gate) => T | Promise<T>, how?: 'single'): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -115,7 +115,7 @@ export class Writer {
     this.#running = undefined;
   }
 
-  /** @throws UNAVAILABLE if other processes write for too long, or the file is gone */
+  /** Begins a transaction. @throws UNAVAILABLE if other processes write for too long, or the file is gone */
   async #begin(): Promise<void> {
     const deadline = performance.now() + this.#db.busyTimeout;
     while (!this.#db.tryBegin()) {
@@ -147,7 +147,7 @@ export class Writer {
           const value = await (write.isSingle ? result : withinTime(result));
           answers.push(() => write.resolve(value));
         } catch (error) {
-          // A write that was refused before it wrote anything doesn't affect the others.
+          // A write that fails before it changes anything doesn't affect the others.
           if (this.#db.changes !== changes || !this.#db.isInTransaction) throw error;
           answers.push(() => write.reject(error));
         } finally {
@@ -165,22 +165,22 @@ export class Writer {
     return answers;
   }
 
-  /** Takes a group of writes back. @returns functions that settle the callers' promises */
+  /** Rolls back a group of writes. @returns functions that settle the callers' promises */
   #undo(group: readonly Write[], error: unknown): (() => void)[] {
     if (!isRefusal(error)) this.failure = error;
     try {
       this.#db.rollback();
       for (const follower of this.#followers) follower.refresh();
     } catch {
-      // The file cannot even be read: everything is refreshed once it can be.
+      // Followers are refreshed once the file is readable again.
       this.#version = undefined;
     }
-    // Only the last one can have caused the failure.
+    // Only the last write can have caused the failure.
     return group.map((write) => () => write.reject(write === group.at(-1) ? error : unavailable(error)));
   }
 }
 
-/** Bounds the time of some work. @throws UNAVAILABLE if it takes longer than MAX_WAIT */
+/** Limits the duration of work. @throws UNAVAILABLE if it takes longer than MAX_WAIT */
 async function withinTime<T>(result: T | Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
