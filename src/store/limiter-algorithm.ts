@@ -5,7 +5,8 @@ import type { MaybePromise } from '../foundation/maybe-promise.ts';
  * The path of a charge, top-down:
  *
  * 1. A session (`access/session.ts`) charges units, before or after it knows the price of a request.
- * 2. The limiter (`access/limiter.ts`) refuses banned and exhausted keys from memory, or else charges the store.
+ * 2. The limiter (`access/limiter.ts`) refuses banned keys from memory, and charges the store for all others: even exhausted
+ *    ones, so that their refusals count as strikes.
  * 3. The store keeps a `UsageState` for each owner's key, and replaces it by the result of `chargeUsage`: in memory, saved
  *    at once or soon (`sqlite/usage.ts`), or by an update on condition that it has not changed meanwhile
  *    (`mongo/usage.ts`).
