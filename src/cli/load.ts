@@ -479,7 +479,7 @@ interface Pace {
 
 const PACES: Record<Store['engine'] | 'alone', Pace> = {
   /** Long, to write fewer index pages twice. Other commands and the start of a server wait for a commit. */
-  alone: { time: 1_000, rows: 20_000 },
+  alone: { time: 1_000, rows: 10_000 },
   /** Short, since the writes of a server on the same file wait for each commit. */
   sqlite: { time: 40, rows: 5_000 },
   /** Much less than the timeout of a call. */
