@@ -19,6 +19,8 @@ const INTERVAL = 1_000;
 const MAX_WAITING = 20_000;
 /** Requests whose lines are made together, which takes a fifth of the time. */
 const MAX_ADDED = 100;
+/** Requests that are added to the journal at once: those of a busy second would delay others by 10 ms. */
+const MAX_JOURNALED = 1_000;
 /** Keys whose requests are counted at once. */
 const MAX_KEYS = 50_000;
 /** The requests of a chunk at most. */
@@ -44,16 +46,21 @@ interface Waiting {
 }
 
 /** The requests of all keys in an interval. Their lines are one text: garbage collection would visit each that is a string of its own. */
-interface Segment extends JournalSegment {
+interface Segment {
   /** The place at which its text begins. */
   start: number;
+  text: string;
+  /** Its parts in the journal. */
+  positions: string[];
+  /** Those that are not in the journal yet. */
+  rest: Omit<JournalSegment, 'position'>;
 }
 
-const NO_SEGMENT: Segment = { start: 0, position: '', keys: [], text: '' };
+const NOTHING: Segment['rest'] = { keys: [], text: '' };
 
 /**
  * The latest requests of each key, for its holder. Those of a second are written together: each key's as a chunk of its own, or,
- * where that costs more than all else of a request, all as one segment of a journal. They are then stored by key some at a time, each
+ * where that costs more than all else of a request, all as a segment of a journal. They are then stored by key some at a time, each
  * key's about once a minute, and before they are read.
  */
 export class RequestLog extends WriteBehind {
@@ -94,7 +101,9 @@ export class RequestLog extends WriteBehind {
   add(principal: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
     if (this.#added.push({ principal, request, time: this.#now() }) === MAX_ADDED) this.#makeLines();
-    this.#size++;
+    if (++this.#size % MAX_JOURNALED === 0 && this.#store.requestJournal)
+      // What cannot be written is tried again.
+      this.inTurn(async () => void (await this.#journal())).catch(() => {});
     this.writeLater();
   }
 
@@ -112,20 +121,27 @@ export class RequestLog extends WriteBehind {
   }
 
   protected async write(): Promise<void> {
-    await this.#recover();
-    this.#take();
-    const size = this.#size;
-    const { requestJournal } = this.#store;
-    const { keys, text } = this.#segments.at(-1)!;
-    if (text !== '') {
-      const position = this.#nextPosition();
-      await requestJournal?.add({ position, keys, text });
-      this.#endSegment(position);
-    }
-    await this.#file(requestJournal ? this.#due() : [...this.#waiting]);
+    const size = await this.#journal();
+    if (this.#segments.at(-1)!.text !== '') this.#endSegment();
+    await this.#file(this.#store.requestJournal ? this.#due() : [...this.#waiting]);
     await this.#removeSegments();
     this.#size -= size;
     this.#interval++;
+  }
+
+  /** Adds requests to the journal. @returns the number of those that are not written yet but for that */
+  async #journal(): Promise<number> {
+    await this.#recover();
+    this.#take();
+    const size = this.#size;
+    const segment = this.#segments.at(-1)!;
+    if (segment.rest !== NOTHING) {
+      const position = this.#nextPosition();
+      await this.#store.requestJournal?.add({ position, ...segment.rest });
+      segment.positions.push(position);
+      segment.rest = NOTHING;
+    }
+    return size;
   }
 
   #makeLines(): void {
@@ -140,6 +156,7 @@ export class RequestLog extends WriteBehind {
   /** Has requests that were added wait. Nothing else is under way, so none come meanwhile. */
   #take(): void {
     this.#makeLines();
+    if (this.#text === '') return;
     this.#append(this.#keys, this.#text);
     this.#keys = [];
     this.#text = '';
@@ -158,13 +175,13 @@ export class RequestLog extends WriteBehind {
       this.#waiting.set(keyId, waiting);
       from = text.indexOf('\n', from) + 1;
     }
-    segment.keys = [...segment.keys, ...keys];
+    segment.rest = { keys: [...segment.rest.keys, ...keys], text: segment.rest.text + text };
     segment.text += text;
   }
 
-  #endSegment(position: string): void {
-    const { start, text } = this.#segments.pop()!;
-    this.#segments.push({ start, text, position, keys: [] }, { ...NO_SEGMENT, start: start + text.length });
+  #endSegment(): void {
+    const { start, text } = this.#segments.at(-1)!;
+    this.#segments.push({ start: start + text.length, text: '', positions: [], rest: NOTHING });
   }
 
   #lineAt(place: number): string {
@@ -204,7 +221,7 @@ export class RequestLog extends WriteBehind {
       this.#segments.findLastIndex(({ start }) => start <= oldest),
     );
     if (left.length === 0) return;
-    await this.#store.requestJournal?.delete(left.map(({ position }) => position));
+    await this.#store.requestJournal?.delete(left.flatMap(({ positions }) => positions));
     this.#segments.splice(0, left.length);
   }
 
@@ -238,10 +255,11 @@ export class RequestLog extends WriteBehind {
     const last = new Map<string, number>();
     for (const keyId of new Set(segments.flatMap(({ keys }) => keys)))
       last.set(keyId, await lastRequestOf(keyId));
-    this.#segments.push({ ...NO_SEGMENT });
+    this.#segments.push({ start: 0, text: '', positions: [], rest: NOTHING });
     for (const { position, keys, text } of segments) {
       this.#append(keys, text);
-      this.#endSegment(position);
+      Object.assign(this.#segments.at(-1)!, { positions: [position], rest: NOTHING });
+      this.#endSegment();
     }
     for (const [keyId, waiting] of this.#waiting) {
       waiting.places = waiting.places.filter((place) => timeOf(this.#lineAt(place)) > last.get(keyId)!);

@@ -4,7 +4,7 @@ import { masked } from '../foundation/masking.ts';
 
 const STDOUT = 1;
 /** The number of waiting characters at which lines are written … */
-const MIN_WRITE = 16_384;
+const MIN_WRITE = 65_536;
 /** … or the time, in milliseconds. */
 const FLUSH_INTERVAL = 200;
 /** The maximum number of bytes that wait for the destination; further lines are dropped. */
