@@ -85,6 +85,8 @@ export class HttpServer extends Server {
       if (connection.waiting.length === MAX_WAITING) request.socket.destroy();
       else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection, handler);
     });
+    // Node would answer 417 without a body. Servers may ignore what they are expected to do (RFC 9110 section 10.1.1).
+    this.on('checkExpectation', (request, response) => this.emit('request', request, response));
     this.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
       // An error can't be sent within a response, or before that to an earlier request.
       if (!socket.writable || isWithin(this.#connections.get(socket)?.waiting[0])) socket.destroy();

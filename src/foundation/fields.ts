@@ -182,7 +182,7 @@ export const list = <T>(
   default: undefined as never,
   schema: { type: 'array', minItems: 1, maxItems, uniqueItems: true, items: of.schema },
   maxItems,
-  rule: (dialect) => rules.list(of.rule(dialect)),
+  rule: (dialect) => rules.list(of.rule(dialect), maxItems),
 });
 
 export const integer = (

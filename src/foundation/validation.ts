@@ -65,10 +65,11 @@ export const MAX_NAME_LENGTH = 200;
 export const name = () => text(1, MAX_NAME_LENGTH, string().trim());
 
 /** A list of at least one value, without duplicates. */
-export const list = <T>(of: z.ZodType<T>) =>
+export const list = <T>(of: z.ZodType<T>, maxItems = Number.POSITIVE_INFINITY) =>
   z
     .array(of, { error: required('must be a list') })
     .min(1, 'must have at least one value')
+    .max(maxItems, `must have at most ${maxItems} values`)
     .refine((values) => new Set(values).size === values.length, 'must not have a value twice');
 
 /** One value of an enumeration. */

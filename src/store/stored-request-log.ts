@@ -1,4 +1,5 @@
 import type { Meter } from '../foundation/meter.ts';
+import { ownTurn } from '../foundation/turns.ts';
 import type { Engine } from './engine.ts';
 import {
   JOURNAL,
@@ -50,9 +51,10 @@ const MAX_CHUNKS = 50;
 
 type Place = Pick<RequestCursor, 'time' | 'position' | 'index'>;
 
-const placeOf = ({ position, requests, index }: RequestChunk & { index: number }): Place => ({
-  time: timeOf(requests[index]!),
-  position,
+/** A chunk at the place of one of its requests. */
+const at = (chunk: RequestChunk, index: number): RequestChunk & Place => ({
+  ...chunk,
+  time: timeOf(chunk.requests[index]!),
   index,
 });
 
@@ -66,7 +68,7 @@ function compare(a: Place, b: Place): number {
 function indexAfter(chunk: RequestChunk, after: RequestCursor | undefined): number {
   if (!after) return chunk.requests.length - 1;
   if (chunk.position === after.position) return Math.min(after.index, chunk.requests.length) - 1;
-  return chunk.requests.findLastIndex((_, index) => compare(placeOf({ ...chunk, index }), after) < 0);
+  return chunk.requests.findLastIndex((_, index) => compare(at(chunk, index), after) < 0);
 }
 
 /** The latest requests of keys, to which every instance adds. */
@@ -75,27 +77,30 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
     const counts = new Map(after?.counts);
-    /** Chunks with requests that were not read yet, of which the last is the next. */
-    let unread: (RequestChunk & { index: number })[] = [];
+    /** Chunks with requests that were not read yet, each at the place of its next. */
+    let unread: (RequestChunk & Place)[] = [];
     let size = Math.min(limit + 1, MAX_CHUNKS);
     let upTo = after?.from;
     let isFirst = true;
     let isWhole = false;
     for (;;) {
       const next = unread.reduce<(typeof unread)[0] | undefined>(
-        (newest, chunk) => (newest && compare(placeOf(newest), placeOf(chunk)) >= 0 ? newest : chunk),
+        (newest, chunk) => (newest && compare(newest, chunk) >= 0 ? newest : chunk),
         undefined,
       );
       // Chunks that were not read may have later requests.
-      if (!isWhole && (!next || upTo === undefined || timeOfPosition(upTo) >= placeOf(next).time)) {
+      if (!isWhole && (!next || upTo === undefined || timeOfPosition(upTo) >= next.time)) {
+        // Their lines take up to 50 ms, which others need not wait for.
+        await ownTurn();
         const lists = await Promise.all(terms.map((term) => objects(REQUESTS).latest(term, size, upTo)));
         const chunks = lists
           .flat()
           .toSorted((a, b) => (a.position < b.position ? 1 : -1))
           .slice(0, size);
-        for (const chunk of chunks)
-          if (isFirst || chunk.position !== upTo) unread.push({ ...chunk, index: indexAfter(chunk, after) });
-        unread = unread.filter(({ index }) => index >= 0);
+        for (const chunk of chunks) {
+          const index = indexAfter(chunk, after);
+          if (index >= 0 && (isFirst || chunk.position !== upTo)) unread.push(at(chunk, index));
+        }
         isWhole = chunks.length < size;
         isFirst = false;
         upTo = chunks.at(-1)?.position;
@@ -103,13 +108,15 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
         continue;
       }
       if (!next) return;
-      const { time, position, index } = placeOf(next);
-      next.index--;
-      if (next.index < 0) unread = unread.filter((chunk) => chunk !== next);
+      const { time, position, index } = next;
+      unread = unread.filter((chunk) => chunk !== next);
+      if (index > 0) unread.push(at(next, index - 1));
       const from = unread.reduce((last, chunk) => (chunk.position > last ? chunk.position : last), position);
       counts.set(next.keyId, (counts.get(next.keyId) ?? 0) + 1);
-      const request = requestOf(next.requests[index]!, next.keyId);
-      yield { request, cursor: { from, time, position, index, counts } };
+      yield {
+        request: requestOf(next.requests[index]!, next.keyId),
+        cursor: { from, time, position, index, counts },
+      };
     }
   }
 

@@ -68,6 +68,10 @@ const BOMBS: Record<string, Bomb> = {
   'a list of 49,000 ids': graphql('query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId } }', {
     ids: Array<number>(49_000).fill(1),
   }),
+  'a log filtered by 12,000 statuses': graphql(
+    'query ($status: [String!]) { requests(first: 100, filter: { status: $status }) { nodes { id } } }',
+    { status: Array<string>(12_000).fill('404') },
+  ),
   'variables that are all wrong': graphql('query ($f: PetFilter) { pets(filter: $f) { totalCount } }', {
     f: Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`f${n}`, n])),
   }),

@@ -82,15 +82,14 @@ interface Filter {
   transport?: readonly UsageTransport[] | null;
 }
 
-const matcherOf =
-  ({ status, operation, transport }: Filter) =>
-  (request: LoggedRequest): boolean =>
-    (status == null || status.some((each) => isOfStatus(request.status, each))) &&
+/** @returns a function that takes as long, however many values the filter has */
+function matcherOf({ status, operation, transport }: Filter): (request: LoggedRequest) => boolean {
+  const [statuses, transports] = [status && new Set(status), transport && new Set(transport)];
+  return (request) =>
+    (!statuses || statuses.has(`${request.status}`) || statuses.has(`${request.status}`[0] + 'xx')) &&
     (operation == null || request.operation === operation) &&
-    (transport == null || transport.includes(request.transport));
-
-const isOfStatus = (status: number, wanted: string): boolean =>
-  wanted.endsWith('xx') ? `${status}`[0] === wanted[0] : `${status}` === wanted;
+    (!transports || transports.has(request.transport));
+}
 
 interface Arguments {
   filter?: Filter | null | undefined;

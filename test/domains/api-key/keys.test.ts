@@ -298,6 +298,10 @@ onAnyEngine('the permissions and bans of keys that an owner makes', (kit) => {
       [{ scopes: ['horses:ride'] }, /^scopes: must be some of .*pets:read/],
       [{ scopes: [] }, /^scopes:/],
       [{ allow: ['here'] }, /^allow/],
+      [
+        { allow: Array.from({ length: 21 }, (_, n) => `127.0.0.${n}`) },
+        'allow: must have at most 20 values.',
+      ],
       [{ documents: 'nowhere' }, /^documents:/],
       [{ expiresAt: '2020-01-01T00:00:00Z' }, /^expiresAt: must be in the future/],
       [{ expiresAt: '2200-01-01T00:00:00Z' }, /^expiresAt: must not be after/],
