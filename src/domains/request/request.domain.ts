@@ -86,7 +86,9 @@ interface Filter {
 function matcherOf({ status, operation, transport }: Filter): (request: LoggedRequest) => boolean {
   const [statuses, transports] = [status && new Set(status), transport && new Set(transport)];
   return (request) =>
-    (!statuses || statuses.has(`${request.status}`) || statuses.has(`${request.status}`[0] + 'xx')) &&
+    (!statuses ||
+      statuses.has(`${request.status}`) ||
+      statuses.has(`${Math.floor(request.status / 100)}xx`)) &&
     (operation == null || request.operation === operation) &&
     (!transports || transports.has(request.transport));
 }
