@@ -65,6 +65,6 @@ export async function run(...args: string[]): Promise<void> {
 /** Ends a command whose output can't be written: silently if the reader is gone, as in `petstore keys list | head`. */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE') process.exit();
-  process.stderr.write(`What the command did is done, but its output cannot be written: ${message}\n`);
+  process.stderr.write(`The command succeeded, but its output cannot be written: ${message}\n`);
   process.exit(1);
 }

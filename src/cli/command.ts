@@ -100,5 +100,5 @@ function located(error: unknown, { MONGODB_URI }: Pick<Config, 'MONGODB_URI'>, i
 
 /** The help text common to all groups of commands. */
 export const GROUP_HELP = `
-All of them work on the store of MONGODB_URI or DATA_FILE, also beside a running
-server, and are in force within 5 seconds on every instance.`;
+All of them work on the store of MONGODB_URI or DATA_FILE, even while a server
+is running, and take effect within 5 seconds on every instance.`;

@@ -22,37 +22,41 @@ export function define(data: Command): void {
   const loading = data
     .command('load')
     .description(
-      `Add records from a file, by the rules of any write and with events, also beside a running server. CSV (with a header; comma, semicolon or tab), JSON objects a line or a JSON array, in UTF-8 and of any length. Columns are fields of the record; a reference is an id (categoryId) or its parent's name (category.name). The whole file is checked before anything is written.`,
+      `Add records from a file, under the same rules and with the same events as any write, even while a server is running. The file is CSV (with a header; comma, semicolon or tab), one JSON object per line or a JSON array, in UTF-8 and of any length. Columns are fields of the record; a reference is an id (categoryId) or its parent's name (category.name). The whole file is checked before anything is written.`,
     );
   loading
     .addArgument(new Argument('<kind>', 'what to add').choices(api.records.map(({ plural }) => plural)))
     .argument('<file>', 'the file; - for standard input')
     .option('--dry-run', 'only check the file', false)
-    .option('--create-parents', 'create parents of names that no record has', false)
+    .option('--create-parents', 'create parents whose names no record has', false)
     .option(
       '--from <line>',
-      'continue with this line, which an interrupted load has printed',
+      'continue from this line, as printed by an interrupted load',
       integerFrom(1, MAX_INT32),
     )
-    .option('--map <column=field>', 'what field a column is; may be repeated', mapped, new Map())
-    .option('--ignore-unknown', 'leave out columns that are no fields', false)
-    .option('--update', 'change the records whose ids rows have, instead of refusing them', false);
+    .option('--map <column=field>', 'the field for a column; may be repeated', mapped, new Map())
+    .option('--ignore-unknown', 'ignore columns that are not fields', false)
+    .option(
+      '--update',
+      'change existing records with the ids of rows, instead of refusing these rows',
+      false,
+    );
   reportsOnStore(loading, loadFrom, { createsStore: true, contents: api });
 
   const backingUp = data.command('backup <file>');
   backingUp.description(
-    `Copy an embedded store to a new file as it is now, also beside a running server and while it writes. Restore it by putting it in the place of DATA_FILE.`,
+    `Copy an embedded store as of now to a new file, even while a server is writing. To restore it, put it in place of DATA_FILE.`,
   );
   reports(backingUp, backUp);
 
   const exporting = data.command('export <dir>');
   exporting.description(
-    `Write everything that the store holds to a new directory: records, ${contentsOf(api)}; treat it like a backup. Events and outcomes of idempotent calls stay behind. Beside a server on an embedded store it is one snapshot.`,
+    `Write everything in the store to a new directory: records, ${contentsOf(api)}. Treat it like a backup. Events and outcomes of idempotent calls are not exported. An embedded store is exported as a single snapshot, even while a server is running.`,
   );
   reportsOnStore(exporting, exportTo, { contents: api, role: 'snapshot' });
   const importing = data.command('import <dir>');
   importing.description(
-    `Fill an empty store from an export, of either engine. One that was interrupted is begun again; a half-filled store is not served.`,
+    `Fill an empty store from an export of either engine. Start an interrupted import again: a half-filled store is not served.`,
   );
   reports(importing, importFrom);
 }

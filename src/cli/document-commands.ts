@@ -29,11 +29,11 @@ Reads manifests of @apollo/generate-persisted-query-manifest, and objects of ids
   reportsOnStore(pushing, push, { createsStore: true });
 
   const listing = documents.command('list [name]');
-  listing.description('List the documents of a list, or of all lists, with when they were last used.');
+  listing.description('List the documents of a list, or of all lists, with the date of their last use.');
   reportsOnStore(listing, list);
 
   const removing = documents.command('remove <name>').description('Remove documents from a list.');
-  const unused = 'all that were not used for this long, nor added since: 12h, 90d';
+  const unused = 'all that were neither used nor added for this long: 12h, 90d';
   removing
     .addOption(new Option('--id <id>', 'the document with this id').conflicts('unused'))
     .option('--unused <duration>', unused, durationFrom);

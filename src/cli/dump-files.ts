@@ -227,12 +227,12 @@ export async function readExport(
 export async function readManifest(directory: string, api: Exported): Promise<Manifest> {
   const file = join(directory, MANIFEST);
   if (!existsSync(file))
-    throw new Error(`${directory} has no ${MANIFEST}: it is no export, or one that was not completed.`);
+    throw new Error(`${directory} has no ${MANIFEST}: it is not an export, or not a complete one.`);
   const manifest = parsed(await readFile(file), MANIFEST, manifestRule(api)) as Manifest;
   const expected = [MANIFEST, ...manifest.parts.map(({ name }) => fileOf(name))];
   const files = await readdir(directory);
   const missing = expected.find((name) => !files.includes(name));
-  if (missing !== undefined) throw new Error(`${missing} is missing: the export is not whole.`);
+  if (missing !== undefined) throw new Error(`${missing} is missing: the export is incomplete.`);
   const foreign = files.find((name) => !expected.includes(name));
   if (foreign !== undefined) throw new Error(`${foreign} does not belong to this export.`);
   return manifest;

@@ -17,13 +17,15 @@ export function define(keys: Command): void {
   const create = keys.command('create').description('Create a key and print it. It is shown only once.');
   reportsOnStore(addKeyOptions(create, true), createKey, { createsStore: true });
 
-  const update = keys.command('update <id>').description('Change a key. What is not given stays as it is.');
+  const update = keys
+    .command('update <id>')
+    .description('Change a key. Settings that are not given stay as they are.');
   reportsOnStore(addKeyOptions(update, false), updateKey);
 
   const list = keys.command('list');
-  reportsOnStore(list.description('List all keys, what they may do and how much they used today.'), listKeys);
+  reportsOnStore(list.description('List all keys, with permissions and the usage of today.'), listKeys);
 
-  const usage = keys.command('usage <id>').description('Show what a key did, by day and operation.');
+  const usage = keys.command('usage <id>').description('Show the usage of a key, by day and operation.');
   const days = `the number of days, today included: 1 to ${HISTORY_KEPT}`;
   reportsOnStore(usage.option('--days <n>', days, integerFrom(1, HISTORY_KEPT), 30), showUsage);
 
@@ -45,7 +47,7 @@ export function define(keys: Command): void {
   reportsOnStore(keys.command('revoke <id>').description('Revoke a key for good.'), revoke);
 
   const rotate = keys.command('rotate <id>');
-  rotate.description('Give a key a new secret and print it. Everything else about the key stays.');
+  rotate.description('Give a key a new secret and print it. Everything else stays the same.');
   const grace = new Option('--grace <duration>', 'how long the old secret stays valid: 0, 90s, 30m, 24h, 7d');
   reportsOnStore(rotate.addOption(grace.default(DAY, '24h').argParser(durationFrom)), rotateKey);
 }

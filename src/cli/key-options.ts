@@ -53,7 +53,7 @@ export function addKeyOptions(command: Command, isNew: boolean): Command {
     )
     .option(
       '--expires <when>',
-      'for how long it is valid: 12h, 90d, 1w; a date in UTC: 2027-01-31; or never',
+      'when it expires: after 12h, 90d, 1w; on a date in UTC, 2027-01-31; or never',
       parsing(
         readExpiry,
         'It must be a duration such as 90d, a date such as 2027-01-31, or never; not past.',

@@ -206,7 +206,7 @@ function headerOf(names: readonly string[], columns: Columns): Header {
         else if (cell !== '' && names[n] === '' && n > 0)
           onFault(line, `column ${n + 1}: has no name in the header`);
         else if (cell !== '' && names[n] === '_id' && !columns.ignoreUnknown)
-          onFault(line, '_id: is no field; --ignore-unknown leaves it out');
+          onFault(line, '_id: is not a field; --ignore-unknown ignores it');
       }
       return values;
     },
@@ -229,7 +229,7 @@ function unknownColumns(unknown: readonly string[], { names }: Columns): string[
     return `${path}: ${message}${isNear ? `; did you mean ${near}?` : ''}`;
   });
   if (unknown.length > 0)
-    faults.push('--map COLUMN=FIELD says what a column is, --ignore-unknown leaves such columns out.');
+    faults.push('--map COLUMN=FIELD names the field of a column, --ignore-unknown ignores such columns.');
   return faults;
 }
 

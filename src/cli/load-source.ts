@@ -164,7 +164,8 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
   if (startsWith(0xff, 0xfe) || startsWith(0xfe, 0xff)) throw notUtf8(name);
   if (startsWith(0x50, 0x4b, 3, 4))
     throw new SourceError(`${name} is a workbook or another archive. Save its sheet as "CSV UTF-8".`);
-  if (head.includes(0)) throw new SourceError(`${name} is no text: it has a byte 0. Save it as "CSV UTF-8".`);
+  if (head.includes(0))
+    throw new SourceError(`${name} is not text: it contains a zero byte. Save it as "CSV UTF-8".`);
   const mark = startsWith(0xef, 0xbb, 0xbf) ? 3 : 0;
   const text = head.toString('utf8', mark);
   const [json] = /^[[{][^\r\n]*/.exec(text.trimStart()) ?? [];
@@ -179,7 +180,7 @@ function formOf(name: string, head: Buffer, isWhole: boolean): Form {
   const [header = ''] = /^\s*[^\r\n]*/.exec(rest) ?? [];
   if (header.length === rest.length && !isWhole)
     throw new SourceError(
-      `${name} has no line end in its first ${HEAD_SIZE / 1_024} kB: it is no CSV with a header.`,
+      `${name} has no line end in its first ${HEAD_SIZE / 1_024} kB: it is not CSV with a header.`,
     );
   return {
     kind: 'csv',

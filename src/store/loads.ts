@@ -66,7 +66,7 @@ export async function continueLoad<T extends LoadPosition>(
   const loads = objects(LOADS);
   const [kept] = await loads.get([load.id]);
   if (kept?.owner !== load.owner)
-    throw new AppError('CONFLICT', 'Another process goes on with loading this file.');
+    throw new AppError('CONFLICT', 'Another process has taken over the load of this file.');
   const progress = await work();
   await loads.put([{ ...load, line: progress.line, rows: progress.rows }]);
   return progress;

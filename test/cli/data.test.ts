@@ -320,7 +320,7 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
       await readExport(directory, manifest, first, api, nothing).finally(() => first.close());
     })();
     try {
-      await expect(importFrom(directory, target)).rejects.toThrow(/is in use|Another process imports/);
+      await expect(importFrom(directory, target)).rejects.toThrow(/is in use|Another process is importing/);
       await expect(open(target)).rejects.toThrow(/is in use|unfinished import/);
     } finally {
       isRefused = true;
@@ -348,7 +348,7 @@ describe('a damaged export', () => {
       /^pets\.jsonl, line 31: the manifest counts 30 lines/,
       edit('pets.jsonl', (text) => text + cut(1)(text)),
     ],
-    [/^usage\.jsonl is missing: the export is not whole/, (copy) => rmSync(join(copy, 'usage.jsonl'))],
+    [/^usage\.jsonl is missing: the export is incomplete/, (copy) => rmSync(join(copy, 'usage.jsonl'))],
     [
       /^categories\.jsonl, line 1: not in UTF-8/,
       (copy) => {
@@ -367,7 +367,7 @@ describe('a damaged export', () => {
       'by the store',
     ],
     [/^dogs\.jsonl does not belong to this export/, (copy) => writeFileSync(join(copy, 'dogs.jsonl'), '')],
-    [/has no manifest\.json: it is no export, or one/, (copy) => rmSync(join(copy, 'manifest.json'))],
+    [/has no manifest\.json: it is not an export, or/, (copy) => rmSync(join(copy, 'manifest.json'))],
     [/^manifest\.json: /, edit('manifest.json', (text) => text.slice(0, 80))],
     [/^manifest\.json: format: /, edit('manifest.json', () => '{}')],
     [/^manifest\.json: version: /, edit('manifest.json', replaced('"version": 1', '"version": 2'))],

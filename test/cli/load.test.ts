@@ -71,7 +71,7 @@ describe.each(enginesAtLength)('the forms of a file, loaded to $name', (engine) 
   it('says once what is wrong with a header, and shows the first 50 faults', async () => {
     const rows = Array.from({ length: 70 }, (_, n) => `Pet ${n},a\n`).join('');
     const columns = 'known: name, categoryId, status, quantity, category.name';
-    const hint = '--map COLUMN=FIELD says what a column is, --ignore-unknown leaves such columns out.';
+    const hint = '--map COLUMN=FIELD names the field of a column, --ignore-unknown ignores such columns.';
     expect(await loadFrom('pets', `Category Name,colour,name\nDogs,red,Tom\n${rows}`).catch(fault)).toBe(
       `Nothing was loaded: the header is wrong.
 Category Name: is not a known column (${columns}); did you mean category.name?

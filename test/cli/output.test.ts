@@ -27,7 +27,7 @@ describe.runIf(process.platform === 'linux')('the output of a command', () => {
   it('that is lost on a full disk is exit code 1 and a message', async () => {
     const { code, stderr } = await shell('petstore keys create --name lost --plan free > /dev/full');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^What the command did is done, but its output cannot be written: ENOSPC.*\n$/);
+    expect(stderr).toMatch(/^The command succeeded, but its output cannot be written: ENOSPC.*\n$/);
     expect((await runKeys(settings, 'list')).stdout).toContain('lost');
   });
 

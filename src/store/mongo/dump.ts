@@ -45,7 +45,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
       if (matchedCount > 0) return;
       const seenAt = (await layouts.findOne())?.importer?.seenAt;
       if (seen && seenAt && +seenAt !== +seen)
-        throw new Error('Another process imports into the database. Wait for its end.');
+        throw new Error('Another process is importing into the database. Wait until it ends.');
       seen = seenAt;
       await sleep(LOOK_INTERVAL);
     }
@@ -56,7 +56,7 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
     client.withSession((session) =>
       session.withTransaction(async () => {
         const { matchedCount } = await layouts.updateOne(own, sign, { session });
-        if (matchedCount === 0) throw new Error('Another process has begun the import again.');
+        if (matchedCount === 0) throw new Error('Another process has restarted the import.');
         await work(session);
       }),
     );

@@ -43,7 +43,7 @@ export function backUp(file: string, copy: string): number {
   const unfinished = `${copy}.unfinished`;
   const db = new SqliteConnection(place, BUSY_TIMEOUT);
   try {
-    if (isBeingFilled(db)) throw new Error(`A load fills ${file}. Back it up when that has ended.`);
+    if (isBeingFilled(db)) throw new Error(`A load is filling ${file}. Back it up afterwards.`);
     rmSync(unfinished, { force: true });
     writeFileSync(unfinished, '', { mode: 0o600 });
     db.run('vacuum into ?', [unfinished]);

@@ -87,7 +87,7 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
         if (!(name in storedTypes)) yield () => db.exec(additionOf(record, column));
         else if (storedTypes[name] !== type)
           throw new Error(
-            `${plural}.${field} is stored as ${storedTypes[name]}, which its kind is not any more; call the new field something else, or add a migration.`,
+            `${plural}.${field} is stored as ${storedTypes[name]}, which no longer fits its kind; give the new field another name, or add a migration.`,
           );
         if (!(name in storedTypes) && column.folds) yield () => fold(db, record, column);
       }

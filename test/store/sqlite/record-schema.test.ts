@@ -24,7 +24,7 @@ it('lets a field become optional, and refuses one whose stored values are of ano
 
   const other = thing({ label, count: text(5, 'A text', 'x') });
   expect(() => open(other)).toThrow(
-    /things\.count is stored as integer, which its kind is not any more; call the new field something else/,
+    /things\.count is stored as integer, which no longer fits its kind; give the new field another name/,
   );
 
   const second = thing({ label: optional(label), count: integer(1, 5, 'A number', 2) });
