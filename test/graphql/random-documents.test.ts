@@ -76,7 +76,7 @@ async function expectedOf(
   variableValues: Record<string, unknown>,
   of = schema,
 ) {
-  const session = { store, now: Date.now, principal: { apiKey: {} } } as unknown as Session;
+  const session = { store, now: Date.now, principal: { apiKey: {} }, counters: {} } as unknown as Session;
   const contextValue = newContext(session, { cost: 50 } as never);
   const run = (rootValue?: unknown) =>
     execute({ schema: of, document, variableValues, contextValue, rootValue });

@@ -8,11 +8,11 @@ import { withCalls } from '../../src/observability/instrumented-store.ts';
 import { sqlite, useGateway } from '../kit/petstore.ts';
 
 const kit = useGateway(sqlite);
+const session = () => ({ store: kit.gateway.store, now: kit.clock.now, counters: {} }) as Session;
 
 /** True if other callbacks run before an operation of this cost reads a record. */
 async function yields(call: { cost: number; client?: { destroyed: boolean } }): Promise<boolean> {
-  const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
-  const { loaders } = newContext(session, call as never);
+  const { loaders } = newContext(session(), call as never);
   let hasRun = false;
   const other = new Promise<void>((resolve) =>
     setImmediate(() => {
@@ -35,8 +35,7 @@ it('yields before reading if an operation costs more than 10 units', async () =>
 
 it('stops reading once the client has disconnected', async () => {
   const client = { destroyed: false };
-  const session = { store: kit.gateway.store, now: kit.clock.now } as Session;
-  const { loaders } = newContext(session, { cost: 1, client } as never);
+  const { loaders } = newContext(session(), { cost: 1, client } as never);
   expect(await loaders.record(Category, '1')).toBeNull();
   client.destroyed = true;
   expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client disconnected.');
@@ -44,8 +43,7 @@ it('stops reading once the client has disconnected', async () => {
 });
 
 describe('reading', () => {
-  const contextOf = (cost: number) =>
-    newContext({ store: kit.gateway.store, now: kit.clock.now } as Session, { cost } as never);
+  const contextOf = (cost: number) => newContext(session(), { cost } as never);
 
   it('reads each level of a transaction with one command too, and what the transaction wrote', async () => {
     const { store } = kit.gateway;
