@@ -15,39 +15,39 @@ import type { Principal } from './api-keys.ts';
 
 /** The interval at which requests are written, in milliseconds. */
 const INTERVAL = 1_000;
-/** Requests that wait to be written at most, for the next interval or a store that is unreachable; later ones are dropped. */
+/** The maximum number of unwritten requests, such as while the store is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
-/** Requests whose lines are made together, which takes a fifth of the time. */
+/** The number of requests whose lines are made together, which takes a fifth of the time. */
 const MAX_ADDED = 100;
 /** Requests that are added to the journal at once: those of a busy second would delay others by 10 ms. */
 const MAX_JOURNALED = 1_000;
-/** Keys whose requests are counted at once. */
+/** The maximum number of keys whose stored requests are counted. */
 const MAX_KEYS = 50_000;
-/** The requests of a chunk at most. */
+/** The maximum number of requests in a chunk. */
 const CHUNK_SIZE = 100;
-/** The keys whose requests are stored at once beside a journal: they delay others by a few milliseconds. */
+/** The number of keys whose requests are stored together, beside a journal: they delay others by a few milliseconds. */
 const KEYS_AT_ONCE = 100;
-/** The intervals for which requests are in the journal alone, at least. */
+/** The minimum number of intervals for which requests are only in the journal. */
 const JOURNALED = 60;
-/** The intervals in which all that have been there for so long are stored by key. */
+/** The number of intervals in which requests that have been there so long are stored by key. */
 const FILED = 15;
-/** The characters that the journal has before requests leave it early. */
+/** The length of the journal above which requests leave it early, in characters. */
 const MAX_JOURNAL = 8_000_000;
-/** The intervals in which a full journal is emptied. */
+/** The number of intervals in which a full journal is emptied. */
 const EMPTIED = 4;
 
-/** Requests of a key that are not stored by key yet, oldest first. */
+/** The requests of a key that are not stored by key yet, oldest first. */
 interface Waiting {
   account: string;
-  /** Where their lines begin, in the texts of all segments one after another. */
+  /** The offsets of their lines in the concatenated texts of all segments. */
   places: number[];
-  /** The interval in which the first of them was added. */
+  /** The interval in which the first one was added. */
   since: number;
 }
 
-/** The requests of all keys in an interval. Their lines are one text: garbage collection would visit each that is a string of its own. */
+/** The requests of all keys in an interval. Their lines are one text, which is faster to garbage-collect. */
 interface Segment {
-  /** The place at which its text begins. */
+  /** The offset of its text. */
   start: number;
   text: string;
   /** Its parts in the journal. */
@@ -59,32 +59,32 @@ interface Segment {
 const NOTHING: Segment['rest'] = { keys: [], text: '' };
 
 /**
- * The latest requests of each key, for its holder. Those of a second are written together: each key's as a chunk of its own, or,
- * where that costs more than all else of a request, all as a segment of a journal. They are then stored by key some at a time, each
- * key's about once a minute, and before they are read.
+ * The latest requests of each key, for its holder. The requests of a second are written together: as a chunk per key
+ * or, where that would cost more than everything else in a request, as a segment of a journal. From there they are
+ * stored by key some at a time, each key's about once a minute, and before they are read.
  */
 export class RequestLog extends WriteBehind {
   readonly #store: RequestLogStore;
   readonly #now: () => number;
   readonly #isKept: boolean;
   readonly #waiting = new Map<string, Waiting>();
-  /** Requests as they were added. Each holds on to its URL, which may be as long as all headers. */
+  /** Requests as added. Each keeps its URL in memory, which may be as long as all headers. */
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
-  /** Requests that do not wait yet, as in a segment. */
+  /** The keys and lines of requests that are in no segment yet. */
   #keys: string[] = [];
   #text = '';
   /** The number of requests that are not written yet. */
   #size = 0;
   /** Counts the intervals. */
   #interval = 0;
-  /** Oldest first. The last one is not in the journal yet. There is none until what a kill has left is read. */
+  /** Oldest first. The last one is not in the journal yet. Empty until the journal of a killed process is read. */
   readonly #segments: Segment[] = [];
-  /** The requests of each key stored from a position on: once as many as are shown, older ones are useless. */
+  /** The number of requests stored per key since a position. At MAX_REQUESTS, older ones are useless. */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
   #positions = 0;
 
-  /** @param options.isKept whether requests are kept at all */
+  /** @param options.isKept false to keep no requests */
   constructor(options: {
     store: RequestLogStore;
     now: () => number;
@@ -114,7 +114,7 @@ export class RequestLog extends WriteBehind {
     await this.inTurn(async () => {
       await this.#recover();
       this.#take();
-      // All others' would become as many chunks for each reader.
+      // Only these keys: storing all would create a chunk per key for each reader.
       await this.#file([...this.#waiting].filter(([id, each]) => id === keyId || each.account === account));
     });
     return await this.#store.requestPage(query);
@@ -153,7 +153,7 @@ export class RequestLog extends WriteBehind {
     this.#added = [];
   }
 
-  /** Has requests that were added wait. Nothing else is under way, so none come meanwhile. */
+  /** Moves added requests to the last segment. Runs in turn, so nothing else does meanwhile. */
   #take(): void {
     this.#makeLines();
     if (this.#text === '') return;
@@ -162,7 +162,7 @@ export class RequestLog extends WriteBehind {
     this.#text = '';
   }
 
-  /** Has requests wait in the last segment. */
+  /** Adds requests to the last segment. */
   #append(keys: readonly string[], text: string): void {
     const segment = this.#segments.at(-1)!;
     const start = segment.start + segment.text.length;
@@ -189,12 +189,12 @@ export class RequestLog extends WriteBehind {
     return text.slice(place - start, text.indexOf('\n', place - start));
   }
 
-  /** Those to be stored by key now, as they have been in the journal longest. */
+  /** The keys whose requests are to be stored now: those that have been in the journal longest. */
   #due(): (readonly [keyId: string, Waiting])[] {
     const isFull = this.#segments.at(-1)!.start - this.#segments[0]!.start > MAX_JOURNAL;
     const last = isFull ? this.#interval : this.#interval - JOURNALED;
     const due = [...this.#waiting].filter(([, { since }]) => since <= last);
-    // Those of an interval by key, since neighbours share pages of the index.
+    // Within an interval by key, since neighbours share pages of the index.
     due.sort(([a, one], [b, other]) => one.since - other.since || (a < b ? -1 : 1));
     return due.slice(0, Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED)));
   }
@@ -205,12 +205,12 @@ export class RequestLog extends WriteBehind {
     for (let n = 0; n < waiting.length; n += atOnce) {
       const some = waiting.slice(n, n + atOnce);
       await this.#add(some);
-      // Not before they are stored: requests of a write that failed are added again.
+      // Only after they are stored, so that a failed write is repeated.
       for (const [keyId] of some) this.#waiting.delete(keyId);
     }
   }
 
-  /** Removes the segments before the oldest request that waits. */
+  /** Removes the segments before the oldest waiting request. */
   async #removeSegments(): Promise<void> {
     const oldest = [...this.#waiting.values()].reduce(
       (least, { places }) => Math.min(least, places[0]!),
@@ -247,7 +247,7 @@ export class RequestLog extends WriteBehind {
     for (const keyId of outdated.keys()) this.#stored.delete(keyId);
   }
 
-  /** Takes over what an earlier process has left in the journal, without what it had stored by key. */
+  /** Takes over the journal of an earlier process, without requests that it had stored by key. */
   async #recover(): Promise<void> {
     if (this.#segments.length > 0) return;
     const { requestJournal, lastRequestOf } = this.#store;

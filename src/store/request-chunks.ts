@@ -4,29 +4,29 @@ import { masked } from '../foundation/masking.ts';
 import type { ObjectKind } from './objects.ts';
 import type { UsageTransport } from './stored-usage-history.ts';
 
-/** The most requests of a key that are shown. */
+/** The maximum number of requests shown per key. */
 export const MAX_REQUESTS = 1_000;
-/** The time for which requests are shown, in milliseconds. */
+/** How long requests are shown, in milliseconds. */
 export const REQUESTS_KEPT = DAY;
 
-/** The most characters of a path and of a message. */
+/** The maximum lengths of a path and a message, in characters. */
 export const MAX_TEXT = { path: 200, message: 500 };
 
-/** A request as the key's holder sees it, without its body, query and sender. */
+/** A request as shown to the key's holder, without its body, query and sender. */
 export interface LoggedRequest {
   /** The X-Request-Id. */
   id: string;
   /** The time of the response, in milliseconds since 1970. */
   time: number;
   transport: UsageTransport;
-  /** As in the usage history. */
+  /** The GraphQL root field, as in the usage history. */
   operation: string;
   method: string;
   /** Without the query. */
   path: string;
   /** The HTTP status. */
   status: number;
-  /** The first error in the response. */
+  /** The code of the first error in the response. */
   code?: string | undefined;
   message?: string | undefined;
   units: number;
@@ -35,12 +35,12 @@ export interface LoggedRequest {
   keyId: string;
 }
 
-/** A request as it is answered. */
+/** A request when it is answered. */
 export type AnsweredRequest = Omit<LoggedRequest, 'keyId' | 'time'>;
 
 /**
- * A request as a line of text, without its key and any secrets: it takes a third of the memory of an object, and is written as
- * it is. Only the message, which is last, may have spaces.
+ * A request as a line of text, without its key and any secrets. It takes a third of an object's memory, and is stored
+ * as it is. Only the message, which comes last, may contain spaces.
  */
 export function lineOf(request: AnsweredRequest, time: number): string {
   const { transport, operation, method, path, status, units, ms, code, message = '' } = request;
@@ -50,7 +50,7 @@ export function lineOf(request: AnsweredRequest, time: number): string {
   return fields.join(' ');
 }
 
-/** @param line as of {@link lineOf} */
+/** Parses a line of {@link lineOf}. */
 export function requestOf(line: string, keyId: string): LoggedRequest {
   const [id, time, transport, operation, method, path, status, units, ms, code, ...message] = line.split(' ');
   return {
@@ -69,23 +69,23 @@ export function requestOf(line: string, keyId: string): LoggedRequest {
   };
 }
 
-/** The time of a request. @param line as of {@link lineOf} */
+/** The time of a request. @param line a line of {@link lineOf} */
 export const timeOf = (line: string): number => Number(line.split(' ', 2)[1]);
 
-/** A run of consecutive requests of one key, oldest first, which are stored together. */
+/** Consecutive requests of one key that are stored together, oldest first. */
 export interface RequestChunk {
-  /** Orders chunks, and is unique. */
+  /** Unique; orders chunks. */
   position: string;
-  /** The key that pays for this one. */
+  /** The id of the owner's key, which pays. */
   account: string;
   keyId: string;
-  /** A line for each. */
+  /** A line per request. */
   requests: readonly string[];
 }
 
 const base36 = (number: number): string => number.toString(36).padStart(9, '0');
 
-/** A position at a time that no request of the chunk is later than. Those of one instance ascend by its number of chunks. */
+/** A position at a time, not before any request of the chunk. Those of an instance ascend by its number of chunks. */
 export const positionAt = (time: number, instance: string, chunks: number): string =>
   `${base36(time)} ${instance} ${base36(chunks)}`;
 
@@ -94,24 +94,24 @@ export const timeOfPosition = (position: string): number => Number.parseInt(posi
 
 const expiresAt = ({ position }: { position: string }): number => timeOfPosition(position) + REQUESTS_KEPT;
 
-/** The term of the chunks of an account's child keys. Those of one key are found by its id. */
+/** The term for the chunks of an account's children. The term for those of one key is its id. */
 export const termOfChildren = (account: string): string => `account ${account}`;
 
 export const REQUESTS: ObjectKind<RequestChunk> = {
   name: 'requestChunks',
   keyOf: ({ position }) => position,
-  // Each term of each key is one more page to write, so most keys have just one.
+  // Each term is one more page to write per key, so most keys have only one.
   termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
   expiresAt,
   separate: true,
 };
 
-/** The requests of all keys in a second, which are not stored by key yet. */
+/** The requests of all keys in a second that are not stored by key yet. */
 export interface JournalSegment {
   position: string;
-  /** For each request its key and the account, which is empty if it is the same. */
+  /** The key of each request, followed by its account, or an empty text if it is the same. */
   keys: readonly string[];
-  /** A line for each request, each with its end. */
+  /** A line per request, with line feeds. */
   text: string;
 }
 

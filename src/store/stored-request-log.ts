@@ -15,28 +15,28 @@ import {
   timeOfPosition,
 } from './request-chunks.ts';
 
-/** A position in the list: the last request that was read, and the number read of each key. */
+/** A position in the list: the last request read, and the number read per key. */
 export interface RequestCursor {
-  /** The position of the last chunk that has others. */
+  /** The position of the latest chunk with unread requests. */
   from: string;
   time: number;
   /** The position of its chunk. */
   position: string;
-  /** The index in its chunk. */
+  /** The index of the request in its chunk. */
   index: number;
   counts: ReadonlyMap<string, number>;
 }
 
 export interface RequestQuery {
   keyId: string;
-  /** Set for the owner of an account, who sees its child keys too. */
+  /** Set for an owner, who sees the requests of its children too. */
   account?: string | undefined;
   limit: number;
   /** Milliseconds since 1970. */
   now: number;
   after?: RequestCursor | undefined;
   matches: (request: LoggedRequest) => boolean;
-  /** Bounds the requests that the page examines; it ends early once they are used up. */
+  /** Limits the requests that the page examines; it ends early once the allowance is used up. */
   meter: Meter;
 }
 
@@ -46,7 +46,7 @@ export interface RequestPage {
   next?: RequestCursor | undefined;
 }
 
-/** The most chunks read at once, each of which may have a hundred requests. */
+/** The maximum number of chunks read at once, each of up to a hundred requests. */
 const MAX_CHUNKS = 50;
 
 type Place = Pick<RequestCursor, 'time' | 'position' | 'index'>;
@@ -58,26 +58,26 @@ const at = (chunk: RequestChunk, index: number): RequestChunk & Place => ({
   index,
 });
 
-/** Orders requests by their times, and those of a millisecond as they were stored. */
+/** Orders requests by time, and within a millisecond as they were stored. */
 function compare(a: Place, b: Place): number {
   if (a.time !== b.time) return a.time - b.time;
   return a.position === b.position ? a.index - b.index : a.position < b.position ? -1 : 1;
 }
 
-/** The index of the last request of a chunk that comes after a cursor; -1 if none does. */
+/** The index of the last request of a chunk that follows a cursor in the list; -1 if none does. */
 function indexAfter(chunk: RequestChunk, after: RequestCursor | undefined): number {
   if (!after) return chunk.requests.length - 1;
   if (chunk.position === after.position) return Math.min(after.index, chunk.requests.length) - 1;
   return chunk.requests.findLastIndex((_, index) => compare(at(chunk, index), after) < 0);
 }
 
-/** The latest requests of keys, to which every instance adds. */
+/** The latest requests of keys, to which all instances add. */
 export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
-  /** The requests of a list, newest first, with their positions. */
+  /** Reads a list, newest first, with positions. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
     const counts = new Map(after?.counts);
-    /** Chunks with requests that were not read yet, each at the place of its next. */
+    /** Chunks with unread requests, each at the index of its next one. */
     let unread: (RequestChunk & Place)[] = [];
     let size = Math.min(limit + 1, MAX_CHUNKS);
     let upTo = after?.from;
@@ -88,7 +88,7 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
         (newest, chunk) => (newest && compare(newest, chunk) >= 0 ? newest : chunk),
         undefined,
       );
-      // Chunks that were not read may have later requests.
+      // Unread chunks may have later requests.
       if (!isWhole && (!next || upTo === undefined || timeOfPosition(upTo) >= next.time)) {
         // Their lines take up to 50 ms, which others need not wait for.
         await ownTurn();
@@ -122,8 +122,8 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
 
   return {
     /**
-     * Set where each key's requests are stored apart, which takes a page of the file for each key, and one process has them all
-     * in memory: so they may be stored by key rarely, if what was not is in the journal, which survives a kill.
+     * Set for the embedded store, where storing a chunk takes a page of the file per key, and a single process has all
+     * requests in memory. So it stores them by key only rarely, and in the journal, which survives a kill, until then.
      */
     requestJournal: isExclusive
       ? {
@@ -136,9 +136,9 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
       : undefined,
 
     /**
-     * Adds requests by key, and removes those too old to be shown.
+     * Adds requests by key, and removes those that are too old to be shown.
      *
-     * @param outdated by key: the position before which its chunks are removed
+     * @param outdated the position before which chunks are removed, by key
      */
     async addRequests(chunks: readonly RequestChunk[], outdated: ReadonlyMap<string, string>): Promise<void> {
       await transaction((own) => own.objects(REQUESTS).put(chunks), 'single');
@@ -146,13 +146,13 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
         await transaction((own) => own.objects(REQUESTS).deleteBefore(outdated), 'single');
     },
 
-    /** The time of a key's last request that is stored by key; 0 if none is. */
+    /** The time of the last request stored for a key; 0 if none is. */
     async lastRequestOf(keyId: string): Promise<number> {
       const [last] = await objects(REQUESTS).latest(keyId, 1);
       return last ? timeOf(last.requests.at(-1)!) : 0;
     },
 
-    /** A page of the last requests of a key, or of all keys of its account, newest first. */
+    /** A page of the latest requests of a key, or of its account, newest first. */
     async requestPage(query: RequestQuery): Promise<RequestPage> {
       const { limit, now, matches, meter } = query;
       const page: RequestPage = { requests: [] };
