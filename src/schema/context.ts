@@ -48,12 +48,13 @@ const MAX_UNINTERRUPTED_COST = 10;
 /**
  * Creates the context of one operation.
  *
- * @param call `cost`: the cost in units; `meter`: shared with other operations that are paid together; `client`: the
- * response, which is destroyed once the client has disconnected
+ * @param call `cost`: the price in units; `charged`: the units charged for the request, if it has no other operation;
+ * `meter`: shared with other operations that are paid together; `client`: the response, which is destroyed once the
+ * client has disconnected
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; meter?: Meter | undefined } & Pick<Caller, 'client'> &
+  call: { cost: number; charged?: number; meter?: Meter | undefined } & Pick<Caller, 'client'> &
     Pick<Context, 'requestId' | 'precondition' | 'idempotency'>,
 ): Context => {
   const { meter = new Meter(call.cost) } = call;
@@ -70,7 +71,7 @@ export const newContext = (
     requestId: call.requestId,
     history: session.counters.history,
     requestLog: session.counters.requestLog,
-    rateLimit: () => session.budget(call.cost),
+    rateLimit: () => session.budget(call.charged ?? call.cost),
     precondition: call.precondition,
     idempotency: call.idempotency,
   };

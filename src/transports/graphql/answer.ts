@@ -27,7 +27,7 @@ export async function answer(
   contentType: string,
 ): Promise<HttpResponse> {
   const { batch, operations } = prepared;
-  const runNth = (operation: PreparedEntry, index: number) => run(context, session, operation, index);
+  const runNth = (operation: PreparedEntry, index: number) => run(context, session, operation, index, batch);
   let results: PublicResult[] = [];
   if (batch && !isLarge(prepared)) results = await Promise.all(operations.map(runNth));
   else
@@ -91,6 +91,7 @@ export async function run(
   session: Session,
   operation: PreparedEntry,
   index: number,
+  isInBatch = false,
 ): Promise<PublicResult> {
   let result: PublicResult;
   if (operation instanceof OperationRefused) result = { errors: [...operation.errors] };
@@ -99,6 +100,7 @@ export async function run(
     const { errors, data = null } = await operation.execute(
       newContext(session, {
         cost: operation.cost,
+        charged: isInBatch ? operation.cost : session.units,
         requestId,
         client: response,
         idempotency: idempotencyOf(context, headers['idempotency-key'], index),

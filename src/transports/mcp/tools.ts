@@ -213,6 +213,7 @@ function graphqlTool(services: TransportServices): Tool {
       const { data = null, errors } = await operation.execute(
         newContext(session, {
           cost: operation.cost,
+          charged: session.units,
           requestId: context.requestId,
           client: context.response,
         }),

@@ -70,6 +70,10 @@ describe('POST /graphql/cost', () => {
       cost: 6,
       minute: { remaining: 53, resetAt: budget.minute.resetAt },
     });
+    // A body of 25 kB costs 3.
+    const large = { query: `{ rateLimit { cost } pet(id: 1) { id } } #${'-'.repeat(25_000)}` };
+    expect((await cost(large, key)).json.cost).toBe(3);
+    expect(dataOf(await query(gateway, large.query, undefined, { key })).rateLimit.cost).toBe(3);
   });
 
   it('returns the same errors as /graphql without charging for them', async () => {
