@@ -254,11 +254,25 @@ export async function violationsOf({ page }: Tab, except?: string, within = 'htm
   return lines;
 }
 
-/** Presses Tab until an element that matches the selector has the focus. */
+/** Presses Tab until an element that matches the selector has the focus, which is to be seen all the way. */
 export async function tabTo({ page }: Tab, selector: string, maxPresses = 80): Promise<void> {
   for (let presses = 0; presses < maxPresses; presses++) {
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return;
     await page.keyboard.press('Tab');
+    expect(
+      await page
+        .locator(':focus')
+        .evaluateAll((focused) =>
+          focused.map(
+            (each) =>
+              each.getBoundingClientRect().height > 0 &&
+              [getComputedStyle(each).outlineStyle, getComputedStyle(each).boxShadow].some(
+                (style) => style !== 'none',
+              ),
+          ),
+        ),
+      'each stop of Tab has a size and a ring',
+    ).not.toContain(false);
   }
   throw new Error(`The keyboard does not reach ${selector}.`);
 }

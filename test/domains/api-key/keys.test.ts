@@ -107,8 +107,9 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectAnswer(replay, 201, first.text);
     expect(replay.headers['idempotency-replayed']).toBe('true');
     expect((await call(owner, '/keys')).json).toHaveLength(1);
-    const turns = [1, 2].map(() => call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' }));
-    const [one, two] = await Promise.all(turns);
+    const [one, two] = await Promise.all(
+      [1, 2].map(() => call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' })),
+    );
     expect([one!.json.key, two!.json.key].filter((key) => key !== undefined).length).toBeGreaterThan(0);
     expectAnswer(await call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' }), 200);
   });
