@@ -52,7 +52,7 @@ interface Segment {
   text: string;
   /** Its parts in the journal. */
   positions: string[];
-  /** Those that are not in the journal yet. */
+  /** The requests that are not in the journal yet. */
   rest: Omit<JournalSegment, 'position'>;
 }
 
@@ -102,7 +102,7 @@ export class RequestLog extends WriteBehind {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
     if (this.#added.push({ principal, request, time: this.#now() }) === MAX_ADDED) this.#makeLines();
     if (++this.#size % MAX_JOURNALED === 0 && this.#store.requestJournal)
-      // What cannot be written is tried again.
+      // A failed write is retried.
       this.inTurn(async () => void (await this.#journal())).catch(() => {});
     this.writeLater();
   }
