@@ -28,7 +28,7 @@ export class MutationBursts {
   /**
    * Counts the mutations of one operation if all of them fit.
    *
-   * @param account the id of the key
+   * @param account the id of the key that pays
    * @param max the limit per second
    * @returns false if they don't fit
    */

@@ -7,9 +7,9 @@ interface PlanTerms {
   limits: Limits | null;
   /** Mutations per second allowed by the burst guard; null if unlimited. */
   mutationsPerSecond: number | null;
-  /** Maximum open streams per process. */
+  /** Maximum open streams, exports and long polls of an account, per process. */
   streams: number;
-  /** Maximum webhooks per key. */
+  /** Maximum webhooks of an account. */
   webhooks: number;
 }
 

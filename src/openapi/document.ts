@@ -11,7 +11,7 @@ import { addShape, errorSchema } from './schemas.ts';
 interface Options {
   /** Spaces per level. */
   indent?: number;
-  /** Other routes, for tests. */
+  /** The routes described; by default, those of the API. */
   routes?: readonly ServedRoute[];
 }
 

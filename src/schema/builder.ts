@@ -66,7 +66,7 @@ const JsonScalar = new GraphQLScalarType<unknown, unknown>({
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
 });
 
-/** The extensions of a cursor. Every text field declares its maximum length, which determines its weight. */
+/** The extensions of a cursor, which weighs what an id does. */
 const CURSOR = { maxLength: 19 };
 
 interface SchemaTypes {

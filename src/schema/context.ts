@@ -7,7 +7,7 @@ import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, Loaders } from './loaders.ts';
 
-/** Throws PRECONDITION_FAILED unless If-Match names the current version of `record`, of the GraphQL type `type`. */
+/** Checks the stored record within its write. @param type its GraphQL type @throws PRECONDITION_FAILED, VALIDATION_FAILED */
 export type Precondition = (type: string, record: object) => void;
 
 /** The idempotency of one operation (docs/interface.md, "Safe retries and caching"). */

@@ -147,7 +147,7 @@ const OUTCOMES: ObjectKind<KeptOutcome> = {
   expiresAt: ({ expiresAt }) => expiresAt,
 };
 
-/** The kinds of objects that every store has. */
+/** The kinds of objects that both engines have. */
 export const OBJECT_KINDS: readonly ObjectKind<never>[] = [
   API_KEYS,
   CHILD_COUNTS,

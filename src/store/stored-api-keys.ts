@@ -30,6 +30,7 @@ export interface ApiKey {
   /** When the key was last used, with some delay; in milliseconds since 1970. */
   lastUsedAt?: number;
   /** Usually one; two during the grace period after a rotation. */
+  /** Oldest first. */
   secrets: ApiKeySecret[];
 }
 
