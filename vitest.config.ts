@@ -28,9 +28,9 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     // Leaks of a file stay in its worker for the next ones. Fails before the machine is short of memory.
     execArgv: ['--max-old-space-size=2048'],
-    // More than a small machine has processors: tests also wait for deadlines and other programs, but each worker takes
-    // seconds to import what is tested. Long ones wait more (package.json).
-    maxWorkers: 3,
+    // Twice what a small machine has processors: tests also wait for deadlines and other programs. With three, a seventh
+    // of the processors' time was idle; each worker takes seconds to import what is tested.
+    maxWorkers: 4,
     sequence: { sequencer: WaitingFirst },
     // Ends hanging tests. It says nothing about speed, since other programs may occupy the processors.
     testTimeout: 120_000,

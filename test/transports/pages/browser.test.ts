@@ -19,7 +19,7 @@ withBrowser(
       await tab.page.getByRole('link', { name: 'Console' }).click();
       await tab.see('Business', 'main *');
       await tab.page.getByRole('link', { name: 'Guides' }).click();
-      await tab.see('How to do what most clients', 'main *');
+      await tab.see('Tasks', 'main h2');
       await tab.leave('below-a-prefix');
     });
   },
