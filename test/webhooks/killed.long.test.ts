@@ -97,8 +97,6 @@ it.runIf(process.env.TEST_MONGODB_URI && process.env.AT_LENGTH === '1')(
       }
       const outOfOrder = firsts.filter((number, i) => number !== i);
       const lost = EVENTS - firsts.length;
-      const repeated = receiver.received.length - firsts.length;
-      console.log(`${EVENTS} events, ${kills.length} kills, ${lost} lost, ${repeated} repeated`);
       expect({ lost, outOfOrder, tooOld }).toEqual({ lost: 0, outOfOrder: [], tooOld: [] });
       expect(kills.length).toBeGreaterThanOrEqual(Math.floor(EVENTS / 3_000));
     } finally {
