@@ -29,8 +29,7 @@ export interface ApiKey {
   documents?: string;
   /** When the key was last used, with some delay; in milliseconds since 1970. */
   lastUsedAt?: number;
-  /** Usually one; two during the grace period after a rotation. */
-  /** Oldest first. */
+  /** Oldest first: usually one, two during the grace period after a rotation. */
   secrets: ApiKeySecret[];
 }
 
