@@ -6,7 +6,7 @@ import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { lexicographicSortSchema, parse, printSchema } from 'graphql';
 import { api } from './src/api.ts';
 import { readConfig } from './src/config.ts';
-import { openApiJson } from './src/openapi/document.ts';
+import { openApiJson } from './src/openapi/description.ts';
 import { postmanJson } from './src/openapi/postman.ts';
 import { config } from './test/clients/codegen-config.ts';
 

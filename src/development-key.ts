@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { hashOf, isWellFormed, newApiKey, newSecret } from './access/api-keys.ts';
+import { hashOf, isWellFormed, newApiKey, generateKey } from './access/api-keys.ts';
 import type { ApiKey } from './store/stored-api-keys.ts';
 import { makePrivate } from './store/sqlite/data-file.ts';
 import type { Store } from './store/store.ts';
@@ -19,7 +19,7 @@ export function keptKey(file: string): string {
 
 /** Writes a new key to a file that only its owner may read. */
 function keep(file: string): string {
-  const { key } = newSecret();
+  const { key } = generateKey();
   mkdirSync(dirname(file), { recursive: true });
   makePrivate(file);
   writeFileSync(file, `${key}\n`);

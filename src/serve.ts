@@ -104,17 +104,18 @@ async function serve(
 async function prepare(store: Store, config: Config, log: Logger): Promise<string | null> {
   const { SAMPLE_DATA = store.engine === 'sqlite' ? 'on' : 'off', NODE_ENV, DATA_FILE } = config;
   const file = NODE_ENV === 'production' ? undefined : keyFileOf(DATA_FILE);
-  const fill = async (): Promise<string | null> => {
+  const addInitialData = async (): Promise<string | null> => {
     if (SAMPLE_DATA === 'on' && (await isUnused(store, api))) await addSampleData(store, api);
     return file === undefined ? null : await developmentKey(store, file, Date.now());
   };
-  const retry = () => fill().catch((err) => (isTransient(err) ? fillLater() : log.error({ err }, 'error')));
-  const fillLater = () => void setTimeout(retry, RETRY_DELAY).unref();
+  const retry = () =>
+    addInitialData().catch((err) => (isTransient(err) ? addLater() : log.error({ err }, 'error')));
+  const addLater = () => void setTimeout(retry, RETRY_DELAY).unref();
   try {
-    return await fill();
+    return await addInitialData();
   } catch (error) {
     if (store.engine === 'sqlite' || !isTransient(error)) throw error;
-    fillLater();
+    addLater();
     return file === undefined ? null : keptKey(file);
   }
 }

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
-import { newApiKey, newSecret } from '../src/access/api-keys.ts';
+import { newApiKey, generateKey } from '../src/access/api-keys.ts';
 import { developmentKey, keyFileOf } from '../src/development-key.ts';
 import { temporaryFolder } from './kit/folder.ts';
 import { onAnyEngine } from './kit/petstore.ts';
@@ -40,7 +40,7 @@ onAnyEngine('the development key', (kit) => {
     const renewed = await ofStore();
     expect(renewed).not.toBe(key);
     expect(await living()).toHaveLength(1);
-    const { secret } = newSecret();
+    const { secret } = generateKey();
     await kit.gateway.store.rotateApiKey((await living())[0]!.id, secret, Date.now());
     expect(await statusOf(await ofStore())).toBe(200);
   });

@@ -39,7 +39,7 @@ export function isWellFormed(key: string): boolean {
 export const hashOf = (key: string): string => hash('sha256', key);
 
 /** Generates a key of 256 random bits with a checksum, to be shown once, and its stored form. */
-export function newSecret(): { key: string; secret: ApiKeySecret } {
+export function generateKey(): { key: string; secret: ApiKeySecret } {
   const secret = Array.from({ length: SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('');
   const key = PREFIX + secret + checksumOf(secret);
   return { key, secret: secretOf(key) };
@@ -61,7 +61,7 @@ export function newApiKey(
     limits?: Limits | undefined;
     now: number;
   },
-  key = newSecret().key,
+  key = generateKey().key,
 ): { key: string; apiKey: ApiKey } {
   const limits = PLANS[properties.plan].limits ?? ownLimits;
   if (!limits) throw new Error(`A key on the plan ${properties.plan} needs its own limits.`);

@@ -13,7 +13,7 @@ import type { MutationBursts } from './mutation-bursts.ts';
 import { OTHER, type UsageHistory } from './usage-history.ts';
 
 /** Units charged for a request that fails before its price is known. */
-export const FAILURE_COST = 1;
+export const FAILURE_PRICE = 1;
 
 /** The caller's budget, as shown to clients. */
 export interface RateLimitView {
@@ -28,7 +28,7 @@ export interface RateLimitView {
 export interface UsageSubject {
   transport: UsageTransport;
   /** The root fields with their units. The request itself and any further units count for the first. */
-  operations: readonly { readonly name: string; readonly units: number }[];
+  rootFields: readonly { readonly name: string; readonly units: number }[];
 }
 
 /** The counters shared by all sessions of a process. */
@@ -42,7 +42,7 @@ export interface Counters {
   now: () => number;
 }
 
-const NO_SUBJECT: UsageSubject = { transport: 'rest', operations: [] };
+const NO_SUBJECT: UsageSubject = { transport: 'rest', rootFields: [] };
 
 /** The sender of a request. */
 export interface Sender {
@@ -135,7 +135,7 @@ export class Session {
     const cached = this.counters.limiter.cachedDecision(this.principal, this.now());
     if (cached?.verdict === 'banned') throw this.#refusalOf(0, cached);
     if (!cached || expected === 'free') return;
-    if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_COST);
+    if (expected === 'charged' || !this.#takeFree()) return this.charge(FAILURE_PRICE);
   }
 
   /** Charges nothing for the free requests of a second, and a unit for each further one. @throws like `charge` */
@@ -148,7 +148,7 @@ export class Session {
     await this.charge(0);
     if (this.#takeFree()) return;
     const { limit, remaining } = this.counters.freeRequests.view(this.principal.account);
-    throw this.#burstRefusal('free requests', limit, remaining);
+    throw this.#guardRefusal('free requests', limit, remaining);
   }
 
   #takeFree(): boolean {
@@ -157,7 +157,7 @@ export class Session {
   }
 
   /** The cost of a request: the larger of its price and the cost of its body. */
-  priceOf(units: number): number {
+  costOf(units: number): number {
     const ofBody = Math.ceil(this.bodyBytes / BYTES_PER_UNIT);
     return units > 0 || ofBody > 1 ? Math.max(units, ofBody) : 0;
   }
@@ -171,7 +171,7 @@ export class Session {
    * @throws RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   charge(units: number, mutations = 0): MaybePromise<void> {
-    const due = this.priceOf(units);
+    const due = this.costOf(units);
     this.bodyBytes = 0;
     const { account, plan } = this.principal;
     const max = mutations === 0 ? null : PLANS[plan].mutationsPerSecond;
@@ -180,7 +180,7 @@ export class Session {
       if (passes) return this.#charge(due);
       // Charging 0 lets a ban take precedence and gets the windows for the headers.
       return andThen(this.#charge(0), () => {
-        throw this.#burstRefusal('mutations', max, this.counters.bursts.remaining(account, max), mutations);
+        throw this.#guardRefusal('mutations', max, this.counters.bursts.remaining(account, max), mutations);
       });
     });
   }
@@ -192,8 +192,8 @@ export class Session {
    */
   async fail(error: unknown): Promise<unknown> {
     try {
-      if (!this.decision) await this.charge(FAILURE_COST);
-      else if (this.priceOf(0) > 0) await this.charge(0);
+      if (!this.decision) await this.charge(FAILURE_PRICE);
+      else if (this.costOf(0) > 0) await this.charge(0);
       return error;
     } catch (refusal) {
       return refusal;
@@ -236,7 +236,7 @@ export class Session {
       history.touch(id, now);
       return;
     }
-    const { transport, operations } = this.resolvedSubject;
+    const { transport, rootFields: operations } = this.resolvedSubject;
     const requests = isRequest && !this.#isCounted ? 1 : 0;
     if (isRequest) this.#isCounted = true;
     let rest = units;
@@ -284,7 +284,7 @@ export class Session {
   }
 
   /** The error of a guard, whose window the response headers then show instead of the plan's. */
-  #burstRefusal(name: string, limit: number, remaining: number, amount = 1): AppError {
+  #guardRefusal(name: string, limit: number, remaining: number, amount = 1): AppError {
     this.decision = {
       ...this.decision!,
       verdict: 'refused',

@@ -5,7 +5,7 @@ import {
   type UsageDay,
   type UsageHistoryStore,
   type UsageOperation,
-  type UsageRow,
+  type UsageCount,
   type UsageTransport,
 } from '../store/stored-usage-history.ts';
 
@@ -25,7 +25,7 @@ export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_
 export class UsageHistory extends WriteBehind {
   readonly #store: UsageHistoryStore;
   /** By key, day, transport and operation. */
-  readonly #rows = new Map<string, UsageRow>();
+  readonly #rows = new Map<string, UsageCount>();
   /** The time of each key's last use. */
   readonly #uses = new Map<string, number>();
 

@@ -7,13 +7,13 @@ import type { Api } from '../domains/create-api.ts';
 import { explained, isUnavailable } from '../foundation/errors.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { newRules } from '../foundation/record-input.ts';
-import { type AnyRecord, isHolding, referencesOf, renamed } from '../foundation/record.ts';
+import { type AnyDeclaration, blocksDeletion, referencesOf, renamed } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
 import { type DumpTarget, type ExportPart, exportPart, type KeyUsage } from '../store/dump.ts';
-import type { LastIds, Stored } from '../store/engine.ts';
+import type { LastIds, StoredRow } from '../store/engine.ts';
 import type { Store } from '../store/store.ts';
-import { USAGE_HISTORY, type UsageRow } from '../store/stored-usage-history.ts';
+import { USAGE_HISTORY, type UsageCount } from '../store/stored-usage-history.ts';
 import { linesOf } from './load-source.ts';
 
 /**
@@ -30,40 +30,46 @@ const BATCH_SIZE = 1_000;
 export type OnProgress = (part: string, rows: number) => void;
 
 /** The part for a kind of record. Its rows are the records themselves. */
-const recordPart = (record: AnyRecord) =>
-  exportPart<Stored>({
-    name: record.plural,
+const recordPart = (declaration: AnyDeclaration) =>
+  exportPart<StoredRow>({
+    name: declaration.plural,
     // Exports may be older than the declaration.
     rule: z
       .unknown()
-      .transform((row) => (typeof row === 'object' && row !== null ? renamed(record, row) : row))
-      .pipe(newRules({ id: record.id, ...record.fields }, graphqlDialect, false)),
+      .transform((row) => (typeof row === 'object' && row !== null ? renamed(declaration, row) : row))
+      .pipe(newRules({ id: declaration.id, ...declaration.fields }, graphqlDialect, false)),
     async *read(store) {
       for (let after: string | undefined; ;) {
-        const { items } = await store.table(record).page({}, { limit: BATCH_SIZE, after });
+        const { items } = await store.table(declaration).page({}, { limit: BATCH_SIZE, after });
         if (items.length === 0) return;
-        yield items as unknown as readonly Stored[];
+        yield items as unknown as readonly StoredRow[];
         after = items.at(-1)!.id as string;
       }
     },
     async add(target, rows) {
-      await checkParents(target, record, rows);
+      await checkParents(target, declaration, rows);
       try {
-        await target.addRecords(record, rows);
+        await target.addRecords(declaration, rows);
       } catch (error) {
-        const [twice] = (await target.store.table(record).byIds(rows.map(({ id }) => id))).filter(Boolean);
+        const [twice] = (await target.store.table(declaration).byIds(rows.map(({ id }) => id))).filter(
+          Boolean,
+        );
         throw twice ? new Error(`id: ${twice.id} is on an earlier line too.`) : error;
       }
     },
   });
 
 /** @throws Error if a record that would block the deletion of its parent refers to a missing one */
-async function checkParents(target: DumpTarget, record: AnyRecord, rows: readonly Stored[]): Promise<void> {
-  for (const reference of referencesOf(record)) {
+async function checkParents(
+  target: DumpTarget,
+  declaration: AnyDeclaration,
+  rows: readonly StoredRow[],
+): Promise<void> {
+  for (const reference of referencesOf(declaration)) {
     const { field, parent } = reference;
     // A parent of the same kind may come later.
-    if (parent === record) continue;
-    const held = rows.filter((row) => row[field] !== undefined && isHolding(reference, row));
+    if (parent === declaration) continue;
+    const held = rows.filter((row) => row[field] !== undefined && blocksDeletion(reference, row));
     const ids = [...new Set(held.map((row) => row[field] as Id))];
     const parents = await target.store.table(parent).byIds(ids);
     const missing = ids.find((_, n) => !parents[n]);
@@ -87,7 +93,7 @@ const partsOf = ({ records, features }: Exported): readonly ExportPart[] => [
     add: (target, rows) => target.addUsage(rows),
   }),
   // One row per operation of a day.
-  exportPart<UsageRow>({
+  exportPart<UsageCount>({
     name: 'usageHistory',
     async *read(store) {
       yield (await store.objects(USAGE_HISTORY).all()).flatMap(({ operations, ...day }) =>

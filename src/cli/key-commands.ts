@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { bindingOf, newApiKey, newSecret } from '../access/api-keys.ts';
+import { bindingOf, newApiKey, generateKey } from '../access/api-keys.ts';
 import { summarised, sumOf } from '../access/usage-history.ts';
 import { api } from '../api.ts';
 import { formatDate, isoTime, DAY } from '../foundation/instant.ts';
@@ -173,7 +173,7 @@ async function revoke(store: Store, id: string): Promise<Report> {
 }
 
 async function rotateKey(store: Store, id: string, { grace }: { grace: number }): Promise<Report> {
-  const { key, secret } = newSecret();
+  const { key, secret } = generateKey();
   const now = Date.now();
   const apiKey = existing(id, await store.rotateApiKey(id, secret, now + grace));
   const ends = apiKey.secrets

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   type Fields,
   parentField,
   type Referrer,
@@ -18,8 +18,8 @@ export interface NamedReference extends Referrer {
 }
 
 /** The references of a record to parents that have names. */
-export const namedReferencesOf = (record: AnyRecord): readonly NamedReference[] =>
-  referencesOf(record)
+export const namedReferencesOf = (declaration: AnyDeclaration): readonly NamedReference[] =>
+  referencesOf(declaration)
     .filter(({ parent }) => parent.sorts.includes('name'))
     .map((reference) => ({ ...reference, column: `${parentField(reference.field)}.name` }));
 
@@ -34,7 +34,7 @@ const AT_ONCE = 50;
 const PAGE = 100;
 
 /** True if a record can be created from its name alone. */
-export const isNameEnough = ({ fields }: AnyRecord): boolean =>
+export const isNameEnough = ({ fields }: AnyDeclaration): boolean =>
   Object.entries(fields as Fields).every(
     ([field, { presence }]) => field === 'name' || presence !== 'required',
   );
@@ -57,7 +57,7 @@ export class Names {
   }
 
   /** @returns the result for each name */
-  async find(parent: AnyRecord, names: Iterable<string>): Promise<Map<string, Called>> {
+  async find(parent: AnyDeclaration, names: Iterable<string>): Promise<Map<string, Called>> {
     const results = new Map<string, Called>();
     const wanted: string[] = [];
     for (const name of new Set(names)) {
@@ -75,7 +75,7 @@ export class Names {
 }
 
 /** The record with exactly this name, or else with the same name regardless of case, accents and normal form. */
-async function recordCalled(tables: Tables, parent: AnyRecord, name: string): Promise<Called> {
+async function recordCalled(tables: Tables, parent: AnyDeclaration, name: string): Promise<Called> {
   const prefix = folded(name);
   // Ordered by name, since longer names with this prefix come later.
   const { items } = await tables.table(parent).page({ name: { prefix } } as never, {

@@ -46,7 +46,7 @@ export const MAX_FAULTS = 50;
  * @throws Error if the file can't be read, or its header is wrong
  */
 export async function* readRows(source: Source, columns: Columns, onFault: OnFault): AsyncGenerator<Row[]> {
-  const read = { csv: readCsv, lines: readLines, array: readItems, values: readItems }[source.form.kind];
+  const read = { csv: readCsv, lines: readLines, array: readItems, values: readItems }[source.format.kind];
   let batch: Row[] = [];
   let index = 0;
   for await (const rows of read(source, columns, onFault))
@@ -81,7 +81,7 @@ const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
  * begins, but not where the error is.
  */
 const readCsv: Reader = async function* (source, columns, onFault) {
-  const { delimiter, line: firstLine } = source.form;
+  const { delimiter, line: firstLine } = source.format;
   /** The latest text, at least from the beginning of the current row. */
   let chunks: Buffer[] = [];
   let [size, end] = [0, 0];
@@ -255,7 +255,7 @@ function parsedCell(cell: string, field: Field | undefined): unknown {
 // ---- JSON
 
 const readLines: Reader = async function* (source, columns, onFault) {
-  let line = source.form.line - 1;
+  let line = source.format.line - 1;
   for await (const lines of linesOf(source.read(), MAX_ROW_SIZE)) {
     const rows: Row[] = [];
     for (const bytes of lines) {
@@ -281,10 +281,10 @@ const readItems: Reader = async function* (source, columns, onFault) {
   let depth = 0;
   /** The incomplete value, and its offset in the file. */
   let [bytes, start] = [Buffer.alloc(0), 0];
-  let line = source.form.line;
+  let line = source.format.line;
   let opened = 0;
   let fault: string | undefined;
-  const base = source.form.kind === 'array' ? 1 : 0;
+  const base = source.format.kind === 'array' ? 1 : 0;
   const moveTo = (offset: number) => {
     for (let n = bytes.indexOf(LINE_FEED); n >= 0 && n < offset - start; n = bytes.indexOf(LINE_FEED, n + 1))
       line++;

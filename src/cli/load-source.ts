@@ -13,7 +13,7 @@ export const MAX_ROW_SIZE = 1_048_576;
 const HEAD_SIZE = 65_536;
 
 /** The format of a file. */
-export interface Form {
+export interface FileFormat {
   /** CSV, or JSON: a value per line, an array of values, or values across lines. */
   kind: 'csv' | 'lines' | 'array' | 'values';
   /** The delimiter of CSV columns. */
@@ -27,7 +27,7 @@ export interface Form {
 /** A file of rows that can be read twice. */
 export interface Source {
   name: string;
-  form: Form;
+  format: FileFormat;
   /** The SHA-256 of the content. */
   digest: string;
   /** Reads the content from the beginning. */
@@ -53,10 +53,10 @@ export async function openSource(name: string): Promise<Source> {
       ? await open(name, 'r')
       : await spooled(name, name === '-' ? process.stdin : createReadStream(name));
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_SIZE), 0, HEAD_SIZE, 0);
-    const form = formOf(name, buffer.subarray(0, bytesRead), bytesRead < HEAD_SIZE);
+    const form = formatOf(name, buffer.subarray(0, bytesRead), bytesRead < HEAD_SIZE);
     const opened = file;
     const read = () => contentOf(opened, form);
-    return { name, form, digest: await digestOf(name, read()), read, close: () => opened.close() };
+    return { name, format: form, digest: await digestOf(name, read()), read, close: () => opened.close() };
   } catch (error) {
     await file?.close();
     throw error instanceof SourceError
@@ -77,17 +77,17 @@ async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<Fil
     await rm(folder, { recursive: true });
     // Anything that is obviously not a file of rows is refused before an endless stream fills the disk.
     let head = Buffer.alloc(0);
-    let form: Form | undefined;
+    let format: FileFormat | undefined;
     let [size, line] = [0, 0];
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      if (!form && (head = Buffer.concat([head, chunk])).length >= HEAD_SIZE)
-        form = formOf(name, head.subarray(0, HEAD_SIZE), false);
+      if (!format && (head = Buffer.concat([head, chunk])).length >= HEAD_SIZE)
+        format = formatOf(name, head.subarray(0, HEAD_SIZE), false);
       for (let at = 0; at < chunk.length;)
         at += (await file.write(chunk, at, chunk.length - at, size + at)).bytesWritten;
       size += chunk.length;
       const end = Math.max(chunk.lastIndexOf('\n'), chunk.lastIndexOf('\r'));
       line = end < 0 ? line + chunk.length : chunk.length - end;
-      if (line > 2 * MAX_ROW_SIZE && form!.kind !== 'array')
+      if (line > 2 * MAX_ROW_SIZE && format!.kind !== 'array')
         throw new SourceError(`${name} has a line that is longer than ${MAX_ROW_SIZE / 1_048_576} MB.`);
     }
     return file;
@@ -99,7 +99,7 @@ async function spooled(name: string, stream: NodeJS.ReadableStream): Promise<Fil
   }
 }
 
-async function* contentOf(file: FileHandle, { offset }: Form): AsyncGenerator<Buffer> {
+async function* contentOf(file: FileHandle, { offset }: FileFormat): AsyncGenerator<Buffer> {
   for (let at = offset; ;) {
     const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_SIZE), 0, CHUNK_SIZE, at);
     if (bytesRead === 0) return;
@@ -159,7 +159,7 @@ const notUtf8 = (name: string): SourceError =>
   new SourceError(`${name} is not in UTF-8. Save it as "CSV UTF-8".`);
 
 /** Detects the form of a file. @param isWhole true if `head` is the whole file */
-function formOf(name: string, head: Buffer, isWhole: boolean): Form {
+function formatOf(name: string, head: Buffer, isWhole: boolean): FileFormat {
   const startsWith = (...bytes: number[]) => bytes.every((byte, n) => head[n] === byte);
   if (startsWith(0xff, 0xfe) || startsWith(0xfe, 0xff)) throw notUtf8(name);
   if (startsWith(0x50, 0x4b, 3, 4))

@@ -4,7 +4,7 @@ import { explained, isRefusal } from '../foundation/errors.ts';
 import { folded } from '../foundation/folded.ts';
 import type { Id } from '../foundation/id.ts';
 import { newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, type Fields, referencesOf } from '../foundation/record.ts';
+import { type AnyDeclaration, type Fields, referencesOf } from '../foundation/record.ts';
 import { graphqlDialect, issuesOf } from '../foundation/validation.ts';
 import { counted, grouped } from '../foundation/words.ts';
 import { notUnique } from '../store/conflicts.ts';
@@ -12,7 +12,7 @@ import type { Values } from '../store/engine.ts';
 import { changedFields } from '../store/events.ts';
 import type { Load, LoadPosition } from '../store/loads.ts';
 import { canonical } from '../store/rules.ts';
-import { openSeen, type Seen } from '../store/seen.ts';
+import { openDiskSet, type DiskSet } from '../store/seen.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../foundation/table.ts';
 import type { Report } from './command.ts';
@@ -28,7 +28,7 @@ import { type Columns, MAX_FAULTS, type OnFault, type Row, readRows } from './lo
 import { openSource, type Source } from './load-source.ts';
 
 export interface LoadOptions {
-  record: AnyRecord;
+  record: AnyDeclaration;
   /** `-` for standard input. */
   file: string;
   /** True to only check the file. */
@@ -57,7 +57,7 @@ interface Counts {
   added: number;
   changed: number;
   same: number;
-  parents: Map<AnyRecord, number>;
+  parents: Map<AnyDeclaration, number>;
 }
 
 /** The result of the second pass. */
@@ -71,7 +71,7 @@ interface Checked extends Counts {
   /** The number of rows that were loaded before. */
   before: number;
   /** The names of the first new parents. */
-  newParents: Map<AnyRecord, string[]>;
+  newParents: Map<AnyDeclaration, string[]>;
 }
 
 const noCounts = (): Counts => ({ added: 0, changed: 0, same: 0, parents: new Map() });
@@ -102,7 +102,7 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
     const interrupted = from === undefined ? undefined : await store.interruptedLoad(content, from);
     const begun = {
       ...(interrupted ?? { id: randomUUID(), source: content, line: from ?? 1, rows: 0 }),
-      owner: randomUUID(),
+      process: randomUUID(),
     };
     const names = new Names(store);
     const checked = await check(store, reader, names, options, begun.rows);
@@ -155,7 +155,7 @@ function report({ record, dryRun = false, update }: LoadOptions, checked: Checke
   return { value, lines: checked.before > 0 ? [before, summary] : [summary] };
 }
 
-const amount = (number: number, { kind, plural }: AnyRecord): string => counted(number, kind, plural);
+const amount = (number: number, { kind, plural }: AnyDeclaration): string => counted(number, kind, plural);
 
 /** Reads the rows of a file under the input rules of its record's declaration. */
 function readerOf(
@@ -244,7 +244,7 @@ const namesIn = (rows: readonly Row[], column: string): Set<string> =>
 /** The existing records with the ids in a field of some rows, by id. */
 async function recordsOf(
   tables: Tables,
-  kind: AnyRecord,
+  kind: AnyDeclaration,
   rows: readonly Row[],
   field = 'id',
 ): Promise<Map<Id, Values>> {
@@ -270,7 +270,7 @@ async function check(
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
   const checked: Checked = { ...noCounts(), before: 0, newParents: new Map() };
-  const seen = await openSeen();
+  const seen = await openDiskSet();
   try {
     for await (const rows of reader.read(onFault)) {
       if (options.signal?.aborted)
@@ -293,7 +293,7 @@ interface Pass {
   checked: Checked;
   names: Names;
   /** Ids, new parents and unique combinations so far. */
-  seen: Seen;
+  seen: DiskSet;
   onFault: OnFault;
 }
 
@@ -465,9 +465,9 @@ async function write(
 const loadedBy = ({ added, changed, same }: Counts): number => added + changed + same;
 
 /** The error for an interrupted load, which can be continued. */
-const interruption = (error: unknown, record: AnyRecord, written: Written): Error =>
+const interruption = (error: unknown, declaration: AnyDeclaration, written: Written): Error =>
   new Error(
-    `${explained(error)}\nLoaded ${amount(loadedBy(written), record)}. Continue with --from ${written.line}.`,
+    `${explained(error)}\nLoaded ${amount(loadedBy(written), declaration)}. Continue with --from ${written.line}.`,
     { cause: error },
   );
 

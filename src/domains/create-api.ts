@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import { ALL_READS, readScope, writeScope } from '../access/scopes.ts';
 import { EventTypes } from '../events/event-types.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import { type AnyRecord, blockersOf, referencesOf, referrersOf } from '../foundation/record.ts';
+import { type AnyDeclaration, blockersOf, referencesOf, referrersOf } from '../foundation/record.ts';
 import type { Resource, Route, ServedRoute } from '../rest-routes/route.ts';
 import { choicesSchema, type Shape } from '../rest-routes/shape.ts';
 import { buildSchema, newBuilder } from '../schema/builder.ts';
@@ -24,7 +24,7 @@ export interface Api extends Contents {
   /** All REST operations except streams. */
   routes: readonly ServedRoute[];
   /** All REST operations that stream server-sent events. */
-  streams: readonly ServedRoute[];
+  streamRoutes: readonly ServedRoute[];
   /** All scopes that keys can have. Resources that are read-only over REST have no write scope. */
   scopes: readonly string[];
   eventTypes: EventTypes<Domain>;
@@ -67,7 +67,7 @@ export function createApi(domains: readonly Domain[], features: readonly Feature
       ...resources.flatMap(({ schemas = {} }) => Object.entries(schemas)),
     ]),
     routes: served.filter(({ list }) => list !== 'stream'),
-    streams: served.filter(({ list }) => list === 'stream'),
+    streamRoutes: served.filter(({ list }) => list === 'stream'),
     scopes,
     eventTypes,
     get schema() {
@@ -81,25 +81,25 @@ export function createApi(domains: readonly Domain[], features: readonly Feature
 }
 
 /** A record, preceded by those that it refers to. */
-const afterParents = (record: AnyRecord): AnyRecord[] => [
-  ...referencesOf(record).flatMap(({ parent }) => afterParents(parent)),
-  record,
+const afterParents = (declaration: AnyDeclaration): AnyDeclaration[] => [
+  ...referencesOf(declaration).flatMap(({ parent }) => afterParents(parent)),
+  declaration,
 ];
 
 /** @throws Error if two lists below a record have the same name */
-function checkLists(records: readonly AnyRecord[], record: AnyRecord): void {
+function checkLists(declarations: readonly AnyDeclaration[], declaration: AnyDeclaration): void {
   const lists = new Set<string>();
-  for (const { child, field, list } of referrersOf(records, record)) {
+  for (const { child, field, list } of referrersOf(declarations, declaration)) {
     if (lists.has(list))
       throw new Error(
-        `${child.type}.${field}: ${record.type} has a field ${list} already; say in \`list\` what its list of ${child.plural} is called.`,
+        `${child.type}.${field}: ${declaration.type} has a field ${list} already; say in \`list\` what its list of ${child.plural} is called.`,
       );
     lists.add(list);
   }
 }
 
 /** @throws Error if a record has the name of a feature's objects */
-function checkNames({ type, kind, plural }: AnyRecord, objects: readonly ObjectKind<never>[]): void {
+function checkNames({ type, kind, plural }: AnyDeclaration, objects: readonly ObjectKind<never>[]): void {
   for (const { name } of objects)
     if (name === kind || name === plural)
       throw new Error(`${type}: ${name} is a name of the gateway itself; choose another.`);
@@ -109,10 +109,10 @@ function checkNames({ type, kind, plural }: AnyRecord, objects: readonly ObjectK
 function servedRoute(
   route: Route,
   { scope, isManaged = false }: Resource,
-  records: readonly AnyRecord[],
+  declarations: readonly AnyDeclaration[],
 ): ServedRoute {
   const { method, kind } = route;
-  const record = records.find((each) => each.kind === kind);
+  const record = declarations.find((each) => each.kind === kind);
   const scopeOf = method === 'GET' && !isManaged ? readScope : writeScope;
   return {
     ...route,
@@ -120,6 +120,6 @@ function servedRoute(
     // Agents don't see secrets, and don't replace records that they haven't read.
     isTool: method !== 'PUT' && !isManaged,
     record,
-    blockers: record ? blockersOf(records, record) : [],
+    blockers: record ? blockersOf(declarations, record) : [],
   };
 }

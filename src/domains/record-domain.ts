@@ -1,7 +1,7 @@
 import type { ObjectFieldsShape, ObjectRef } from '@pothos/core';
 import { RESERVED } from '../foundation/declare-record.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   type PatchOf,
   parentField,
   type RecordOf,
@@ -16,14 +16,14 @@ import { addLists, addOperations, addType, type Descriptions, typeOfRecord } fro
 import { eventTypesOf } from '../store/events.ts';
 import type { Domain, SampleOf } from './domain.ts';
 
-interface Options<R extends AnyRecord> extends RouteOptions {
+interface Options<R extends AnyDeclaration> extends RouteOptions {
   /** An example of a merge patch over REST: ids are numbers. */
   example: { readonly [K in keyof PatchOf<R>]: PatchOf<R>[K] | (K extends `${string}Id` ? number : never) };
   descriptions?: Descriptions;
   /** Fields that add to or replace those of the declaration in GraphQL. `typeOf` returns the type of a record. */
   fields?: (
     t: Parameters<ObjectFieldsShape<Types, RecordOf<R>>>[0],
-    typeOf: <P extends AnyRecord>(record: P) => ObjectRef<Types, RecordOf<P>>,
+    typeOf: <P extends AnyDeclaration>(record: P) => ObjectRef<Types, RecordOf<P>>,
   ) => ReturnType<ObjectFieldsShape<Types, RecordOf<R>>>;
   /** The prefix of the scopes that keys need; defaults to the plural; null for none. */
   scope?: string | null;
@@ -38,19 +38,19 @@ interface Options<R extends AnyRecord> extends RouteOptions {
 
 /** @throws Error if `descriptions` has an unknown name, or `path` is taken or malformed */
 function checkOptions(
-  record: AnyRecord,
-  { descriptions = {}, path }: Pick<Options<AnyRecord>, 'descriptions' | 'path'>,
+  declaration: AnyDeclaration,
+  { descriptions = {}, path }: Pick<Options<AnyDeclaration>, 'descriptions' | 'path'>,
 ): void {
-  const { type, plural } = record;
+  const { type, plural } = declaration;
   if (path !== undefined && (!/^(\/[A-Za-z0-9_-]+)+$/.test(path) || RESERVED.has(path.split('/')[1]!)))
     throw new Error(`${type}: the path ${path} is taken, or not written like /store/${plural}.`);
   const describable = [
     `${type}Filter`,
     `Query.${plural}`,
     ...['create', 'update', 'delete'].map((change) => `Mutation.${change}${type}`),
-    ...Object.values(eventTypesOf(record)),
-    ...record.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
-    ...referencesOf(record).flatMap(({ field, parent, list }) => [
+    ...Object.values(eventTypesOf(declaration)),
+    ...declaration.filters.flatMap((name: string) => [`${type}Filter.${name}`, `?${name}`]),
+    ...referencesOf(declaration).flatMap(({ field, parent, list }) => [
       `${type}.${parentField(field)}`,
       `${parent.type}.${list}`,
     ]),
@@ -68,7 +68,7 @@ function checkOptions(
  *
  * @throws Error if `descriptions` has an unknown name, or `path` is taken or malformed
  */
-export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>): Domain {
+export function recordDomain<R extends AnyDeclaration>(record: R, options: Options<R>): Domain {
   const { kind } = record;
   const { descriptions = {}, fields, scope = record.plural, tags = {}, form, sample, routes } = options;
   checkOptions(record, options);
@@ -77,9 +77,9 @@ export function recordDomain<R extends AnyRecord>(record: R, options: Options<R>
   return {
     record,
     addTypes(builder, records) {
-      const typeOf = <P extends AnyRecord>(of: P) => typeOfRecord(builder, of);
+      const typeOf = <P extends AnyDeclaration>(of: P) => typeOfRecord(builder, of);
       addType(builder, record, descriptions, fields && ((t) => fields(t as never, typeOf)));
-      addLists(builder, record, typeOf(record as AnyRecord), descriptions);
+      addLists(builder, record, typeOf(record as AnyDeclaration), descriptions);
       addOperations(builder, record, descriptions, records);
     },
     resource: {

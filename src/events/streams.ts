@@ -6,15 +6,15 @@ import type { EventTypes } from './event-types.ts';
 import { EventFeed, type EventReader, type FeedEvent, type WantedEvents } from './feed.ts';
 
 /** The number of events per charge. */
-const EVENTS_PER_PAYMENT = 100;
+const EVENTS_PER_CHARGE = 100;
 /** The reason for the end of a long poll without events. */
 const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
   session: Session;
   wanted: WantedEvents;
-  /** Units per {@link EVENTS_PER_PAYMENT} events. */
-  cost: number;
+  /** Units per {@link EVENTS_PER_CHARGE} events. */
+  price: number;
   /** The id of the request in the log. */
   requestId?: string;
 }
@@ -75,7 +75,7 @@ export class EventStreams {
    *
    * @throws RATE_LIMITED if the plan allows no more open streams, and the store's errors for the position
    */
-  async open({ session, wanted, cost, requestId }: StreamOptions): Promise<EventStream> {
+  async open({ session, wanted, price: cost, requestId }: StreamOptions): Promise<EventStream> {
     const { ending, close } = this.#openStreams.open(session);
     const reader = await this.feed.open(wanted, ending.signal).catch((error: unknown) => {
       close();
@@ -149,7 +149,7 @@ async function* paidEvents(
       const isPaidAnew = paid === 0;
       if (isPaidAnew) {
         await session.charge(cost);
-        paid = EVENTS_PER_PAYMENT;
+        paid = EVENTS_PER_CHARGE;
       }
       const next = events.slice(0, paid);
       events = events.slice(paid);

@@ -3,7 +3,7 @@ import { type Compute, type Computed, computed, isFolded, ownId } from './fields
 import type { Hooks } from './hooks.ts';
 import { type Id, MAX_INT32, MAX_INT64, MIN_INT32, MIN_INT64 } from './id.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   type Fields,
   type Flat,
   filteredFields,
@@ -63,13 +63,13 @@ export function declareRecord<
     combinations: [],
     index: declared++,
   } as unknown as RecordDeclaration<F, Filters> & { computed: C };
-  const filtered = filteredFields(record as AnyRecord);
+  const filtered = filteredFields(record as AnyDeclaration);
   const together = combinations ?? [filtered];
   const sets = [[], ...filtered.map((field) => [field]), ...together.flatMap(subsetsOf)];
   // In the order of the declaration.
   const ordered = sets.map((set) => Object.keys(record.fields).filter((field) => set.includes(field)));
   record.combinations = [...new Map(ordered.map((set) => [String(set), set])).values()];
-  for (const fault of faultsOf(record as AnyRecord, combinations !== undefined))
+  for (const fault of faultsOf(record as AnyDeclaration, combinations !== undefined))
     throw new Error(type + fault);
   return record;
 }

@@ -2,7 +2,7 @@ import { grouped } from './words.ts';
 import { AppError } from './errors.ts';
 
 /** Operations above this many units are refused. */
-export const MAX_COST = 50;
+export const MAX_PRICE = 50;
 /** List entries per unit. */
 export const ENTRIES_PER_UNIT = 100;
 /** Weight per unit. */

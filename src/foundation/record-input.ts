@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { AnyRecord, Fields } from './record.ts';
+import type { AnyDeclaration, Fields } from './record.ts';
 import { type InputDialect, inputObject } from './validation.ts';
 
 /** The input fields for creating and changing a record. */
-export interface Inputs extends Pick<AnyRecord, 'kind' | 'plural' | 'type' | 'choosesId'> {
+export interface Inputs extends Pick<AnyDeclaration, 'kind' | 'plural' | 'type' | 'choosesId'> {
   fields: Fields;
   /** The changeable fields; defaults to `fields`. */
   changeable?: Fields;
@@ -34,5 +34,5 @@ export const patchRules = (fields: Fields, dialect: InputDialect): z.ZodObject =
   );
 
 /** The fields that belong to the record's own domain. */
-export const inputFields = ({ fields }: AnyRecord): Fields =>
+export const inputFields = ({ fields }: AnyDeclaration): Fields =>
   Object.fromEntries(Object.entries(fields as Fields).filter(([, { view }]) => view === undefined));

@@ -54,19 +54,21 @@ export interface AnyHooks {
 }
 
 /** The refusals by a record's hooks for a kind of change. */
-export const refusalsOf = ({ hooks }: Pick<AnyRecord, 'hooks'>, change: ChangeKind): readonly Refusal[] =>
-  hooks?.refusals?.filter(({ of }) => of.includes(change)) ?? [];
+export const refusalsOf = (
+  { hooks }: Pick<AnyDeclaration, 'hooks'>,
+  change: ChangeKind,
+): readonly Refusal[] => hooks?.refusals?.filter(({ of }) => of.includes(change)) ?? [];
 
 /** A field of a record that refers to another. */
 export interface Referrer extends Reference {
-  child: AnyRecord;
-  parent: AnyRecord;
+  child: AnyDeclaration;
+  parent: AnyDeclaration;
   field: string;
   list: string;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any declaration, whatever its fields
-export type AnyRecord = RecordDeclaration<any, any>;
+export type AnyDeclaration = RecordDeclaration<any, any>;
 
 type Required<F extends Fields> = {
   [K in keyof F]: F[K]['presence'] extends 'optional' ? never : K;
@@ -84,17 +86,17 @@ export type ValuesOf<F extends Fields> = { [K in Required<F>]: ValueOf<F[K]> } &
 };
 
 /** A stored record. Absent values are left out. */
-export type RecordOf<R extends AnyRecord> = Flat<{ id: Id } & ValuesOf<FieldsOf<R>>>;
+export type RecordOf<R extends AnyDeclaration> = Flat<{ id: Id } & ValuesOf<FieldsOf<R>>>;
 
 /** The values of a new record. */
-export type NewOf<R extends AnyRecord> = Flat<
+export type NewOf<R extends AnyDeclaration> = Flat<
   { id?: Id | undefined } & { [K in RequiredKeys<FieldsOf<R>>]: ValueOf<FieldsOf<R>[K]> } & {
     [K in Exclude<keyof FieldsOf<R>, RequiredKeys<FieldsOf<R>>>]?: ValueOf<FieldsOf<R>[K]> | undefined;
   }
 >;
 
 /** Changes to a record. Missing properties stay as they are; `null` removes an optional value. */
-export type PatchOf<R extends AnyRecord> = Flat<
+export type PatchOf<R extends AnyDeclaration> = Flat<
   { [K in Required<FieldsOf<R>>]?: ValueOf<FieldsOf<R>[K]> | undefined } & {
     [K in Optional<FieldsOf<R>>]?: ValueOf<FieldsOf<R>[K]> | null | undefined;
   }
@@ -121,7 +123,7 @@ export const isPrefix = (condition: unknown): condition is Prefix =>
   isOrderCondition(condition) && 'prefix' in condition;
 
 /** Conditions on fields, all of which must match: a value, or a list of alternatives (empty: matches nothing). */
-export type FilterOf<R extends AnyRecord> =
+export type FilterOf<R extends AnyDeclaration> =
   R extends RecordDeclaration<infer F, infer Filters>
     ? { [K in Filters & keyof F]?: ValueOf<F[K]> | readonly ValueOf<F[K]>[] | undefined } & {
         [K in Exclude<keyof F, Filters>]?: Prefix | Bounds<ValueOf<F[K]>> | undefined;
@@ -129,24 +131,26 @@ export type FilterOf<R extends AnyRecord> =
     : never;
 
 /** The names of the fields that refer to other records. */
-export type FieldNameOf<R extends AnyRecord> = keyof FieldsOf<R> & string;
+export type FieldNameOf<R extends AnyDeclaration> = keyof FieldsOf<R> & string;
 
 /** The name of a field in snake case. */
 export const snakeCase = (field: string): string =>
   field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The fields that lists can be filtered by: the declared filters, and references, for lists below a parent. */
-export const filteredFields = (record: AnyRecord): readonly string[] => [
-  ...new Set([...record.filters, ...referencesOf(record).map(({ field }) => field)]),
+export const filteredFields = (declaration: AnyDeclaration): readonly string[] => [
+  ...new Set([...declaration.filters, ...referencesOf(declaration).map(({ field }) => field)]),
 ];
 
 /** Pairs of former and current field names. */
-export const formerNames = ({ fields }: AnyRecord): readonly (readonly [former: string, name: string])[] =>
+export const formerNames = ({
+  fields,
+}: AnyDeclaration): readonly (readonly [former: string, name: string])[] =>
   Object.entries(fields as Fields).flatMap(([name, { formerly }]) => (formerly ? [[formerly, name]] : []));
 
 /** Renames the values of a record written under an earlier declaration. */
-export function renamed<V extends object>(record: AnyRecord, values: V): V {
-  const names = new Map(formerNames(record));
+export function renamed<V extends object>(declaration: AnyDeclaration, values: V): V {
+  const names = new Map(formerNames(declaration));
   if (names.size === 0) return values;
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [names.get(name) ?? name, value]),
@@ -154,11 +158,11 @@ export function renamed<V extends object>(record: AnyRecord, values: V): V {
 }
 
 /** The fields that records can be grouped and counted by: filters that every record has a value for. */
-export const groupedFields = ({ fields, filters }: AnyRecord): readonly string[] =>
+export const groupedFields = ({ fields, filters }: AnyDeclaration): readonly string[] =>
   filters.filter((name: string) => (fields as Fields)[name]!.presence !== 'optional');
 
 /** True if lists can be restricted to a range of a field, using the index for its order. */
-export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): boolean =>
+export const hasRange = ({ fields, sorts, filters }: AnyDeclaration, name: string): boolean =>
   sorts.includes(name) &&
   !filters.includes(name) &&
   ['integer', 'bigInteger', 'instant', 'date'].includes((fields as Fields)[name]!.kind);
@@ -167,10 +171,10 @@ export const hasRange = ({ fields, sorts, filters }: AnyRecord, name: string): b
 export const boundNames = (field: string) => [`${field}Min`, `${field}Max`] as const;
 
 /** The references of a record. */
-export const referencesOf = memoized((child: AnyRecord): readonly Referrer[] =>
+export const referencesOf = memoized((child: AnyDeclaration): readonly Referrer[] =>
   Object.entries(child.fields as Fields).flatMap(([field, { reference }]) =>
     reference
-      ? { child, field, list: child.plural, ...(reference as Reference & { parent: AnyRecord }) }
+      ? { child, field, list: child.plural, ...(reference as Reference & { parent: AnyDeclaration }) }
       : [],
   ),
 );
@@ -179,17 +183,22 @@ export const referencesOf = memoized((child: AnyRecord): readonly Referrer[] =>
 export const parentField = (field: string): string => field.replace(/Id$/, '');
 
 /** True if a child blocks the deletion of its parent. */
-export const isHolding = ({ where = {} }: Reference, child: object): boolean =>
+export const blocksDeletion = ({ where = {} }: Reference, child: object): boolean =>
   where !== null &&
   Object.entries(where).every(([field, value]) => (child as Record<string, unknown>)[field] === value);
 
 /** The references of `records` that lead to `record`. */
-export const referrersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
-  records.flatMap(referencesOf).filter(({ parent }) => parent === record);
+export const referrersOf = (
+  declarations: readonly AnyDeclaration[],
+  declaration: AnyDeclaration,
+): readonly Referrer[] => declarations.flatMap(referencesOf).filter(({ parent }) => parent === declaration);
 
 /** The references that can block a record's deletion, sorted by the name of the blocking records. */
-export const blockersOf = (records: readonly AnyRecord[], record: AnyRecord): readonly Referrer[] =>
-  referrersOf(records, record)
+export const blockersOf = (
+  declarations: readonly AnyDeclaration[],
+  declaration: AnyDeclaration,
+): readonly Referrer[] =>
+  referrersOf(declarations, declaration)
     .filter(({ where }) => where !== null)
     .toSorted((a, b) => (blockerName(a) < blockerName(b) ? -1 : 1));
 
@@ -204,7 +213,7 @@ export const NO_RULES = (): readonly Issue[] => [];
  *
  * @throws VALIDATION_FAILED if they break the rules over several fields
  */
-export function checkRules({ rules }: AnyRecord, values: object): void {
+export function checkRules({ rules }: AnyDeclaration, values: object): void {
   const issues = rules(values as never);
   if (issues.length > 0) throw validationFailed(issues);
 }
@@ -216,16 +225,16 @@ export function checkRules({ rules }: AnyRecord, values: object): void {
  * @param holding the references that can block a deletion
  */
 export function refusalsDescription(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   change: ChangeKind,
   holding: readonly Referrer[],
 ): string {
-  const { kind, unique } = record;
+  const { kind, unique } = declaration;
   const blockers = [...new Set(holding.map(blockerName))];
   const others = (unique as readonly (readonly string[])[]).map(
     (fields) => `Refused while another ${kind} has the same ${listed(fields, 'and')}.`,
   );
   const held = blockers.length > 0 ? [`Refused while the ${kind} has ${listed(blockers, 'or')}.`] : [];
-  const own = refusalsOf(record, change).map(({ description }) => description);
+  const own = refusalsOf(declaration, change).map(({ description }) => description);
   return [...(change === 'deletion' ? held : others), ...own].join(' ');
 }

@@ -2,7 +2,7 @@ import type { SortValue } from './cursor.ts';
 import type { Id } from './id.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Meter } from './meter.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
+import type { AnyDeclaration, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
 
 /**
  * A page of a list, by default in ascending order of id. Bounds are exclusive unless `inclusive`; `after` may be "0".
@@ -48,7 +48,7 @@ export type Check<T> = (current: T) => void;
  * The records of one kind. Writes are atomic, and their rules hold under concurrency. A write that changes something
  * appends an event to the log (`EventStore`); any other writes nothing.
  */
-export interface Table<R extends AnyRecord> {
+export interface Table<R extends AnyDeclaration> {
   /** Reads records in the order of the ids; null for a record that doesn't exist. */
   byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if it is cached; undefined says nothing about its existence. */
@@ -106,5 +106,5 @@ export interface Table<R extends AnyRecord> {
 
 /** The tables of a store or transaction. All reads and writes through them belong to it. */
 export interface Tables {
-  table<R extends AnyRecord>(record: R): Table<R>;
+  table<R extends AnyDeclaration>(record: R): Table<R>;
 }

@@ -51,14 +51,14 @@ export interface ExecutionPlan {
   /** The number of runs. */
   uses: number;
   /** Set after the first attempt to compile. */
-  code?: Code;
+  compiled?: CompiledOperation;
   /** Set if the price is constant. */
   price?: Price;
   /** Writes results as JSON. Set when the first result of compiled code is written. */
   write?: WriteJson;
 }
 
-interface Code {
+interface CompiledOperation {
   /** The code of each part; null if the operation can't be compiled. */
   readonly parts: readonly CompiledQuery[] | null;
   /** Variables in list and object literals. graphql-jit takes those without a value for null. */
@@ -109,25 +109,25 @@ export class ExecutionPlans {
   }
 
   /** @returns code for each part, equivalent to graphql-js; null to interpret instead */
-  codeFor(plan: ExecutionPlan, variables: Variables): readonly CompiledQuery[] | null {
+  compiledFor(plan: ExecutionPlan, variables: Variables): readonly CompiledQuery[] | null {
     plan.uses++;
     if (plan.uses < MIN_USES_TO_COMPILE || plan.fields > MAX_COMPILED_FIELDS) return null;
-    const { parts, nested } = this.codeOf(plan);
+    const { parts, nested } = this.compiledOf(plan);
     return nested.some((name) => variables[name] == null) ? null : parts;
   }
 
   /** The code of a plan, compiled the first time. */
-  codeOf(plan: ExecutionPlan): Code {
+  compiledOf(plan: ExecutionPlan): CompiledOperation {
     const { operation, schema, documents } = plan;
-    if (plan.code) return plan.code;
+    if (plan.compiled) return plan.compiled;
     const parts = UNCOMPILED_NAMES.test(operation.document.text)
       ? [null]
       : documents.map((each) => this.compile(schema, each));
-    plan.code = {
+    plan.compiled = {
       parts: parts.every((part) => part !== null) ? parts : null,
       nested: documents.flatMap(nestedVariables),
     };
-    return plan.code;
+    return plan.compiled;
   }
 
   /** @param document a document of a plan */

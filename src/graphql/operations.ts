@@ -44,10 +44,10 @@ export interface PreparedOperation {
   /** The text of the document. */
   text: string;
   operation: OperationDefinitionNode;
-  /** The cost in units. */
-  cost: number;
+  /** The price in units. */
+  price: number;
   /** The root fields with the units of each. */
-  charges: Price['fields'];
+  rootFieldPrices: Price['fields'];
   /** The number of root fields that write. */
   mutations: number;
   /** The names of the root fields, without meta fields. */
@@ -148,15 +148,15 @@ export class Operations {
       document: document.ast,
       text: document.text,
       operation: node,
-      cost: price.units,
-      charges: price.fields,
+      price: price.units,
+      rootFieldPrices: price.fields,
       mutations: plan.writes.length,
       rootFields,
       scopes: () => this.#scopesOf(operation),
       execute: (context) =>
         schemaData
           ? { data: schemaData }
-          : this.#run(plan, variables, context, this.#plans.codeFor(plan, variables)),
+          : this.#run(plan, variables, context, this.#plans.compiledFor(plan, variables)),
       subscribe: async (context, contextOfEvent) => {
         const args = { schema, document: plan.documents[0]!, variableValues: variables };
         const source = await createSourceEventStream({ ...args, contextValue: context });
@@ -173,7 +173,7 @@ export class Operations {
         })();
       },
       stringify: (result) => {
-        if (!plan.code?.parts || result.errors || result.extensions) return toJson(result);
+        if (!plan.compiled?.parts || result.errors || result.extensions) return toJson(result);
         plan.write ??= resultWriter(selection);
         return jsonOf(plan.write, result);
       },
@@ -185,7 +185,7 @@ export class Operations {
     const plans = internalPlans(this.#schema);
     const plan = plans.get(query) ?? this.#plans.planOf(this.#operation({ query }), {});
     plans.set(query, plan);
-    const code = this.#plans.codeOf(plan).parts;
+    const code = this.#plans.compiledOf(plan).parts;
     if (!code) throw new Error(`Cannot compile ${query}`);
     return Object.assign(
       (variables: Record<string, unknown>, context: Context) => this.#run(plan, variables, context, code),

@@ -1,9 +1,9 @@
 import type { Principal } from '../access/api-keys.ts';
 import { requireScopes } from '../access/scopes.ts';
-import { FAILURE_COST, type Session, type UsageSubject } from '../access/session.ts';
+import { FAILURE_PRICE, type Session, type UsageSubject } from '../access/session.ts';
 import { OTHER } from '../access/usage-history.ts';
 import { AppError } from '../foundation/errors.ts';
-import { MAX_COST } from '../foundation/meter.ts';
+import { MAX_PRICE } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
 import { isObject } from '../schema/json-text.ts';
 import type { NamedDocuments } from './named-documents.ts';
@@ -27,9 +27,9 @@ export type PreparedEntry = PreparedOperation | OperationRefused;
 export interface PreparedRequest {
   operations: readonly PreparedEntry[];
   /** The units for the whole request; 0 if free. */
-  cost: number;
+  price: number;
   /** The root fields of all operations, with the units of each. */
-  charges: UsageSubject['operations'];
+  rootFieldPrices: UsageSubject['rootFields'];
   /** The number of root fields that write, in the whole request. */
   mutations: number;
   batch: boolean;
@@ -103,28 +103,28 @@ function priced(operations: readonly PreparedEntry[], batch: boolean): PreparedR
   const charges: { name: string; units: number }[] = [];
   for (const operation of operations) {
     if (operation instanceof OperationRefused) {
-      cost += FAILURE_COST;
-      charges.push({ name: OTHER, units: FAILURE_COST });
+      cost += FAILURE_PRICE;
+      charges.push({ name: OTHER, units: FAILURE_PRICE });
       continue;
     }
-    cost += operation.cost;
-    charges.push(...operation.charges);
+    cost += operation.price;
+    charges.push(...operation.rootFieldPrices);
     mutations += operation.mutations;
-    if (operation.cost === 0) bytes += Buffer.byteLength(operation.text);
+    if (operation.price === 0) bytes += Buffer.byteLength(operation.text);
     for (const field of operation.rootFields)
       rootField = rootField === undefined || rootField === field ? field : SEVERAL;
     if (operation.operation.name) names.push(operation.operation.name.value);
   }
-  if (cost > MAX_COST) {
-    const what = `The batch costs ${cost} units together; the maximum is ${MAX_COST}.`;
+  if (cost > MAX_PRICE) {
+    const what = `The batch costs ${cost} units together; the maximum is ${MAX_PRICE}.`;
     throw new AppError('QUERY_TOO_COMPLEX', what);
   }
   // Free fields are counted only if there are no others.
   const paid = charges.filter(({ units }) => units > 0);
   return {
     operations,
-    cost: cost === 0 && (batch || bytes > MAX_FREE_BYTES) ? 1 : cost,
-    charges: paid.length > 0 ? paid : charges,
+    price: cost === 0 && (batch || bytes > MAX_FREE_BYTES) ? 1 : cost,
+    rootFieldPrices: paid.length > 0 ? paid : charges,
     mutations,
     batch,
     name: names.length > 0 ? names.join(',') : undefined,

@@ -19,7 +19,7 @@ import {
 } from 'graphql';
 import { memoized } from '../foundation/cache.ts';
 import { type Issue, MAX_LISTED_ISSUES, validationFailed } from '../foundation/errors.ts';
-import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_COST, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
+import { DEFAULT_PAGE_SIZE, ENTRIES_PER_UNIT, MAX_PRICE, WEIGHT_PER_UNIT } from '../foundation/meter.ts';
 import { isOpaque, ruleOf, textIssues } from '../schema/arguments.ts';
 import { inputRulesOf, isParsed, parseInput } from '../schema/input-rules.ts';
 import { isSchemaField } from './introspection.ts';
@@ -34,7 +34,7 @@ const CHARACTERS_PER_WEIGHT = 100;
 /** The number of argument values of a field that weigh nothing; the rest weigh 1 each, for each object. */
 const FREE_LITERALS = 32;
 /** The number of events covered by the price of a subscription. */
-const SUBSCRIPTION_ROWS = 100;
+const SUBSCRIPTION_EVENTS = 100;
 
 /** The price of an operation. */
 export interface Price {
@@ -96,7 +96,7 @@ export const measuresOf = memoized((schema: GraphQLSchema): Measures => {
  * the maximum that each can return. Also validates all arguments: page sizes, cursors, sorts, inputs and ids.
  *
  * @param variables coerced variables, with defaults
- * @throws OperationRefused with the first faults, QUERY_TOO_COMPLEX above MAX_COST units
+ * @throws OperationRefused with the first faults, QUERY_TOO_COMPLEX above MAX_PRICE units
  */
 export function priceOf(
   measures: Measures,
@@ -105,12 +105,12 @@ export function priceOf(
   variables: Variables,
 ): Price {
   const walk = new Walk(measures, variables);
-  const rows = kind === 'subscription' ? SUBSCRIPTION_ROWS : 1;
+  const objects = kind === 'subscription' ? SUBSCRIPTION_EVENTS : 1;
   let freeWeight = 0;
   let free: string | undefined;
   const priced: { field: SelectedField; units: number }[] = [];
   for (const field of selection) {
-    const { entries, weight } = walk.amountOf(field, rows);
+    const { entries, weight } = walk.amountOf(field, objects);
     const own = field.definition === TypeNameMetaFieldDef ? 1 : 0;
     if (isSchemaField(field)) priced.push({ field, units: 1 });
     else if (own > 0 || field.definition.extensions.free) {
@@ -129,14 +129,14 @@ export function priceOf(
       units: freeWeight > FREE_WEIGHT ? Math.ceil(freeWeight / WEIGHT_PER_UNIT) : 0,
     });
   const units = fields.reduce((sum, { units }) => sum + units, 0);
-  if (units > MAX_COST) {
+  if (units > MAX_PRICE) {
     const costliest = priced.reduce((most, each) => (each.units > most.units ? each : most), {
       field: selection[0]!,
       units: 0,
     });
     const [all, own] = [units, costliest.units].map(grouped);
     throw tooComplex(
-      `costs ${all} units; the maximum is ${MAX_COST}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
+      `costs ${all} units; the maximum is ${MAX_PRICE}. ${costliest.field.key} costs ${own}: ${walk.adviceFor(costliest.field, costliest.units)}`,
     );
   }
   return { units, fields, dependsOnTime: walk.dependsOnTime };
@@ -160,51 +160,51 @@ class Walk {
   /**
    * An upper bound on what a field and its subselections can return, excluding the field's own weight.
    *
-   * @param rows the number of objects with the field
+   * @param objects the number of objects with the field
    * @param page the number of entries in the lists of the enclosing connection
    */
-  amountOf({ definition, nodes, subselections }: SelectedField, rows: number, page?: number): Amount {
+  amountOf({ definition, nodes, subselections }: SelectedField, objects: number, page?: number): Amount {
     const argumentValues =
       nodes[0].arguments!.length > 0 ? this.#argumentsOf(definition, nodes[0]) : NO_ARGUMENTS;
     if (typeof definition.extensions.maxItems === 'function') this.dependsOnTime = true;
     const { weight: own = 1, size: sizeBy } = this.#measures.get(definition) ?? {};
     const size = sizeBy?.(argumentValues) ?? page;
-    const more = rows * weightOfArguments(definition, argumentValues);
+    const more = objects * weightOfArguments(definition, argumentValues);
     if (!isList(definition)) {
-      const { entries, weight } = this.#maximum(subselections, rows, size);
+      const { entries, weight } = this.#maximum(subselections, objects, size);
       // A page is read even if neither nodes nor edges are selected.
       const isOnlyRead = size !== undefined && isPaged(definition) && !hasList(subselections);
-      return { entries: entries + (isOnlyRead ? rows * size : 0), weight: weight + more };
+      return { entries: entries + (isOnlyRead ? objects * size : 0), weight: weight + more };
     }
-    const entries = rows * (size ?? 1);
+    const entries = objects * (size ?? 1);
     const amount = this.#maximum(subselections, entries, undefined);
     // The first value is counted as the field itself.
-    const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - rows) : 0;
+    const values = isLeafType(getNamedType(definition.type)) ? Math.max(0, entries - objects) : 0;
     const weight = amount.weight + more + values * own;
     return { entries: amount.entries + entries, weight };
   }
 
   /** Advice for an operation that costs too many units. */
   adviceFor({ definition, nodes }: SelectedField, units: number): string {
-    if (units <= MAX_COST) return `send several operations of at most ${MAX_COST} units`;
+    if (units <= MAX_PRICE) return `send several operations of at most ${MAX_PRICE} units`;
     const values = this.#argumentsOf(definition, nodes[0]);
     const page = isPaged(definition) ? pageSize(values) : 0;
-    const fitting = Math.floor((page * MAX_COST) / units);
+    const fitting = Math.floor((page * MAX_PRICE) / units);
     return fitting > 0
       ? `${typeof values.last === 'number' ? 'last' : 'first'}: ${fitting} fits`
       : 'ask for less in the lists below it (first, last)';
   }
 
   /** The maximum over the possible types, since an object has one of them. */
-  #maximum(subselections: SelectedField['subselections'], rows: number, page: number | undefined): Amount {
+  #maximum(subselections: SelectedField['subselections'], objects: number, page: number | undefined): Amount {
     const maximum: Amount = { entries: 0, weight: 0 };
     for (const selection of subselections.values()) {
       let entries = 0;
       let weight = 0;
       for (const field of selection) {
-        const amount = this.amountOf(field, rows, page);
+        const amount = this.amountOf(field, objects, page);
         entries += amount.entries;
-        weight += amount.weight + rows * (this.#measures.get(field.definition)?.weight ?? 1);
+        weight += amount.weight + objects * (this.#measures.get(field.definition)?.weight ?? 1);
       }
       maximum.entries = Math.max(maximum.entries, entries);
       maximum.weight = Math.max(maximum.weight, weight);

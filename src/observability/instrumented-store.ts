@@ -1,5 +1,5 @@
 import { memoized } from '../foundation/cache.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { AnyDeclaration } from '../foundation/record.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import type { Store } from '../store/store.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
@@ -22,10 +22,10 @@ export function withCalls<S extends Pick<Store, 'table' | 'objects'>>(
   store: S,
   wrap: (name: string, call: Method) => Method,
 ): S {
-  const tables: Table<AnyRecord>[] = [];
-  const table = (record: AnyRecord) => {
-    tables[record.index] ??= withMethods(store.table(record), `${record.plural}.`, wrap);
-    return tables[record.index]!;
+  const tables: Table<AnyDeclaration>[] = [];
+  const table = (declaration: AnyDeclaration) => {
+    tables[declaration.index] ??= withMethods(store.table(declaration), `${declaration.plural}.`, wrap);
+    return tables[declaration.index]!;
   };
   const objects = memoized((kind: ObjectKind<unknown>) =>
     withMethods(store.objects(kind), `${kind.name}.`, wrap),

@@ -12,7 +12,7 @@ import {
   NDJSON,
   type Route,
   type ServedRoute,
-  repeatableFields,
+  echoedFields,
   type Stability,
 } from '../rest-routes/route.ts';
 import { schemaNameOf } from '../rest-routes/shape.ts';
@@ -93,7 +93,7 @@ function describeReplacement({ method, body }: Route): string | false {
 
 /** Describes the fields that the body may repeat. */
 function describeRepeatable(route: Route): string | undefined {
-  const repeatable = repeatableFields(route);
+  const repeatable = echoedFields(route);
   if (repeatable.length === 0) return undefined;
   const fields = listed(
     repeatable.map((field) => `\`${field}\``),

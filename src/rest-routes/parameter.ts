@@ -2,11 +2,11 @@ import { MAX_CURSOR_LENGTH } from '../foundation/cursor.ts';
 import { type Issue, unknownNames } from '../foundation/errors.ts';
 import type { Field, JsonSchema } from '../foundation/fields.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
+import { type AnyDeclaration, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/list-connection.ts';
-import { findersOf, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
+import { prefixFields, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
 import { SCALARS } from '../schema/record-types.ts';
 
 /** A query parameter: its conversion to a variable of the document, and its OpenAPI description. */
@@ -90,10 +90,10 @@ export function fieldParameter(name: string, description: string, field: Field):
 
 /** The parameter that filters a list by a field. */
 export const filterParameter = (
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   name: string,
-  description = `Only ${record.plural} whose \`${name}\` is this.`,
-): QueryParameter => fieldParameter(name, description, (record.fields as Fields)[name]!);
+  description = `Only ${declaration.plural} whose \`${name}\` is this.`,
+): QueryParameter => fieldParameter(name, description, (declaration.fields as Fields)[name]!);
 
 export const limit: QueryParameter = {
   ...integerParameter(1, MAX_PAGE_SIZE),
@@ -104,12 +104,12 @@ export const limit: QueryParameter = {
 
 /** The filter from the variables of a list's parameters. */
 function filterOf(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   variables: Readonly<Record<string, unknown>>,
   view?: string,
 ): RequestedFilter {
-  const own = Object.entries(variables).filter(([name]) => Object.hasOwn(record.fields, name));
-  const ranges = rangesOf(record, view).map(([name]) => {
+  const own = Object.entries(variables).filter(([name]) => Object.hasOwn(declaration.fields, name));
+  const ranges = rangesOf(declaration, view).map(([name]) => {
     const [min, max] = boundNames(name).map((end) => variables[end]);
     return [name, { min, max }] as const;
   });
@@ -117,21 +117,26 @@ function filterOf(
 }
 
 /** The parameter for the fields to count records by. */
-export function byParameter(record: AnyRecord): QueryParameter {
-  const fields = groupedFields(record);
+export function byParameter(declaration: AnyDeclaration): QueryParameter {
+  const fields = groupedFields(declaration);
   return {
     name: 'by',
-    type: `[${record.type}Group!]!`,
+    type: `[${declaration.type}Group!]!`,
     required: true,
     repeatable: true,
-    description: `What ${record.plural} are counted by. May be repeated.`,
+    description: `What ${declaration.plural} are counted by. May be repeated.`,
     schema: { type: 'string', enum: fields },
     example: fields[0]!,
     rule: `must be one of ${fields.join(', ')}`,
     read: (text) => (fields.includes(text) ? text : undefined),
     check: ({ by, ...variables }) =>
-      readList(record, {}, filterOf(record, variables), undefined, by as readonly string[] | undefined)
-        .issues,
+      readList(
+        declaration,
+        {},
+        filterOf(declaration, variables),
+        undefined,
+        by as readonly string[] | undefined,
+      ).issues,
   };
 }
 
@@ -142,13 +147,13 @@ export function byParameter(record: AnyRecord): QueryParameter {
  * @param options.below the field that refers to the parent in the path, for a list below one
  */
 export function listParameters(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   { view, below }: { view?: string; below?: string } = {},
 ): readonly QueryParameter[] {
-  const sorts = sortsOf(record, view).map(({ name }) => name);
+  const sorts = sortsOf(declaration, view).map(({ name }) => name);
   const sort: QueryParameter = {
     name: 'sort',
-    type: `${view === undefined ? record.type : capitalised(view)}Sort`,
+    type: `${view === undefined ? declaration.type : capitalised(view)}Sort`,
     description:
       'The order of the list: by default `id`, or the field whose start or range is a filter. `-` is descending. Equal values are ordered by id in the same direction; absent ones come last.',
     schema: { type: 'string', enum: sorts },
@@ -157,7 +162,7 @@ export function listParameters(
     check({ limit: _, ...variables }, texts) {
       const all = Object.entries(variables);
       if (all.length === 0 || (texts.has('sort') && variables.sort === undefined)) return [];
-      return readList(record, variables, filterOf(record, variables, view), below).issues;
+      return readList(declaration, variables, filterOf(declaration, variables, view), below).issues;
     },
   };
   const after: QueryParameter = {
@@ -172,18 +177,18 @@ export function listParameters(
     rule: '',
     read: (text) => text,
   };
-  const byText = findersOf(record, view).map(([name, field]): QueryParameter => ({
+  const byText = prefixFields(declaration, view).map(([name, field]): QueryParameter => ({
     name,
     type: 'String',
-    description: `Only ${record.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
+    description: `Only ${declaration.plural} whose ${name} begins with this, regardless of case and accents. They are ordered by ${name}.`,
     schema: field.inputSchema ?? field.schema,
     example: String(field.example).slice(0, 2),
     rule: '',
     read: (text) => text,
   }));
-  const byRange = rangesOf(record, view).flatMap(([field, declared]) =>
+  const byRange = rangesOf(declaration, view).flatMap(([field, declared]) =>
     boundNames(field).map((name, n): QueryParameter => {
-      const which = `Only ${record.plural} whose ${field} is at ${n === 0 ? 'least' : 'most'} this.`;
+      const which = `Only ${declaration.plural} whose ${field} is at ${n === 0 ? 'least' : 'most'} this.`;
       return {
         ...fieldParameter(name, `${which} They are ordered by ${field}.`, declared),
         bounds: field,

@@ -2,7 +2,7 @@ import { integer, optional } from '../foundation/fields.ts';
 import { MAX_INT32 } from '../foundation/id.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
-import { type AnyRecord, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
+import { type AnyDeclaration, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised, indefinite, grouped } from '../foundation/words.ts';
 import { byParameter, filterParameter, listParameters, type QueryParameter } from './parameter.ts';
@@ -14,7 +14,7 @@ import { declaredShape, pageSelection, type Shape, selectionOf } from './shape.t
  *
  * @param list the GraphQL field of the list
  */
-export function listSelection(list: string, shape: Shape, query: readonly QueryParameter[]) {
+export function listQuery(list: string, shape: Shape, query: readonly QueryParameter[]) {
   return {
     variables: variablesOf(query),
     page: `page: ${list}(${filterOf(query)}sort: $sort, first: $limit, after: $after) ${pageSelection(shape)}`,
@@ -24,7 +24,7 @@ export function listSelection(list: string, shape: Shape, query: readonly QueryP
 const PAGING = ['sort', 'limit', 'after'];
 
 /** The shape of the count of a group of records. */
-const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string[]): Shape =>
+const countShape = ({ type, plural, fields }: AnyDeclaration, groups: readonly string[]): Shape =>
   declaredShape({
     type: `${type}Count`,
     listName: `${type}Counts`,
@@ -37,12 +37,12 @@ const countShape = ({ type, plural, fields }: AnyRecord, groups: readonly string
   });
 
 /** The operation that counts records by values. */
-function countsRoute(record: AnyRecord, { tag, path }: Route, query: readonly QueryParameter[]) {
-  const { plural, kind } = record;
-  const groups = groupedFields(record);
+function countsRoute(declaration: AnyDeclaration, { tag, path }: Route, query: readonly QueryParameter[]) {
+  const { plural, kind } = declaration;
+  const groups = groupedFields(declaration);
   if (groups.length === 0) return undefined;
-  const shape = countShape(record, groups);
-  const all = [byParameter(record), ...query.filter(({ name }) => !PAGING.includes(name))];
+  const shape = countShape(declaration, groups);
+  const all = [byParameter(declaration), ...query.filter(({ name }) => !PAGING.includes(name))];
   return {
     tag,
     kind,
@@ -89,13 +89,16 @@ export interface RouteOptions extends Pick<Route, 'tag'>, Partial<Pick<Route, 'p
 export type RecordRoutes = ReturnType<typeof resourceRoutes> & { counts?: Route };
 
 /** The REST operations of a record, derived from its declaration and the names of its GraphQL fields. */
-export function recordRoutes(record: AnyRecord, shape: Shape, options: RouteOptions): RecordRoutes {
-  const filters = record.filters.map((name: string) =>
-    filterParameter(record, name, options.descriptions?.[`?${name}`]),
+export function recordRoutes(declaration: AnyDeclaration, shape: Shape, options: RouteOptions): RecordRoutes {
+  const filters = declaration.filters.map((name: string) =>
+    filterParameter(declaration, name, options.descriptions?.[`?${name}`]),
   );
-  const query = [...filters, ...listParameters(record)];
-  const routes = resourceRoutes({ ...record, fields: inputFields(record) }, shape, { ...options, query });
-  const counts = countsRoute(record, routes.list, query);
+  const query = [...filters, ...listParameters(declaration)];
+  const routes = resourceRoutes({ ...declaration, fields: inputFields(declaration) }, shape, {
+    ...options,
+    query,
+  });
+  const counts = countsRoute(declaration, routes.list, query);
   return counts ? { ...routes, counts } : routes;
 }
 
@@ -114,7 +117,7 @@ export function resourceRoutes(
 ) {
   const id = `${kind}Id`;
   const selection = selectionOf(shape);
-  const list = listSelection(plural, shape, query);
+  const list = listQuery(plural, shape, query);
   const common = { tag, kind, stability, path, status: 200, shape } as const;
   const one = {
     ...common,

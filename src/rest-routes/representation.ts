@@ -50,13 +50,13 @@ const WRITERS = {
 };
 
 /** Writes records as JSON: a single record, or a list as a bare array. */
-export interface RecordWriter {
+export interface ShapeWriter {
   one(record: object): string;
   list(records: readonly object[]): string;
 }
 
 /** The writer of a shape's records. */
-export function recordWriter(shape: Shape, format: Int64Format): RecordWriter {
+export function shapeWriter(shape: Shape, format: Int64Format): ShapeWriter {
   const { one, list } = WRITERS[format](shape);
   return { one: (record) => jsonOf(one, record), list: (records) => jsonOf(list, records) };
 }

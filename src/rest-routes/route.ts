@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import type { AnyRecord, Referrer } from '../foundation/record.ts';
+import type { AnyDeclaration, Referrer } from '../foundation/record.ts';
 import { rememberParsed } from '../schema/input-rules.ts';
 import type { QueryParameter } from './parameter.ts';
 import type { Shape, ShapeField } from './shape.ts';
@@ -85,7 +85,7 @@ export interface ServedRoute extends Route {
   /** True if it is a tool for agents. */
   isTool: boolean;
   /** The record of its kind, if there is one. */
-  record: AnyRecord | undefined;
+  record: AnyDeclaration | undefined;
   /** The references that can block a deletion of the record. */
   blockers: readonly Referrer[];
 }
@@ -109,7 +109,7 @@ export interface Resource {
  * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id and fields that
  * the operation doesn't change.
  */
-export const repeatableFields = ({ method, shape, body }: Route): readonly string[] =>
+export const echoedFields = ({ method, shape, body }: Route): readonly string[] =>
   (method === 'PUT' || method === 'PATCH') && body && shape
     ? Object.keys(shape.fields).filter(
         (name, n) => n === 0 || !(name in body.rules.shape || shape.fields[name]!.isSecret),

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Choices, Computed, FieldKind, JsonSchema } from '../foundation/fields.ts';
 import { inputFields } from '../foundation/record-input.ts';
-import type { AnyRecord, Fields } from '../foundation/record.ts';
+import type { AnyDeclaration, Fields } from '../foundation/record.ts';
 import { restDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 
@@ -68,24 +68,24 @@ const JSON_KINDS: Readonly<Record<FieldKind, JsonKind>> = {
 };
 
 /** The declared fields of a value, which determine its REST form and GraphQL type. */
-export interface Declaration extends Omit<Shape, 'fields' | 'example'> {
+export interface ShapeDeclaration extends Omit<Shape, 'fields' | 'example'> {
   fields: Fields;
   /** Defaults to the example of every field. */
   example?: JsonSchema;
 }
 
 /** The REST form of a record. @param form the differences from the declaration, such as the fields of a view */
-export const shapeOf = (record: AnyRecord, form: Partial<Declaration> = {}): Shape =>
+export const shapeOf = (declaration: AnyDeclaration, form: Partial<ShapeDeclaration> = {}): Shape =>
   declaredShape({
-    type: record.type,
-    listName: capitalised(record.plural),
-    description: record.description,
-    fields: { id: record.id, ...inputFields(record), ...record.computed },
+    type: declaration.type,
+    listName: capitalised(declaration.plural),
+    description: declaration.description,
+    fields: { id: declaration.id, ...inputFields(declaration), ...declaration.computed },
     ...form,
   });
 
 /** The REST form of a declaration. */
-export function declaredShape({ fields, ...declaration }: Declaration): Shape {
+export function declaredShape({ fields, ...declaration }: ShapeDeclaration): Shape {
   const idName = Object.keys(fields)[0]!;
   return {
     // Most responses lack secrets.

@@ -5,7 +5,7 @@ import type { UsageHistory } from '../access/usage-history.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventRequest, StoredEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import { type Caller, Loaders } from './loaders.ts';
+import { type ReadLimits, Loaders } from './loaders.ts';
 
 /** Checks the stored record within its write. @param type its GraphQL type @throws PRECONDITION_FAILED, VALIDATION_FAILED */
 export type Precondition = (type: string, record: object) => void;
@@ -42,36 +42,36 @@ export interface Context {
     ((selection: Omit<EventRequest, 'limit'>) => Promise<AsyncIterable<StoredEvent>>) | undefined;
 }
 
-/** Operations up to this cost run without yielding to other requests. */
-const MAX_UNINTERRUPTED_COST = 10;
+/** Operations up to this price run without yielding to other requests. */
+const MAX_UNINTERRUPTED_PRICE = 10;
 
 /**
  * Creates the context of one operation.
  *
- * @param call `cost`: the price in units; `charged`: the units charged for the request, if it has no other operation;
+ * @param call `price`: in units; `charged`: the units charged for the request, if it has no other operation;
  * `meter`: shared with other operations that are paid together; `client`: the response, which is destroyed once the
  * client has disconnected
  */
 export const newContext = (
   session: Session,
-  call: { cost: number; charged?: number; meter?: Meter | undefined } & Pick<Caller, 'client'> &
+  call: { price: number; charged?: number; meter?: Meter | undefined } & Pick<ReadLimits, 'client'> &
     Pick<Context, 'requestId' | 'precondition' | 'idempotency'>,
 ): Context => {
-  const { meter = new Meter(call.cost) } = call;
+  const { meter = new Meter(call.price) } = call;
   return {
     meter,
     principal: session.principal,
     store: session.store,
     loaders: new Loaders(session.store, {
       client: call.client,
-      yieldsBetweenLevels: call.cost > MAX_UNINTERRUPTED_COST,
+      yieldsBetweenLevels: call.price > MAX_UNINTERRUPTED_PRICE,
       meter,
     }),
     now: session.now,
     requestId: call.requestId,
     history: session.counters.history,
     requestLog: session.counters.requestLog,
-    rateLimit: () => session.budget(call.charged ?? call.cost),
+    rateLimit: () => session.budget(call.charged ?? call.price),
     precondition: call.precondition,
     idempotency: call.idempotency,
   };

@@ -5,7 +5,7 @@ import { type Field, type FieldKind, isFolded } from '../foundation/fields.ts';
 import { folded } from '../foundation/folded.ts';
 import { type Id, MAX_INT64, MIN_INT64, parseId, parseInt64 } from '../foundation/id.ts';
 import { parseInstant } from '../foundation/instant.ts';
-import { type AnyRecord, type Bounds, type Fields, hasRange } from '../foundation/record.ts';
+import { type AnyDeclaration, type Bounds, type Fields, hasRange } from '../foundation/record.ts';
 import { graphqlDialect } from '../foundation/validation.ts';
 import { listed } from '../foundation/words.ts';
 import { withRule } from './arguments.ts';
@@ -27,35 +27,35 @@ function sortCalled(name: string): Sort {
 export const DEFAULT_SORT = sortCalled('id');
 
 /** The fields of a record or of its view that lists can be ordered by. */
-const sortedFields = ({ fields, sorts }: AnyRecord, view: string | undefined): [name: string, Field][] =>
+const sortedFields = ({ fields, sorts }: AnyDeclaration, view: string | undefined): [name: string, Field][] =>
   Object.entries(fields as Fields).filter(([name, field]) => sorts.includes(name) && field.view === view);
 
 /** The orders of the lists of a record or of its view. */
-export const sortsOf = (record: AnyRecord, view?: string): readonly Sort[] =>
-  ['id', ...sortedFields(record, view).map(([name]) => name)].flatMap((name) => [
+export const sortsOf = (declaration: AnyDeclaration, view?: string): readonly Sort[] =>
+  ['id', ...sortedFields(declaration, view).map(([name]) => name)].flatMap((name) => [
     sortCalled(name),
     sortCalled(`-${name}`),
   ]);
 
 /** The texts that records can be searched by, by prefix. */
-export const findersOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
-  sortedFields(record, view).filter(([, field]) => isFolded(field));
+export const prefixFields = (declaration: AnyDeclaration, view?: string): readonly [name: string, Field][] =>
+  sortedFields(declaration, view).filter(([, field]) => isFolded(field));
 
 /** The fields that lists can be filtered by, by range. */
-export const rangesOf = (record: AnyRecord, view?: string): readonly [name: string, Field][] =>
-  sortedFields(record, view).filter(([name]) => hasRange(record, name));
+export const rangesOf = (declaration: AnyDeclaration, view?: string): readonly [name: string, Field][] =>
+  sortedFields(declaration, view).filter(([name]) => hasRange(declaration, name));
 
 /** Options of a filter by prefix. */
-export const finder = (record: AnyRecord, field: string) => ({
-  description: `Those whose ${field} begins with this, regardless of case and accents, ${(record.fields as Fields)[field]!.limits}. They are ordered by ${field}.`,
+export const prefixOptions = (declaration: AnyDeclaration, field: string) => ({
+  description: `Those whose ${field} begins with this, regardless of case and accents, ${(declaration.fields as Fields)[field]!.limits}. They are ordered by ${field}.`,
 });
 
 /** Options of the enum of a list's orders, such as `name_asc`. */
-export const sortEnum = (record: AnyRecord, view?: string) => ({
+export const sortEnum = (declaration: AnyDeclaration, view?: string) => ({
   description:
     'An order of a list. Equal values are ordered by id in the same direction; absent ones come last.',
   values: Object.fromEntries(
-    sortsOf(record, view).map(({ name, field = 'id', descending }) => [
+    sortsOf(declaration, view).map(({ name, field = 'id', descending }) => [
       `${field}_${descending ? 'desc' : 'asc'}`,
       { value: name, description: `By ${field}, ${descending ? 'descending' : 'ascending'}.` },
     ]),
@@ -76,14 +76,14 @@ function readBounds(name: string, field: Field, ends: Bounds, issues: Issue[]): 
 }
 
 /** The name of a list in cursors, which belong to one order of one kind of record. */
-const listName = ({ plural }: AnyRecord, { name }: Sort): string => `${plural} ${name}`;
+const listName = ({ plural }: AnyDeclaration, { name }: Sort): string => `${plural} ${name}`;
 
 /** The cursor of a record: its id in the default order, else opaque text. */
-export function cursorOf(record: AnyRecord, sort: Sort, item: { readonly id: Id }): string {
+export function cursorOf(declaration: AnyDeclaration, sort: Sort, item: { readonly id: Id }): string {
   if (sort === DEFAULT_SORT) return item.id;
   const values = item as unknown as Readonly<Record<string, SortValue | undefined>>;
   const value = sort.field === undefined ? null : (values[sort.field] ?? null);
-  return encodeCursor(listName(record, sort), { id: item.id, value });
+  return encodeCursor(listName(declaration, sort), { id: item.id, value });
 }
 
 /** True if a value in a cursor has the kind of its field, whose rule may have become stricter. */
@@ -98,11 +98,11 @@ const IS_VALUE: Readonly<Record<FieldKind, (value: unknown) => boolean>> = {
 };
 
 /** The position of a cursor; null if it isn't one of a list in this order. */
-function positionOf(record: AnyRecord, sort: Sort, cursor: string): Position | null {
+function positionOf(declaration: AnyDeclaration, sort: Sort, cursor: string): Position | null {
   if (sort === DEFAULT_SORT) return parseId(cursor) === null ? null : { id: cursor, value: null };
-  const kind = sort.field === undefined ? undefined : (record.fields as Fields)[sort.field]!.kind;
+  const kind = sort.field === undefined ? undefined : (declaration.fields as Fields)[sort.field]!.kind;
   const isValue = (value: unknown) => value === null || (kind !== undefined && IS_VALUE[kind](value));
-  return decodeCursor(listName(record, sort), cursor, isValue);
+  return decodeCursor(listName(declaration, sort), cursor, isValue);
 }
 
 /** The rule of a field, built once, since that takes 50 µs and kilobytes. */
@@ -131,7 +131,7 @@ export interface ConnectionArguments {
  * cursors of other lists
  */
 export function readList(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   { after, before, sort: wanted }: Pick<ConnectionArguments, 'after' | 'before' | 'sort'>,
   requested: RequestedFilter,
   below?: string,
@@ -149,7 +149,7 @@ export function readList(
   for (const name in requested) {
     const value = requested[name];
     if (value == null) continue;
-    const field = (record.fields as Fields)[name]!;
+    const field = (declaration.fields as Fields)[name]!;
     const { choices } = field;
     if (choices && Array.isArray(value)) {
       // In canonical order, so that equal filters share counts and caches. One that excludes nothing needs no index.
@@ -159,7 +159,7 @@ export function readList(
       filtered.push(name);
       continue;
     }
-    if (hasRange(record, name)) {
+    if (hasRange(declaration, name)) {
       const bounds = readBounds(name, field, value as Bounds, issues);
       if (!bounds) continue;
       find(name);
@@ -168,7 +168,7 @@ export function readList(
     }
     const { data, error } = ruleOf(field).safeParse(value);
     if (error) issues.push({ path: name, message: error.issues[0]!.message });
-    if (!record.sorts.includes(name) || !isFolded(field)) {
+    if (!declaration.sorts.includes(name) || !isFolded(field)) {
       filter[name] = data;
       filtered.push(name);
     } else {
@@ -177,8 +177,8 @@ export function readList(
     }
   }
   if (filtered.length > 1) {
-    const set = Object.keys(record.fields).filter((name) => filtered.includes(name));
-    if (!record.combinations.some((together) => String(together) === String(set)))
+    const set = Object.keys(declaration.fields).filter((name) => filtered.includes(name));
+    if (!declaration.combinations.some((together) => String(together) === String(set)))
       issues.push({
         path: set.at(-1)!,
         message: `cannot be combined with ${listed(set.slice(0, -1), 'and')}`,
@@ -192,7 +192,7 @@ export function readList(
   const checked = (path: string, cursor: string | null | undefined): Position | undefined => {
     // 0 precedes the first id.
     if (cursor == null || (path === 'after' && cursor === '0')) return undefined;
-    const position = positionOf(record, sort, cursor);
+    const position = positionOf(declaration, sort, cursor);
     if (!position)
       issues.push({
         path,
@@ -207,16 +207,16 @@ export function readList(
 }
 
 /** Options of the argument `sort` of a list, with the rule for all its arguments. */
-export const sortArgument = (record: AnyRecord, view?: string, below?: string) => ({
+export const sortArgument = (declaration: AnyDeclaration, view?: string, below?: string) => ({
   description: [
     'The order of the list; `id_asc` by default',
-    ...[...findersOf(record, view), ...rangesOf(record, view)].map(
+    ...[...prefixFields(declaration, view), ...rangesOf(declaration, view)].map(
       ([name]) => `by ${name} if the filter has it`,
     ),
   ]
     .join(', or ')
     .concat('.'),
   extensions: withRule(
-    (args: ConnectionArguments) => readList(record, args, args.filter ?? {}, below).issues,
+    (args: ConnectionArguments) => readList(declaration, args, args.filter ?? {}, below).issues,
   ),
 });

@@ -4,7 +4,7 @@ import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { AnyDeclaration } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../foundation/table.ts';
 import { type ConnectionArguments, cursorOf, DEFAULT_SORT, readList, type Sort } from './list-arguments.ts';
 import type { Load, Loaders } from './loaders.ts';
@@ -25,7 +25,7 @@ const sizeIssues = (path: string, value: number | null | undefined): Issue[] =>
 
 /** A list as selected by arguments, the same below all parents of a level. */
 interface List {
-  record: AnyRecord;
+  record: AnyDeclaration;
   request: PageRequest;
   sort: Sort;
   /** Reads a page of the list. */
@@ -123,8 +123,8 @@ export class Connection {
 }
 
 /** Translates a list's arguments to a request to the store. @throws VALIDATION_FAILED if `readList` finds issues */
-function readRequest(record: AnyRecord, args: ConnectionArguments, below?: string) {
-  const { sort, filter, after, before, issues } = readList(record, args, args.filter ?? {}, below);
+function readRequest(declaration: AnyDeclaration, args: ConnectionArguments, below?: string) {
+  const { sort, filter, after, before, issues } = readList(declaration, args, args.filter ?? {}, below);
   if (issues.length > 0) throw validationFailed(issues);
   const { first, last } = args;
   const request: PageRequest = { limit: last ?? first ?? DEFAULT_PAGE_SIZE };
@@ -140,28 +140,41 @@ function readRequest(record: AnyRecord, args: ConnectionArguments, below?: strin
 
 /** The connection of all records of a kind that match a filter. */
 export function recordConnection(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection> {
-  const { request, sort, filter } = readRequest(record, args);
-  const read = (page: PageRequest) => loaders.page(record, filter as never, page);
-  const count = () => loaders.count(record, filter as never);
-  return andThen(read(request), (page) => new Connection(page, { record, request, sort, read, count }));
+  const { request, sort, filter } = readRequest(declaration, args);
+  const read = (page: PageRequest) => loaders.page(declaration, filter as never, page);
+  const count = () => loaders.count(declaration, filter as never);
+  return andThen(
+    read(request),
+    (page) => new Connection(page, { record: declaration, request, sort, read, count }),
+  );
 }
 
 function childLists(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   field: string,
   args: ConnectionArguments,
   loaders: Loaders,
 ): ChildLists {
-  const { request, sort, filter } = readRequest(record, args, field);
+  const { request, sort, filter } = readRequest(declaration, args, field);
   const { [field]: only, ...rest } = filter;
-  const load = (page: PageRequest) => loaders.pagesByParent(record, field as never, rest as never, page);
-  const count = (parent: Id) => loaders.countsByParent(record, field as never, rest as never)(parent);
+  const load = (page: PageRequest) => loaders.pagesByParent(declaration, field as never, rest as never, page);
+  const count = (parent: Id) => loaders.countsByParent(declaration, field as never, rest as never)(parent);
   const read = (page: PageRequest, parent: Id) => load(page)(parent);
-  return { record, field, args, request, sort, only, readPage: load(request), read, count } as ChildLists;
+  return {
+    record: declaration,
+    field,
+    args,
+    request,
+    sort,
+    only,
+    readPage: load(request),
+    read,
+    count,
+  } as ChildLists;
 }
 
 const isSame = (a: ConnectionArguments, b: ConnectionArguments): boolean =>
@@ -178,15 +191,15 @@ const EMPTY = { items: [], hasMore: false };
  * The connection of a parent's children that match a filter. The same lists below several parents are read together.
  */
 export function childConnection(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   field: string,
   parent: Id,
   args: ConnectionArguments,
   { loaders }: { loaders: Loaders },
 ): MaybePromise<Connection> {
   let lists = loaders.latest as ChildLists | undefined;
-  if (lists?.record !== record || lists.field !== field || !isSame(lists.args, args)) {
-    lists = childLists(record, field, args, loaders);
+  if (lists?.record !== declaration || lists.field !== field || !isSame(lists.args, args)) {
+    lists = childLists(declaration, field, args, loaders);
     loaders.latest = lists;
   }
   const list = lists;

@@ -3,13 +3,13 @@ import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
-import type { AnyRecord, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
+import type { AnyDeclaration, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
 import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Group, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
 /** The caller of a request that reads. */
-export interface Caller {
+export interface ReadLimits {
   /** The response to the client. Nothing more is read once the client has disconnected. */
   client?: { readonly destroyed: boolean } | undefined;
   /**
@@ -22,14 +22,14 @@ export interface Caller {
 }
 
 /** Must be called before each read. @throws AppError if the client is gone or an allowance was exceeded */
-function checkBeforeRead({ client, meter }: Caller): void {
+function checkBeforeRead({ client, meter }: ReadLimits): void {
   // Never seen, since the client has disconnected.
   if (client?.destroyed) throw new AppError('BAD_REQUEST', 'The client disconnected.');
   meter.check();
 }
 
 /** Draws a page on the caller's meter. @throws QUERY_TOO_COMPLEX */
-function drawPage({ meter }: Caller, { length }: readonly object[]): void {
+function drawPage({ meter }: ReadLimits, { length }: readonly object[]): void {
   meter.draw('entries', length);
   meter.draw('records', length);
 }
@@ -37,7 +37,7 @@ function drawPage({ meter }: Caller, { length }: readonly object[]): void {
 /** The source that loaders read from, and the caller they read for. */
 interface Source {
   readonly tables: Tables;
-  readonly caller: Caller;
+  readonly limits: ReadLimits;
   /** Set if other requests may run between the levels and entries of a query. */
   readonly turns: Turns | undefined;
 }
@@ -46,7 +46,10 @@ interface Source {
 export type Load<T> = (id: Id) => MaybePromise<T>;
 
 /** Creates a loader that batches reads, and stops when the client disconnects. */
-function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => MaybePromise<T[]>): Load<T> {
+function loaderFor<T>(
+  { limits: caller, turns }: Source,
+  read: (ids: readonly Id[]) => MaybePromise<T[]>,
+): Load<T> {
   const batch = async (ids: readonly Id[]) => {
     checkBeforeRead(caller);
     return read(ids);
@@ -62,16 +65,16 @@ function loaderFor<T>({ caller, turns }: Source, read: (ids: readonly Id[]) => M
 /** Loads records, synchronously if they are already loaded. */
 class RecordLoader<T extends { id: Id }> {
   readonly #loaded = new Map<Id, MaybePromise<T | null>>();
-  readonly #record: AnyRecord;
-  #table: Pick<Table<AnyRecord>, 'byIds' | 'cached' | 'readFirst'> | undefined;
+  readonly #record: AnyDeclaration;
+  #table: Pick<Table<AnyDeclaration>, 'byIds' | 'cached' | 'readFirst'> | undefined;
   readonly #from: Source;
   /** Pages whose records are not indexed by id yet, which happens only when one is requested by id. */
   #pages: Page<T>[] = [];
   #load: Load<T | null> | undefined;
   #hasRead = false;
 
-  constructor(record: AnyRecord, from: Source) {
-    this.#record = record;
+  constructor(declaration: AnyDeclaration, from: Source) {
+    this.#record = declaration;
     this.#from = from;
   }
 
@@ -81,7 +84,7 @@ class RecordLoader<T extends { id: Id }> {
     if (cached !== undefined) return cached;
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
-    const { caller, turns } = this.#from;
+    const { limits: caller, turns } = this.#from;
     const { meter } = caller;
     let stored = table.cached(id) as MaybePromise<T | null> | undefined;
     // Reads the first record alone. Further ones may be a level, which is read together.
@@ -126,9 +129,9 @@ export class Loaders {
   /** The latest lists below parents, for connections: the entries of a page request the same ones in turn. */
   latest: unknown;
 
-  constructor(tables: Tables, caller: Caller) {
-    const turns = caller.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(caller)) : undefined;
-    this.#from = { tables, caller, turns };
+  constructor(tables: Tables, limits: ReadLimits) {
+    const turns = limits.yieldsBetweenLevels ? new Turns(() => checkBeforeRead(limits)) : undefined;
+    this.#from = { tables, limits: limits, turns };
   }
 
   /**
@@ -142,7 +145,7 @@ export class Loaders {
 
   /** New loaders for the same caller that read within an attempt at a transaction and draw on the attempt's meter. */
   within(transaction: Transaction, meter: Meter): Loaders {
-    return new Loaders(transaction, { ...this.#from.caller, meter });
+    return new Loaders(transaction, { ...this.#from.limits, meter });
   }
 
   /**
@@ -158,28 +161,28 @@ export class Loaders {
   /** Reads a list that is no page of a table, in its turn, and meters its entries as records. */
   list<T>(read: () => MaybePromise<readonly T[]>): MaybePromise<readonly T[]> {
     return andThen(this.inTurn(read), (list) => {
-      this.#from.caller.meter.draw('records', list.length);
+      this.#from.limits.meter.draw('records', list.length);
       return list;
     });
   }
 
   #readNow<T>(read: () => T): T {
-    checkBeforeRead(this.#from.caller);
+    checkBeforeRead(this.#from.limits);
     return read();
   }
 
   /** The record with this id; null if it doesn't exist. */
-  record<R extends AnyRecord>(record: R, id: Id): MaybePromise<RecordOf<R> | null> {
+  record<R extends AnyDeclaration>(record: R, id: Id): MaybePromise<RecordOf<R> | null> {
     return this.#recordLoader(record).load(id);
   }
 
   /** Reads a page of records. Nested fields then load them from memory. */
-  page<R extends AnyRecord>(
+  page<R extends AnyDeclaration>(
     record: R,
     filter: FilterOf<R>,
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
-    const { caller, tables } = this.#from;
+    const { limits: caller, tables } = this.#from;
     const read = () => tables.table(record).page(filter, request);
     const loader = this.#recordLoader(record);
     const page = caller.yieldsBetweenLevels ? this.inTurn(read) : this.#readNow(read);
@@ -190,28 +193,28 @@ export class Loaders {
     });
   }
 
-  count<R extends AnyRecord>(record: R, filter: FilterOf<R>): MaybePromise<number> {
-    const { caller, tables } = this.#from;
+  count<R extends AnyDeclaration>(record: R, filter: FilterOf<R>): MaybePromise<number> {
+    const { limits: caller, tables } = this.#from;
     return this.inTurn(() => tables.table(record).count(filter, caller.meter));
   }
 
-  countsBy<R extends AnyRecord>(
+  countsBy<R extends AnyDeclaration>(
     record: R,
     by: readonly FieldNameOf<R>[],
     filter: FilterOf<R>,
   ): MaybePromise<readonly Group[]> {
-    const { caller, tables } = this.#from;
+    const { limits: caller, tables } = this.#from;
     return this.list(() => tables.table(record).countsBy(by, filter, caller.meter));
   }
 
   /** The loader of pages of children by a field: the same page for all parents at once. */
-  pagesByParent<R extends AnyRecord>(
+  pagesByParent<R extends AnyDeclaration>(
     record: R,
     field: FieldNameOf<R>,
     filter: FilterOf<R>,
     request: PageRequest,
   ): Load<Page<RecordOf<R>>> {
-    const { caller, tables } = this.#from;
+    const { limits: caller, tables } = this.#from;
     const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
     return this.#ofParents(record, field, list, (parents) =>
       andThen(tables.table(record).pagesByParent(field, parents, filter, request), (pages) => {
@@ -225,8 +228,12 @@ export class Loaders {
   }
 
   /** The loader of counts of children by a field. */
-  countsByParent<R extends AnyRecord>(record: R, field: FieldNameOf<R>, filter: FilterOf<R>): Load<number> {
-    const { caller, tables } = this.#from;
+  countsByParent<R extends AnyDeclaration>(
+    record: R,
+    field: FieldNameOf<R>,
+    filter: FilterOf<R>,
+  ): Load<number> {
+    const { limits: caller, tables } = this.#from;
     return this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, (parents) =>
       this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
     );
@@ -234,18 +241,18 @@ export class Loaders {
 
   /** The loader of values by the parent's id. */
   #ofParents<T>(
-    record: AnyRecord,
+    declaration: AnyDeclaration,
     field: string,
     what: string,
     read: (parents: readonly Id[]) => MaybePromise<T[]>,
   ): Load<T> {
-    const key = `${record.index} ${field} ${what}`;
+    const key = `${declaration.index} ${field} ${what}`;
     const load = this.#children.get(key) ?? loaderFor(this.#from, read);
     this.#children.set(key, load);
     return load as Load<T>;
   }
 
-  #recordLoader<R extends AnyRecord>(record: R): RecordLoader<RecordOf<R>> {
+  #recordLoader<R extends AnyDeclaration>(record: R): RecordLoader<RecordOf<R>> {
     this.#records[record.index] ??= new RecordLoader<never>(record, this.#from);
     return this.#records[record.index] as RecordLoader<RecordOf<R>>;
   }

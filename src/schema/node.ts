@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import { memoized } from '../foundation/cache.ts';
 import { type Id, parseId } from '../foundation/id.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { AnyDeclaration } from '../foundation/record.ts';
 import { OPAQUE, withRule } from './arguments.ts';
 import type { Builder } from './builder.ts';
 import { MAX_PAGE_SIZE } from './list-connection.ts';
@@ -17,7 +17,7 @@ const NODE_ID =
 const nodeIdOf = (type: string, id: Id): string => Buffer.from(`${type}:${id}`).toString('base64url');
 
 /** The records of a schema's types that implement Node, by type name. */
-const nodeTypesOf = memoized((_: Builder) => new Map<string, AnyRecord>());
+const nodeTypesOf = memoized((_: Builder) => new Map<string, AnyDeclaration>());
 
 /**
  * Makes a type implement Node. `nodeId` is unique across all types, whereas `id` is unique within one.
@@ -25,8 +25,8 @@ const nodeTypesOf = memoized((_: Builder) => new Map<string, AnyRecord>());
  * @param type the name of the type for the record or its view
  * @returns the interface, and the options of nodeId
  */
-export function implementNode(builder: Builder, record: AnyRecord, type = record.type) {
-  nodeTypesOf(builder).set(type, record);
+export function implementNode(builder: Builder, declaration: AnyDeclaration, type = declaration.type) {
+  nodeTypesOf(builder).set(type, declaration);
   return {
     interfaces: [nodeInterfaceOf(builder)],
     nodeId: { description: NODE_ID, resolve: ({ id }: { id: Id }) => nodeIdOf(type, id) },

@@ -5,7 +5,7 @@ import type { Choices, Computed, Field, FieldKind } from '../foundation/fields.t
 import type { Id } from '../foundation/id.ts';
 import { type Inputs, inputFields, newRules, patchRules } from '../foundation/record-input.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   type Fields,
   groupedFields,
   blockersOf,
@@ -27,8 +27,8 @@ import {
   type ConnectionArguments,
   type RequestedFilter,
   readList,
-  finder,
-  findersOf,
+  prefixOptions,
+  prefixFields,
   rangesOf,
   sortArgument,
   sortEnum,
@@ -103,31 +103,31 @@ const mapped = <T, U>(values: Readonly<Record<string, T>>, make: (value: T, name
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value, name)]));
 
 const typesOf = memoized((builder: Builder) =>
-  memoized((record: AnyRecord) => builder.objectRef<Row>(record.type)),
+  memoized((declaration: AnyDeclaration) => builder.objectRef<Row>(declaration.type)),
 );
 
 /** The GraphQL type of a record. Other types may refer to it before its domain implements it. */
-export const typeOfRecord = <R extends AnyRecord>(builder: Builder, record: R) =>
+export const typeOfRecord = <R extends AnyDeclaration>(builder: Builder, record: R) =>
   typesOf(builder)(record) as unknown as ObjectRef<Types, RecordOf<R>>;
 
 /** Adds the GraphQL type of a record. @param fields fields besides those of the declaration */
 export function addType(
   builder: Builder,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   descriptions: Descriptions,
   fields?: ObjectFieldsShape<Types, Row>,
 ): void {
-  const { interfaces, nodeId } = implementNode(builder, record);
-  typesOf(builder)(record).implement({
+  const { interfaces, nodeId } = implementNode(builder, declaration);
+  typesOf(builder)(declaration).implement({
     interfaces,
-    description: record.description,
+    description: declaration.description,
     fields: (t) => ({
       nodeId: t.id(nodeId),
-      id: t.exposeID('id', exposed(record.id)),
-      ...mapped(inputFields(record), (field, name) =>
+      id: t.exposeID('id', exposed(declaration.id)),
+      ...mapped(inputFields(declaration), (field, name) =>
         t.expose(name as never, { type: typeOf(builder, field), ...exposed(field) } as never),
       ),
-      ...mapped(record.computed as Readonly<Record<string, Computed>>, (field) =>
+      ...mapped(declaration.computed as Readonly<Record<string, Computed>>, (field) =>
         t.field({
           type: typeOf(builder, field),
           ...exposed(field),
@@ -135,9 +135,12 @@ export function addType(
         }),
       ),
       ...Object.fromEntries(
-        referencesOf(record).map(({ field }) => {
+        referencesOf(declaration).map(({ field }) => {
           const name = parentField(field);
-          return [name, t.field(parent(builder, record, field, descriptions[`${record.type}.${name}`]))];
+          return [
+            name,
+            t.field(parent(builder, declaration, field, descriptions[`${declaration.type}.${name}`])),
+          ];
         }),
       ),
       ...fields?.(t),
@@ -149,9 +152,9 @@ export function addType(
  * Options of the field for a record's parent. It is nullable if the reference is optional or may outlive the parent.
  * Otherwise it fails with NOT_FOUND if the parent was deleted after the child was read, or in a replayed call.
  */
-function parent(builder: Builder, child: AnyRecord, field: string, description?: string) {
+function parent(builder: Builder, child: AnyDeclaration, field: string, description?: string) {
   const { presence, reference } = (child.fields as Fields)[field]!;
-  const record = reference!.parent as AnyRecord;
+  const record = reference!.parent as AnyDeclaration;
   const nullable = presence === 'optional' || reference!.where !== undefined;
   return {
     type: typesOf(builder)(record),
@@ -172,7 +175,7 @@ function parent(builder: Builder, child: AnyRecord, field: string, description?:
   };
 }
 
-const gone = ({ kind }: AnyRecord, id: Id): never => {
+const gone = ({ kind }: AnyDeclaration, id: Id): never => {
   throw notFound(kind, id);
 };
 
@@ -191,13 +194,13 @@ interface View {
  */
 export function addLists(
   builder: Builder,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   type: ObjectRef<Types, Row>,
   descriptions: Descriptions = {},
-  { view, filters = record.filters, items = record.plural }: View = {},
+  { view, filters = declaration.filters, items = declaration.plural }: View = {},
 ): void {
-  const prefix = view === undefined ? record.type : capitalised(view);
-  const fields = record.fields as Fields;
+  const prefix = view === undefined ? declaration.type : capitalised(view);
+  const fields = declaration.fields as Fields;
   const connection = builder.connectionObject(
     {
       type,
@@ -209,8 +212,8 @@ export function addLists(
       description: `An item of type ${type.name} with its position in the list.`,
     },
   );
-  const finders = findersOf(record, view);
-  const ranges = rangesOf(record, view);
+  const finders = prefixFields(declaration, view);
+  const ranges = rangesOf(declaration, view);
   // An input type has at least one field.
   const filter =
     filters.length + finders.length + ranges.length > 0 &&
@@ -228,7 +231,7 @@ export function addLists(
             return [name, t.field({ type, description })];
           }),
         ),
-        ...mapped(Object.fromEntries(finders), (_, name) => t.string(finder(record, name))),
+        ...mapped(Object.fromEntries(finders), (_, name) => t.string(prefixOptions(declaration, name))),
         ...mapped(Object.fromEntries(ranges), ({ kind }, name) =>
           t.field({
             type: rangeTypesOf(builder)(RANGES[kind]!),
@@ -237,23 +240,24 @@ export function addLists(
         ),
       }),
     });
-  const sort = builder.enumType(`${prefix}Sort`, sortEnum(record, view));
+  const sort = builder.enumType(`${prefix}Sort`, sortEnum(declaration, view));
   const listArguments = (below?: string) =>
     builder.args((t) => ({
       ...(filter && { filter: t.field({ type: filter, description: `Which ${items} to return.` }) }),
-      sort: t.field({ type: sort, ...sortArgument(record, view, below) }),
+      sort: t.field({ type: sort, ...sortArgument(declaration, view, below) }),
     }));
   const all = {
     type,
-    description: descriptions[`Query.${view ?? record.plural}`] ?? `All ${items}, by default ordered by id.`,
+    description:
+      descriptions[`Query.${view ?? declaration.plural}`] ?? `All ${items}, by default ordered by id.`,
     args: listArguments(),
     resolve: (_root: unknown, args: object, context: Context) =>
-      recordConnection(record, args as ConnectionArguments, context),
+      recordConnection(declaration, args as ConnectionArguments, context),
   };
-  builder.queryField(view ?? record.plural, (t) => t.connection(all as never, connection as never));
+  builder.queryField(view ?? declaration.plural, (t) => t.connection(all as never, connection as never));
   if (view !== undefined) return;
-  addCounts(builder, record, filter as InputRef<object> | false);
-  for (const { field, parent, list } of referencesOf(record)) {
+  addCounts(builder, declaration, filter as InputRef<object> | false);
+  for (const { field, parent, list } of referencesOf(declaration)) {
     const above = typesOf(builder)(parent);
     const below = {
       type,
@@ -262,17 +266,17 @@ export function addLists(
         `The ${items} of this ${parent.kind}, by default ordered by id.`,
       args: listArguments(field),
       resolve: ({ id }: Row, args: object, context: Context) =>
-        childConnection(record, field, id, args as ConnectionArguments, context),
+        childConnection(declaration, field, id, args as ConnectionArguments, context),
     };
     builder.objectField(above, list, (t) => t.connection(below as never, connection as never));
   }
 }
 
 /** Adds the field that counts records by values. @param filter the filter type of the record's lists */
-function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object> | false): void {
-  const { type, kind, plural } = record;
-  const fields = record.fields as Fields;
-  const groups = groupedFields(record);
+function addCounts(builder: Builder, declaration: AnyDeclaration, filter: InputRef<object> | false): void {
+  const { type, kind, plural } = declaration;
+  const fields = declaration.fields as Fields;
+  const groups = groupedFields(declaration);
   if (groups.length === 0) return;
   const group = builder.enumType(`${type}Group`, {
     description: `What ${plural} are counted by.`,
@@ -293,7 +297,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
             resolve: ({ values }) => (values[name] ?? null) as string | null,
           });
           if (!reference) return [[name, value]];
-          const { resolve, ...options } = parent(builder, record, name);
+          const { resolve, ...options } = parent(builder, declaration, name);
           return [
             [name, value],
             [
@@ -321,7 +325,7 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
         return size * (choices?.values.length ?? (kind === 'boolean' ? 2 : MAX_GROUPS));
       }, 1),
     );
-  const read = ({ by, filter }: CountArguments) => readList(record, {}, filter ?? {}, undefined, by);
+  const read = ({ by, filter }: CountArguments) => readList(declaration, {}, filter ?? {}, undefined, by);
   builder.queryField(`${kind}Counts`, (t) =>
     t.field({
       type: [count],
@@ -340,7 +344,11 @@ function addCounts(builder: Builder, record: AnyRecord, filter: InputRef<object>
       extensions: { maxItems: sizeBy },
       resolve: (_root, args, { loaders }) => {
         const counted = args as unknown as CountArguments;
-        return loaders.countsBy(record, [...new Set(counted.by)] as never, read(counted).filter as never);
+        return loaders.countsBy(
+          declaration,
+          [...new Set(counted.by)] as never,
+          read(counted).filter as never,
+        );
       },
     }),
   );
@@ -399,19 +407,23 @@ export function inputsOf(builder: Builder, { kind, type, choosesId, fields, chan
 /**
  * Adds the fields that get, create, change and delete a record.
  *
- * @param records all records of the schema, which may refer to this one
+ * @param declarations all records of the schema, which may refer to this one
  */
 export function addOperations(
   builder: Builder,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   descriptions: Descriptions,
-  records: readonly AnyRecord[],
+  declarations: readonly AnyDeclaration[],
 ): void {
-  const { kind } = record;
-  const type = typesOf(builder)(record);
-  const blockers = blockersOf(records, record);
-  const inputs = inputsOf(builder, { ...record, fields: inputFields(record) });
-  const [create, update, remove] = [`create${record.type}`, `update${record.type}`, `delete${record.type}`];
+  const { kind } = declaration;
+  const type = typesOf(builder)(declaration);
+  const blockers = blockersOf(declarations, declaration);
+  const inputs = inputsOf(builder, { ...declaration, fields: inputFields(declaration) });
+  const [create, update, remove] = [
+    `create${declaration.type}`,
+    `update${declaration.type}`,
+    `delete${declaration.type}`,
+  ];
   const describe = (name: string, otherwise: string, more: string) =>
     `${descriptions[`Mutation.${name}`] ?? otherwise} ${more}`.trimEnd();
   const id = builder.args((t) => ({ id: t.id({ required: true, description: `The id of the ${kind}.` }) }));
@@ -421,7 +433,7 @@ export function addOperations(
       nullable: true,
       description: `Looks up ${indefinite(kind)} by id; null if there is none.`,
       args: id,
-      resolve: (_root, { id }, { loaders }) => loaders.record(record, id),
+      resolve: (_root, { id }, { loaders }) => loaders.record(declaration, id),
     }),
   );
   builder.mutationFields((t) => ({
@@ -430,32 +442,32 @@ export function addOperations(
       description: describe(
         create,
         `Creates ${indefinite(kind)}.`,
-        refusalsDescription(record, 'creation', blockers),
+        refusalsDescription(declaration, 'creation', blockers),
       ),
       args: { input: t.arg({ type: inputs.created, required: true, description: `The ${kind}.` }) },
-      resolve: writeTo(record, (table, { input }: { input: object }) => table.insert(input as never)),
+      resolve: writeTo(declaration, (table, { input }: { input: object }) => table.insert(input as never)),
     }),
     [update]: t.field({
       type,
       description: describe(
         update,
         `Updates ${indefinite(kind)}.`,
-        refusalsDescription(record, 'update', blockers),
+        refusalsDescription(declaration, 'update', blockers),
       ),
       args: { ...id, input: t.arg({ type: inputs.changes, required: true, description: 'The changes.' }) },
-      resolve: writeTo(record, (table, { id, input }: { id: Id; input: object }, context) =>
-        table.update(id, input as never, unchanged(record.type, context)),
+      resolve: writeTo(declaration, (table, { id, input }: { id: Id; input: object }, context) =>
+        table.update(id, input as never, unchanged(declaration.type, context)),
       ),
     }),
     [remove]: t.id({
       description: describe(
         remove,
         `Deletes ${indefinite(kind)} and returns its id.`,
-        refusalsDescription(record, 'deletion', blockers),
+        refusalsDescription(declaration, 'deletion', blockers),
       ),
       args: id,
-      resolve: writeTo(record, (table, { id }: Row, context) =>
-        table.remove(id, unchanged(record.type, context)),
+      resolve: writeTo(declaration, (table, { id }: Row, context) =>
+        table.remove(id, unchanged(declaration.type, context)),
       ),
     }),
   }));

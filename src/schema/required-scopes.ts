@@ -14,7 +14,7 @@ import {
 import { type Permissions, permits, readScope, writeScope } from '../access/scopes.ts';
 
 /** The parts of a resource that scopes depend on. */
-interface Resource {
+interface ScopedResource {
   scope: string | null;
   shapes: readonly { type: string }[];
   routes: readonly { document: string }[];
@@ -44,7 +44,7 @@ export function mayRead(caller: Permissions, type: GraphQLNamedType): boolean {
  */
 export function withScopes(
   schema: GraphQLSchema,
-  resources: readonly Resource[],
+  resources: readonly ScopedResource[],
   scopes: readonly string[],
 ): GraphQLSchema {
   Object.assign(schema.extensions, { scopes });

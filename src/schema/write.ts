@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { AnyDeclaration } from '../foundation/record.ts';
 import type { Table } from '../foundation/table.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Context } from './context.ts';
@@ -33,7 +33,7 @@ export const write =
     (writer as Writer).write(work, args, context, how);
 
 /** Like {@link write}, for a single write to the table of a record. */
-export const writeTo = <R extends AnyRecord, Args extends object, T>(
+export const writeTo = <R extends AnyDeclaration, Args extends object, T>(
   record: R,
   work: (table: Table<R>, args: Args, context: Context) => Promise<T>,
 ) => {

@@ -1,34 +1,34 @@
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
 import { MAX_GROUPS } from '../foundation/meter.ts';
-import { type AnyRecord, type Fields, blockerName, type Referrer } from '../foundation/record.ts';
+import { type AnyDeclaration, type Fields, blockerName, type Referrer } from '../foundation/record.ts';
 import { capitalised, indefinite, listed, grouped } from '../foundation/words.ts';
 
 /** The error for a deletion that another record blocks. */
-export const stillReferred = ({ kind }: AnyRecord, id: Id, referrer: Referrer) =>
+export const stillReferred = ({ kind }: AnyDeclaration, id: Id, referrer: Referrer) =>
   new AppError(
     'CONFLICT',
     `${capitalised(kind)} ${id} cannot be deleted because it still has ${blockerName(referrer)}.`,
   );
 
 /** The error for a deletion while concurrent transactions create references to the record. */
-export const beingReferred = ({ kind }: AnyRecord, id: Id) =>
+export const beingReferred = ({ kind }: AnyDeclaration, id: Id) =>
   new AppError(
     'CONFLICT',
     `${capitalised(kind)} ${id} cannot be deleted while records are created that refer to it. Please try again.`,
   );
 
 /** The error for a new record whose chosen id is in use. */
-export const idTaken = ({ kind }: AnyRecord, id: Id) =>
+export const idTaken = ({ kind }: AnyDeclaration, id: Id) =>
   new AppError('CONFLICT', `${capitalised(kind)} id ${id} is taken.`);
 
 /** The error for a write that breaks a unique combination. @param fields the fields of the combination */
-export const notUnique = ({ kind }: AnyRecord, fields: readonly string[]) =>
+export const notUnique = ({ kind }: AnyDeclaration, fields: readonly string[]) =>
   new AppError('CONFLICT', `There is already ${indefinite(kind)} with this ${listed(fields, 'and')}.`);
 
 /** The error for a change that would take an integer out of its range. @param record the current record */
 export const outOfRange = (
-  { kind, fields }: AnyRecord,
+  { kind, fields }: AnyDeclaration,
   record: Readonly<Record<string, unknown>>,
   field: string,
   amount: number,

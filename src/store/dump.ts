@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { AnyRecord } from '../foundation/record.ts';
-import type { LastIds, Stored } from './engine.ts';
+import type { AnyDeclaration } from '../foundation/record.ts';
+import type { LastIds, StoredRow } from './engine.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
 import type { UsageState } from './limiter-algorithm.ts';
@@ -14,7 +14,7 @@ export interface DumpTarget {
   /** Must be called first. */
   setLastIds(lastIds: LastIds): Promise<void>;
   /** Adds records as they are, with their ids, without checking rules or logging events. */
-  addRecords(record: AnyRecord, rows: readonly Stored[]): Promise<void>;
+  addRecords(declaration: AnyDeclaration, rows: readonly StoredRow[]): Promise<void>;
   addUsage(rows: readonly KeyUsage[]): Promise<void>;
   /** Must be called after everything has been added. */
   finish(): Promise<void>;
@@ -52,12 +52,15 @@ export const objectPart = <T>(
   });
 
 /** @throws Error if the store is not empty */
-export async function refuseUnlessEmpty(store: Store, records: readonly AnyRecord[]): Promise<void> {
+export async function refuseUnlessEmpty(
+  store: Store,
+  declarations: readonly AnyDeclaration[],
+): Promise<void> {
   const held: [string, readonly unknown[]][] = [
     ['keys', await store.apiKeys()],
     ['documents', await store.documents()],
   ];
-  for (const record of records)
+  for (const record of declarations)
     held.unshift([record.plural, (await store.table(record).page({}, { limit: 1 })).items]);
   const [occupied] = held.filter(([, rows]) => rows.length > 0);
   if (occupied) throw new Error(`The store is not empty: it has ${occupied[0]}. Import into an empty store.`);

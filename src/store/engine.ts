@@ -1,7 +1,7 @@
 import type { Id } from '../foundation/id.ts';
 import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import type { Meter } from '../foundation/meter.ts';
-import type { AnyRecord, FilterOf } from '../foundation/record.ts';
+import type { AnyDeclaration, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
 import type { Group, Page, PageRequest } from '../foundation/table.ts';
@@ -11,7 +11,7 @@ import type { LimiterStore } from './limiter-algorithm.ts';
 export type Values = Readonly<Record<string, unknown>>;
 
 /** A record as engines store it: values in canonical form, without absent ones. */
-export type Stored = { readonly id: Id } & Values;
+export type StoredRow = { readonly id: Id } & Values;
 
 /** The last assigned id of each kind of record, by plural. */
 export type LastIds = Readonly<Record<string, Id>>;
@@ -27,13 +27,13 @@ export interface Lists {
 /** Reads of one kind of record. */
 export interface Reads {
   /** Reads records in the order of the ids; null for a record that doesn't exist. */
-  byIds(ids: readonly Id[]): MaybePromise<(Stored | null)[]>;
+  byIds(ids: readonly Id[]): MaybePromise<(StoredRow | null)[]>;
   /** The record if it is cached; undefined says nothing about its existence. */
-  cached(id: Id): Stored | undefined;
+  cached(id: Id): StoredRow | undefined;
   /** Reads a request's first record without waiting for more. Unset if reading several together saves much. */
-  readFirst?(id: Id): MaybePromise<Stored | null>;
+  readFirst?(id: Id): MaybePromise<StoredRow | null>;
   /** Reads a page of each list, in the order of the parents, with at most one database command. */
-  pages(lists: Lists, page: PageRequest): MaybePromise<Page<Stored>[]>;
+  pages(lists: Lists, page: PageRequest): MaybePromise<Page<StoredRow>[]>;
   /**
    * Counts each list, in the order of the parents, with at most one database command.
    *
@@ -54,7 +54,7 @@ export interface Reads {
  * The records of one kind within a transaction. Reads see the transaction's own writes. The rules of records are
  * written once, above both engines (`rules.ts`).
  */
-export interface Rows extends Reads {
+export interface RowWrites extends Reads {
   /** True if a record has all these values. */
   exists(values: Values): MaybePromise<boolean>;
   /**
@@ -70,17 +70,17 @@ export interface Rows extends Reads {
    * @throws CONFLICT if no ids are left
    */
   nextIds(count: number): MaybePromise<Id[]>;
-  insert(records: readonly Stored[]): MaybePromise<void>;
+  insert(records: readonly StoredRow[]): MaybePromise<void>;
   /** @param before the record as it was read in this transaction */
-  replace(before: Stored, after: Stored): Promise<void>;
+  replace(before: StoredRow, after: StoredRow): Promise<void>;
   /**
    * Adds to an integer in one command, unless that takes it out of its range.
    *
    * @returns the changed record; null if it doesn't exist or the result would be out of range
    */
-  add(id: Id, field: string, amount: number): Promise<Stored | null>;
+  add(id: Id, field: string, amount: number): Promise<StoredRow | null>;
   /** @param record as it was read in this transaction */
-  delete(record: Stored): Promise<void>;
+  delete(record: StoredRow): Promise<void>;
 }
 
 /** Runs a write in a transaction. */
@@ -88,7 +88,7 @@ export type Run<Own = EngineTransaction> = <T>(write: (own: Own) => Promise<T>) 
 
 /** The interface for the work of a transaction, unusable once the work has ended. */
 export interface EngineTransaction {
-  rows(record: AnyRecord): Rows;
+  rows(declaration: AnyDeclaration): RowWrites;
   objects<T>(kind: ObjectKind<T>): Objects<T>;
   /** Called before each write of records. @throws Error if that may not be, a programmer's error */
   beforeWrite?(): void;
@@ -103,7 +103,7 @@ export interface Engine extends EventStore, LimiterStore {
   /** True if only one process at a time may serve the database. */
   readonly isExclusive: boolean;
   /** The committed records of one kind. */
-  reads(record: AnyRecord): Reads;
+  reads(declaration: AnyDeclaration): Reads;
   /** The committed objects of one kind. */
   objects<T>(kind: ObjectKind<T>): ObjectReads<T>;
   lastIds(): Promise<LastIds>;
@@ -123,7 +123,11 @@ export interface Engine extends EventStore, LimiterStore {
    *
    * @param work gets a function to call before each transaction, which returns true if no server is waiting
    */
-  filling<T>(record: AnyRecord, rows: number, work: (isAlone: () => boolean) => Promise<T>): Promise<T>;
+  filling<T>(
+    declaration: AnyDeclaration,
+    rows: number,
+    work: (isAlone: () => boolean) => Promise<T>,
+  ): Promise<T>;
   /** @throws UNAVAILABLE if the database does not respond or cannot be written */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Id } from '../foundation/id.ts';
 import { allowanceOf, type Meter } from '../foundation/meter.ts';
-import { type AnyRecord, type Fields, formerNames, renamed } from '../foundation/record.ts';
+import { type AnyDeclaration, type Fields, formerNames, renamed } from '../foundation/record.ts';
 
 /** The position after everything committed so far, as clients send it too. */
 export const NOW = 'now';
@@ -12,16 +12,16 @@ export type EventType = `${string}.${string}`;
 export type EventRecord = { id: Id } & Readonly<Record<string, unknown>>;
 
 /** The event types of a record, except for those of its views. */
-export const eventTypesOf = ({ kind }: AnyRecord) =>
+export const eventTypesOf = ({ kind }: AnyDeclaration) =>
   ({ created: `${kind}.created`, updated: `${kind}.updated`, deleted: `${kind}.deleted` }) as const;
 
 /**
  * The event types of some records and their views. A log may contain others, written by versions of the program with
  * other declarations.
  */
-export const allEventTypes = (records: readonly AnyRecord[]): ReadonlySet<EventType> =>
+export const allEventTypes = (declarations: readonly AnyDeclaration[]): ReadonlySet<EventType> =>
   new Set(
-    records.flatMap((record) => [
+    declarations.flatMap((record) => [
       ...Object.values(eventTypesOf(record)),
       ...Object.values(record.fields as Fields).flatMap(({ view }): EventType[] =>
         view === undefined ? [] : [`${view}.updated`],
@@ -31,7 +31,7 @@ export const allEventTypes = (records: readonly AnyRecord[]): ReadonlySet<EventT
 
 /** The fields whose values differ between two versions of a record. */
 export const changedFields = (
-  { fields }: AnyRecord,
+  { fields }: AnyDeclaration,
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,
 ): string[] => Object.keys(fields).filter((field) => before[field] !== after[field]);
@@ -43,22 +43,22 @@ export const changedFields = (
  * @param after undefined if the record is deleted
  */
 export function eventOf(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   before: EventRecord | undefined,
   after: EventRecord | undefined,
 ): Pick<StoredEvent, 'type' | 'record'> {
-  const { created, updated, deleted } = eventTypesOf(record);
+  const { created, updated, deleted } = eventTypesOf(declaration);
   if (!after) return { type: deleted, record: { id: before!.id } };
   if (!before) return { type: created, record: after };
-  const changed = changedFields(record, before, after);
-  const [view, ...others] = new Set(changed.map((field) => (record.fields as Fields)[field]!.view));
+  const changed = changedFields(declaration, before, after);
+  const [view, ...others] = new Set(changed.map((field) => (declaration.fields as Fields)[field]!.view));
   const isOfView = view !== undefined && others.length === 0;
   return { type: isOfView ? `${view}.updated` : updated, record: after };
 }
 
 /** Creates a function that renames the fields of an event's record, which may follow an earlier declaration. */
-export function renamedIn(records: readonly AnyRecord[]) {
-  const changed = records.filter((record) => formerNames(record).length > 0);
+export function renamedIn(declarations: readonly AnyDeclaration[]) {
+  const changed = declarations.filter((record) => formerNames(record).length > 0);
   const byKind = new Map(
     changed.flatMap((record) =>
       [record.kind, ...Object.values(record.fields as Fields).flatMap(({ view }) => view ?? [])].map(

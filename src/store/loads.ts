@@ -17,7 +17,7 @@ export interface Load extends LoadPosition {
   id: string;
   /** The kind of record and the digest of the file. */
   source: string;
-  owner: string;
+  process: string;
   /** Milliseconds since 1970. */
   expiresAt: number;
 }
@@ -52,7 +52,7 @@ export async function beginLoad(
 ): Promise<Load> {
   const loads = objects(LOADS);
   const [kept] = await loads.get([load.id]);
-  const begun = { ...(kept ?? load), owner: load.owner, expiresAt: now + KEEP_FOR };
+  const begun = { ...(kept ?? load), owner: load.process, expiresAt: now + KEEP_FOR };
   await loads.put([begun]);
   return begun;
 }
@@ -65,7 +65,7 @@ export async function continueLoad<T extends LoadPosition>(
 ): Promise<T> {
   const loads = objects(LOADS);
   const [kept] = await loads.get([load.id]);
-  if (kept?.owner !== load.owner)
+  if (kept?.process !== load.process)
     throw new AppError('CONFLICT', 'Another process has taken over the load of this file.');
   const progress = await work();
   await loads.put([{ ...load, line: progress.line, rows: progress.rows }]);
@@ -75,4 +75,6 @@ export async function continueLoad<T extends LoadPosition>(
 /** Serialises transactions that call this: each sees everything that the earlier ones committed. */
 export const excludeOthers = ({ objects }: EngineTransaction): Promise<void> =>
   // A new owner each time, since a database may skip a write that changes nothing.
-  objects(LOADS).put([{ id: 'alone', source: '', owner: randomUUID(), line: 0, rows: 0, expiresAt: NEVER }]);
+  objects(LOADS).put([
+    { id: 'alone', source: '', process: randomUUID(), line: 0, rows: 0, expiresAt: NEVER },
+  ]);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
-import type { AnyRecord } from '../foundation/record.ts';
+import type { AnyDeclaration } from '../foundation/record.ts';
 import type { ObjectKind } from './objects.ts';
 import type { Store } from './store.ts';
 
@@ -18,7 +18,7 @@ export interface StoreSettings {
 
 /** The contents of a store: records (none for a tool that needs only keys), and the kinds of objects of features. */
 export interface Contents {
-  records: readonly AnyRecord[];
+  records: readonly AnyDeclaration[];
   objects: readonly ObjectKind<never>[];
 }
 

@@ -7,18 +7,18 @@ import { formatInstant } from '../foundation/instant.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import { MAX_GROUPS, type Meter } from '../foundation/meter.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   checkRules,
   type Fields,
   blockersOf,
-  isHolding,
+  blocksDeletion,
   NO_RULES,
   type RecordOf,
   referencesOf,
 } from '../foundation/record.ts';
 import { API_KEYS, apiKeysOver, CHILD_COUNTS } from './stored-api-keys.ts';
 import { idTaken, notUnique, outOfRange, stillReferred, tooManyGroups } from './conflicts.ts';
-import type { Engine, EngineTransaction, Lists, Reads, Run, Stored, Values } from './engine.ts';
+import type { Engine, EngineTransaction, Lists, Reads, Run, StoredRow, Values } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import { compareValues } from './sort-order.ts';
@@ -35,29 +35,31 @@ import { USAGE_HISTORY, usageHistoryOver } from './stored-usage-history.ts';
  * Builds the store over an engine: the rules of records, written once for all engines. The order of errors is that of
  * {@link Store}.
  */
-export function storeOver(database: Engine, records: readonly AnyRecord[]): Store {
+export function storeOver(database: Engine, declarations: readonly AnyDeclaration[]): Store {
   const engine = withSingleWrites(database);
   const { transaction } = engine;
   const tablesOver =
-    (readsOf: (record: AnyRecord) => Reads, run: Run) =>
-    (record: AnyRecord): Table<AnyRecord> =>
-      tableOf(record, readsOf(record), (write) =>
-        run((own) => write(writesOf(record, own, records, record.hooks && within(own)))),
+    (readsOf: (declaration: AnyDeclaration) => Reads, run: Run) =>
+    (declaration: AnyDeclaration): Table<AnyDeclaration> =>
+      tableOf(declaration, readsOf(declaration), (write) =>
+        run((own) => write(writesOf(declaration, own, declarations, declaration.hooks && within(own)))),
       );
   const within = (own: EngineTransaction, how?: 'single'): Transaction => {
     const table = tablesOver(own.rows, (write) => write(own));
     return {
-      table: ((record: AnyRecord) => {
-        if (how && record.hooks)
-          throw new Error(`${record.type} has hooks: a write of it is not a \`single\` one.`);
-        return table(record);
+      table: ((declaration: AnyDeclaration) => {
+        if (how && declaration.hooks)
+          throw new Error(`${declaration.type} has hooks: a write of it is not a \`single\` one.`);
+        return table(declaration);
       }) as Transaction['table'],
       objects: own.objects,
     };
   };
   // Outside transactions, each write is one of its own.
-  const table = memoized((record: AnyRecord) =>
-    tablesOver(engine.reads, (write) => transaction(write, record.hooks ? undefined : 'single'))(record),
+  const table = memoized((declaration: AnyDeclaration) =>
+    tablesOver(engine.reads, (write) => transaction(write, declaration.hooks ? undefined : 'single'))(
+      declaration,
+    ),
   );
 
   return {
@@ -91,9 +93,9 @@ export function storeOver(database: Engine, records: readonly AnyRecord[]): Stor
 }
 
 /** A record as callers get it. */
-type StoredRecord = RecordOf<AnyRecord>;
+type StoredRecord = RecordOf<AnyDeclaration>;
 
-function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRecord> {
+function tableOf(declaration: AnyDeclaration, reads: Reads, run: Run<Writes>): Table<AnyDeclaration> {
   const pages = (lists: Lists, page: PageRequest) =>
     (canMatch(lists) ? reads.pages(lists, page) : onePerList(lists, NO_PAGE)) as MaybePromise<
       Page<StoredRecord>[]
@@ -102,7 +104,7 @@ function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRe
     canMatch(lists) ? reads.counts(lists, meter) : onePerList(lists, 0);
   return {
     cached: (id) => reads.cached(id) as StoredRecord | undefined,
-    readFirst: reads.readFirst as Table<AnyRecord>['readFirst'],
+    readFirst: reads.readFirst as Table<AnyDeclaration>['readFirst'],
     byIds: (ids) => reads.byIds(ids) as MaybePromise<(StoredRecord | null)[]>,
     page: (filter, page) => andThen(pages({ filter }, page), first),
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),
@@ -111,7 +113,7 @@ function tableOf(record: AnyRecord, reads: Reads, run: Run<Writes>): Table<AnyRe
     async countsBy(by, filter, meter) {
       const groups = canMatch({ filter }) ? await reads.groups(filter, by, MAX_GROUPS + 1, meter) : [];
       if (groups.length > MAX_GROUPS) throw tooManyGroups();
-      return groups.toSorted((a, b) => compareValues(record, by, a.values, b.values));
+      return groups.toSorted((a, b) => compareValues(declaration, by, a.values, b.values));
     },
     insert: (input) => run((writes) => writes.insertAll([input])).then(first),
     insertAll: (inputs) => run((writes) => writes.insertAll(inputs)),
@@ -176,27 +178,27 @@ async function once<T>(
   return { replayed: false, value };
 }
 
-type Writes = Pick<Table<AnyRecord>, 'insertAll' | 'update' | 'adjust' | 'remove'>;
+type Writes = Pick<Table<AnyDeclaration>, 'insertAll' | 'update' | 'adjust' | 'remove'>;
 
 /**
  * The rules for the records of one kind, within a transaction.
  *
- * @param records all kinds of record in the store
+ * @param declarations all kinds of record in the store
  * @param tables the tables for hooks, if the record has any
  */
 function writesOf(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   { rows, beforeWrite }: EngineTransaction,
-  records: readonly AnyRecord[],
+  declarations: readonly AnyDeclaration[],
   tables: Tables | undefined,
 ): Writes {
-  const own = rows(record);
-  const { hooks } = record;
+  const own = rows(declaration);
+  const { hooks } = declaration;
 
   /** @throws NOT_FOUND, and whatever `check` throws */
-  async function existing(id: Id, check: Check<StoredRecord> | undefined): Promise<Stored> {
+  async function existing(id: Id, check: Check<StoredRecord> | undefined): Promise<StoredRow> {
     const [current] = await own.byIds([id]);
-    if (!current) throw notFound(record.kind, id);
+    if (!current) throw notFound(declaration.kind, id);
     check?.(current as StoredRecord);
     return current;
   }
@@ -207,21 +209,21 @@ function writesOf(
    * @param current the record before a change, whose references hold already
    * @throws UNKNOWN_REFERENCE
    */
-  async function checkReferences(all: readonly Values[], current?: Stored): Promise<void> {
+  async function checkReferences(all: readonly Values[], current?: StoredRow): Promise<void> {
     const unknown: string[] = [];
-    for (const reference of referencesOf(record)) {
+    for (const reference of referencesOf(declaration)) {
       const { field, parent } = reference;
       const missing = new Set<Id>();
-      const held = new Set<Id>();
+      const blocking = new Set<Id>();
       for (const values of all) {
         const id = values[field] as Id | undefined;
         if (id === undefined) continue;
-        const isHeld = isHolding(reference, values);
-        if (id === current?.[field] && (!isHeld || isHolding(reference, current))) continue;
+        const isBlocking = blocksDeletion(reference, values);
+        if (id === current?.[field] && (!isBlocking || blocksDeletion(reference, current))) continue;
         missing.add(id);
-        if (isHeld) held.add(id);
+        if (isBlocking) blocking.add(id);
       }
-      if (held.size > 0) for (const id of await rows(parent).lock([...held])) missing.delete(id);
+      if (blocking.size > 0) for (const id of await rows(parent).lock([...blocking])) missing.delete(id);
       const others = missing.size > 0 ? await rows(parent).byIds([...missing]) : [];
       for (const other of others) if (other) missing.delete(other.id);
       for (const id of missing) unknown.push(`${field}: there is no ${parent.kind} ${id}`);
@@ -233,15 +235,15 @@ function writesOf(
    * @param current the record before a change: only changed values are checked
    * @throws CONFLICT if another record has the same unique combination
    */
-  async function checkUnique(all: readonly Values[], current?: Stored): Promise<void> {
-    for (const fields of record.unique as readonly (readonly string[])[]) {
+  async function checkUnique(all: readonly Values[], current?: StoredRow): Promise<void> {
+    for (const fields of declaration.unique as readonly (readonly string[])[]) {
       const combinations = new Set<string>();
       for (const values of all) {
         const isChanged = fields.some((field) => values[field] !== current?.[field]);
         if (!isChanged || fields.some((field) => values[field] === undefined)) continue;
         const same = Object.fromEntries(fields.map((field) => [field, values[field]]));
         const combination = JSON.stringify(same);
-        if (combinations.has(combination) || (await own.exists(same))) throw notUnique(record, fields);
+        if (combinations.has(combination) || (await own.exists(same))) throw notUnique(declaration, fields);
         combinations.add(combination);
       }
     }
@@ -256,16 +258,16 @@ function writesOf(
    * @returns the record after all hooks
    */
   async function makeChange(
-    before: Stored | undefined,
+    before: StoredRow | undefined,
     values: Values | undefined,
     check: () => Promise<void>,
-    write: () => Promise<Stored | undefined>,
-  ): Promise<Stored | undefined> {
+    write: () => Promise<StoredRow | undefined>,
+  ): Promise<StoredRow | undefined> {
     if (hooks?.before) {
       await hooks.before({ before, after: values && Object.freeze(values) } as never, tables as never);
       const [current] = before ? await own.byIds([before.id]) : [];
       if (!isDeepStrictEqual(current, before))
-        throw new Error(`The hook before a change of ${record.type} changed the record itself.`);
+        throw new Error(`The hook before a change of ${declaration.type} changed the record itself.`);
       await check();
     }
     const after = await write();
@@ -281,21 +283,21 @@ function writesOf(
     if (ids.length > 0) {
       const taken = new Set((await own.byIds(ids)).map((one) => one?.id));
       for (const id of ids) {
-        if (taken.has(id)) throw idTaken(record, id);
+        if (taken.has(id)) throw idTaken(declaration, id);
         taken.add(id);
       }
     }
-    if (record.unique.length > 0) await checkUnique(all);
+    if (declaration.unique.length > 0) await checkUnique(all);
   }
 
-  async function insertSome(inputs: readonly Values[]): Promise<Stored[]> {
-    const all = inputs.map((input) => canonical(record, input, {}));
-    for (const values of all) checkRules(record, values);
-    const chosen = inputs.map(({ id }) => (record.choosesId ? (id as Id | undefined) : undefined));
+  async function insertSome(inputs: readonly Values[]): Promise<StoredRow[]> {
+    const all = inputs.map((input) => canonical(declaration, input, {}));
+    for (const values of all) checkRules(declaration, values);
+    const chosen = inputs.map(({ id }) => (declaration.choosesId ? (id as Id | undefined) : undefined));
     const check = () => checkNew(all, chosen);
     const write = async () => {
       const assigned = await own.nextIds(chosen.filter((id) => id === undefined).length);
-      const stored = all.map((values, n): Stored => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
+      const stored = all.map((values, n): StoredRow => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
       beforeWrite?.();
       await own.insert(stored);
       return stored;
@@ -310,7 +312,11 @@ function writesOf(
     return [added!];
   }
 
-  const replace = async (current: Stored, next: Stored, check = async () => {}): Promise<StoredRecord> => {
+  const replace = async (
+    current: StoredRow,
+    next: StoredRow,
+    check = async () => {},
+  ): Promise<StoredRecord> => {
     const write = async () => {
       beforeWrite?.();
       await own.replace(current, next);
@@ -322,7 +328,7 @@ function writesOf(
   return {
     async insertAll(inputs: readonly Values[]) {
       if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as StoredRecord[];
-      const added: Stored[] = [];
+      const added: StoredRow[] = [];
       // Each insertion sees the writes of earlier ones' hooks.
       for (const input of inputs) added.push(...(await insertSome([input])));
       return added as StoredRecord[];
@@ -330,10 +336,10 @@ function writesOf(
 
     async update(id, patch, check) {
       const current = await existing(id, check);
-      const values = canonical(record, patch, current);
-      const next: Stored = { id, ...values };
-      if (changedFields(record, current, next).length === 0) return current as StoredRecord;
-      checkRules(record, values);
+      const values = canonical(declaration, patch, current);
+      const next: StoredRow = { id, ...values };
+      if (changedFields(declaration, current, next).length === 0) return current as StoredRecord;
+      checkRules(declaration, values);
       const checkNext = async () => {
         await checkReferences([values], current);
         await checkUnique([values], current);
@@ -343,7 +349,7 @@ function writesOf(
     },
 
     async adjust(id, field, amount, check) {
-      const isFree = !check && !hooks && record.rules === NO_RULES;
+      const isFree = !check && !hooks && declaration.rules === NO_RULES;
       const added = isFree && amount !== 0 ? await own.add(id, field, amount) : null;
       if (added) {
         beforeWrite?.();
@@ -352,22 +358,22 @@ function writesOf(
       const current = await existing(id, check);
       if (amount === 0) return current as StoredRecord;
       const value = (current[field] as number) + amount;
-      const [smallest, largest] = (record.fields as Fields)[field]!.range!;
-      if (value < smallest || value > largest) throw outOfRange(record, current, field, amount);
-      const next: Stored = { ...current, [field]: value };
-      checkRules(record, next);
+      const [smallest, largest] = (declaration.fields as Fields)[field]!.range!;
+      if (value < smallest || value > largest) throw outOfRange(declaration, current, field, amount);
+      const next: StoredRow = { ...current, [field]: value };
+      checkRules(declaration, next);
       return await replace(current, next);
     },
 
     async remove(id, check) {
       const current = await existing(id, check);
-      const referrers = blockersOf(records, record);
+      const referrers = blockersOf(declarations, declaration);
       const checkChildren = async () => {
         // Locks before looking for children, so that none is added afterwards.
         if (referrers.length > 0) await own.lock([id], 'alone');
         for (const referrer of referrers)
           if (await rows(referrer.child).exists({ ...referrer.where, [referrer.field]: id }))
-            throw stillReferred(record, id, referrer);
+            throw stillReferred(declaration, id, referrer);
       };
       // A `before` hook may delete the children that block it.
       if (!hooks?.before) await checkChildren();
@@ -382,7 +388,7 @@ function writesOf(
 }
 
 /** The values of a record after a change (null removes, undefined keeps), in canonical form, without absent ones. */
-export function canonical({ fields }: AnyRecord, change: Values, current: Values): Values {
+export function canonical({ fields }: AnyDeclaration, change: Values, current: Values): Values {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields as Fields)) {
     const changed = change[name];

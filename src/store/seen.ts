@@ -1,12 +1,12 @@
 /** A set of texts, of any size. */
-export interface Seen {
+export interface DiskSet {
   /** Adds texts. @returns true for each text that was in the set before */
   addAll(texts: readonly string[]): boolean[];
   close(): void;
 }
 
 /** Opens an empty set in an unnamed temporary file. */
-export async function openSeen(): Promise<Seen> {
+export async function openDiskSet(): Promise<DiskSet> {
   const { SqliteConnection } = await import('./sqlite/connection.ts');
   // SQLite takes an empty name for a temporary database on disk.
   const db = new SqliteConnection('', 0);

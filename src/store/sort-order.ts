@@ -1,7 +1,7 @@
 import type { SortValue } from '../foundation/cursor.ts';
 import { type Field, isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
-import { type AnyRecord, type Fields, isPrefix, type OrderCondition } from '../foundation/record.ts';
+import { type AnyDeclaration, type Fields, isPrefix, type OrderCondition } from '../foundation/record.ts';
 import type { PageRequest } from '../foundation/table.ts';
 import type { Values } from './engine.ts';
 
@@ -26,7 +26,12 @@ const compare = (a: SortKey, b: SortKey): number => {
 };
 
 /** Compares records by some fields (never missing ones): an enumeration's values in its own order. */
-export function compareValues({ fields }: AnyRecord, by: readonly string[], a: Values, b: Values): number {
+export function compareValues(
+  { fields }: AnyDeclaration,
+  by: readonly string[],
+  a: Values,
+  b: Values,
+): number {
   const keyOf = (name: string, value: unknown) => {
     const field = (fields as Fields)[name]!;
     return field.choices

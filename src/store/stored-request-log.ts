@@ -16,7 +16,7 @@ import {
 } from './request-chunks.ts';
 
 /** A position in the list: the last request read, and the number read per key. */
-export interface RequestCursor {
+export interface RequestPosition {
   /** The position of the latest chunk with unread requests. */
   from: string;
   time: number;
@@ -34,38 +34,38 @@ export interface RequestQuery {
   limit: number;
   /** Milliseconds since 1970. */
   now: number;
-  after?: RequestCursor | undefined;
+  after?: RequestPosition | undefined;
   matches: (request: LoggedRequest) => boolean;
   /** Limits the requests that the page examines; it ends early once the allowance is used up. */
   meter: Meter;
 }
 
 export interface RequestPage {
-  requests: { request: LoggedRequest; cursor: RequestCursor }[];
+  requests: { request: LoggedRequest; cursor: RequestPosition }[];
   /** The position to continue from, if there may be more. */
-  next?: RequestCursor | undefined;
+  next?: RequestPosition | undefined;
 }
 
 /** The maximum number of chunks read at once, each of up to a hundred requests. */
 const MAX_CHUNKS = 50;
 
-type Place = Pick<RequestCursor, 'time' | 'position' | 'index'>;
+type RequestPlace = Pick<RequestPosition, 'time' | 'position' | 'index'>;
 
 /** A chunk at the place of one of its requests. */
-const at = (chunk: RequestChunk, index: number): RequestChunk & Place => ({
+const at = (chunk: RequestChunk, index: number): RequestChunk & RequestPlace => ({
   ...chunk,
   time: timeOf(chunk.requests[index]!),
   index,
 });
 
 /** Orders requests by time, and within a millisecond as they were stored. */
-function compare(a: Place, b: Place): number {
+function compare(a: RequestPlace, b: RequestPlace): number {
   if (a.time !== b.time) return a.time - b.time;
   return a.position === b.position ? a.index - b.index : a.position < b.position ? -1 : 1;
 }
 
 /** The index of the last request of a chunk that follows a cursor in the list; -1 if none does. */
-function indexAfter(chunk: RequestChunk, after: RequestCursor | undefined): number {
+function indexAfter(chunk: RequestChunk, after: RequestPosition | undefined): number {
   if (!after) return chunk.requests.length - 1;
   if (chunk.position === after.position) return Math.min(after.index, chunk.requests.length) - 1;
   return chunk.requests.findLastIndex((_, index) => compare(at(chunk, index), after) < 0);
@@ -78,7 +78,7 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
     const counts = new Map(after?.counts);
     /** Chunks with unread requests, each at the index of its next one. */
-    let unread: (RequestChunk & Place)[] = [];
+    let unread: (RequestChunk & RequestPlace)[] = [];
     let size = Math.min(limit + 1, MAX_CHUNKS);
     let upTo = after?.from;
     let isFirst = true;

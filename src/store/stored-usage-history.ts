@@ -37,7 +37,7 @@ export interface UsageDay {
 }
 
 /** A key's use of one operation over one transport, on one day. */
-export interface UsageRow extends UsageOperation {
+export interface UsageCount extends UsageOperation {
   apiKeyId: string;
   date: string;
 }
@@ -55,7 +55,7 @@ export const USAGE_HISTORY: ObjectKind<KeyDay> = {
 };
 
 /** Adds the use of an operation to a day. */
-function plus(day: KeyDay, { operation, transport, requests, units, refused }: UsageRow): KeyDay {
+function plus(day: KeyDay, { operation, transport, requests, units, refused }: UsageCount): KeyDay {
   const isSame = (each: KeyDay['operations'][number]) =>
     each.operation === operation && each.transport === transport;
   const before = day.operations.find(isSame) ?? { requests: 0, units: 0, refused: 0 };
@@ -77,7 +77,7 @@ export function usageHistoryOver({ objects, transaction }: Engine) {
      *
      * @param uses the time of each key's latest use, in milliseconds since 1970, to which its `lastUsedAt` advances
      */
-    addUsage: (rows: readonly UsageRow[], uses: Readonly<Record<string, number>>): Promise<void> =>
+    addUsage: (rows: readonly UsageCount[], uses: Readonly<Record<string, number>>): Promise<void> =>
       transaction(async (own) => {
         await touch(own.objects(API_KEYS), API_KEYS.keyOf, new Map(Object.entries(uses)));
         const history = own.objects(USAGE_HISTORY);

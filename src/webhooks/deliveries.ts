@@ -15,7 +15,7 @@ import {
   webhookWritesOf,
 } from './stored-webhooks.ts';
 import { Delivery, type DeliveryServices } from './delivery.ts';
-import { type Outcome, WebhookClient } from './request.ts';
+import { type AttemptResult, WebhookClient } from './request.ts';
 
 /** The interval at which webhooks are claimed and checked for changes, in milliseconds. */
 const INTERVAL = 1_000;
@@ -89,7 +89,7 @@ export class Deliveries {
   readonly #attempt = async (
     { settings }: Webhook,
     event: { id: string; body: string },
-  ): Promise<[WebhookAttempt, Outcome]> => {
+  ): Promise<[WebhookAttempt, AttemptResult]> => {
     const time = this.services.clock.now();
     const began = performance.now();
     const outcome = await this.#client.send(settings.url, event, settings.secrets, time);

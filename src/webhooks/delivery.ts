@@ -22,7 +22,7 @@ import type { EventReader, FeedEvent, WantedEvents } from '../events/feed.ts';
 import type { FeatureServices } from '../domains/feature.ts';
 import { AppError } from '../foundation/errors.ts';
 import { type DisabledReason, type Webhook, type WebhookAttempt, webhooksOf } from './stored-webhooks.ts';
-import type { Outcome } from './request.ts';
+import type { AttemptResult } from './request.ts';
 import type { Targets } from './targets.ts';
 
 /** The waits after the first, second … failure of an event, in milliseconds; the last one repeats. */
@@ -32,11 +32,11 @@ const JITTER = 0.2;
 /** How long a webhook may fail before it is disabled, in milliseconds. */
 const MAX_FAILING_TIME = 72 * HOUR;
 /** The number of attempts per unit. */
-const ATTEMPTS_PER_PAYMENT = 10;
+const ATTEMPTS_PER_CHARGE = 10;
 /** The scopes that a key needs for deliveries, besides those to read the records. */
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
 /** The subject under which attempts are counted. */
-const SUBJECT: UsageSubject = { transport: 'webhook', operations: [{ name: 'events', units: 1 }] };
+const SUBJECT: UsageSubject = { transport: 'webhook', rootFields: [{ name: 'events', units: 1 }] };
 /** The interval at which positions are saved without matching events, in milliseconds, varied by half. */
 const QUIET_INTERVAL = 30 * SECOND;
 /** The pause after a round that failed, for example because the database is unreachable, in milliseconds. */
@@ -61,7 +61,10 @@ interface Task extends DeliveryServices {
   /** The instance with the claim: only its progress is saved. */
   instance: string;
   /** Makes one attempt to send an event, and counts it. */
-  attempt: (webhook: Webhook, event: { id: string; body: string }) => Promise<[WebhookAttempt, Outcome]>;
+  attempt: (
+    webhook: Webhook,
+    event: { id: string; body: string },
+  ) => Promise<[WebhookAttempt, AttemptResult]>;
   onDisabled: (reason: DisabledReason) => void;
 }
 
@@ -191,16 +194,16 @@ export class Delivery {
         ? await this.#save()
         : (await webhooksOf(this.#task.store).byId(id))?.version === version;
     if (!isUnchanged || this.#isInterrupted) return false;
-    const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_PAYMENT === 0;
-    if (isDue && !(await this.#pay(session))) return false;
+    const isDue = this.#webhook.progress.attempted % ATTEMPTS_PER_CHARGE === 0;
+    if (isDue && !(await this.#charge(session))) return false;
     if (this.#isInterrupted) return false;
     session.countRequest();
-    const [attempt, outcome] = await this.#task.attempt(this.#webhook, { id: event.id, body: json });
+    const [attempt, result] = await this.#task.attempt(this.#webhook, { id: event.id, body: json });
     const { attempted, attempts } = this.#webhook.progress;
     this.#advance({ attempted: attempted + 1, attempts: [attempt, ...attempts] });
-    const { status = 0 } = outcome;
+    const { status = 0 } = result;
     if (status >= 200 && status < 300) return this.#acknowledge(event.id);
-    return status === 410 ? this.#save('gone') : this.#fail(event.id, attempt.time, outcome);
+    return status === 410 ? this.#save('gone') : this.#fail(event.id, attempt.time, result);
   }
 
   #acknowledge(after: string): boolean {
@@ -210,7 +213,7 @@ export class Delivery {
   }
 
   /** @returns false */
-  async #fail(eventId: string, time: number, { retryAfter = 0 }: Outcome): Promise<boolean> {
+  async #fail(eventId: string, time: number, { retryAfter = 0 }: AttemptResult): Promise<boolean> {
     const { since = time, attempts = 0 } = this.#webhook.progress.failing ?? {};
     const usual = WAITS[Math.min(attempts, WAITS.length - 1)]!;
     const wait = Math.max(usual * (1 + JITTER * (2 * Math.random() - 1)), Math.min(retryAfter, HOUR));
@@ -226,7 +229,7 @@ export class Delivery {
    *
    * @returns true if it has paid
    */
-  async #pay(session: Session): Promise<boolean> {
+  async #charge(session: Session): Promise<boolean> {
     const now = this.#task.clock.now();
     let wait: number;
     try {

@@ -17,7 +17,7 @@ const BODY_TIMEOUT = 1_000;
 const MAX_ID_LENGTH = 255;
 
 /** The outcome of an attempt. */
-export interface Outcome {
+export interface AttemptResult {
   status?: number;
   error?: AttemptError;
   /** The delay from `Retry-After`, in milliseconds. */
@@ -63,7 +63,7 @@ export class WebhookClient {
     { id, body }: { id: string; body: string },
     secrets: readonly WebhookSecret[],
     now: number,
-  ): Promise<Outcome> {
+  ): Promise<AttemptResult> {
     const url = new URL(address);
     const literal = literalOf(url);
     if (literal !== undefined && !this.#targets.permits(url.protocol, literal))
@@ -85,7 +85,7 @@ export class WebhookClient {
       });
       // Closes the connection if there is a body.
       void response.body.dump({ limit: 0 }).catch(() => {});
-      return outcomeOf(response, now);
+      return resultOf(response, now);
     } catch (error) {
       if (error instanceof AppError) throw error;
       const isLate = ending.signal.aborted && interim <= MAX_INTERIM_RESPONSES;
@@ -103,7 +103,7 @@ export class WebhookClient {
   }
 }
 
-const outcomeOf = ({ statusCode, headers }: Dispatcher.ResponseData, now: number): Outcome => {
+const resultOf = ({ statusCode, headers }: Dispatcher.ResponseData, now: number): AttemptResult => {
   const retryAfter = retryAfterOf(headers['retry-after'], now);
   return {
     status: statusCode,

@@ -170,14 +170,16 @@ export const MAX_WEBHOOKS = Math.max(...Object.values(PLANS).map(({ webhooks }) 
  *
  * @param secret shown only when created or rotated
  */
-export const viewOf = ({ id, createdAt, settings, progress }: Webhook, secret?: WebhookSecret) => {
+export const shownWebhook = ({ id, createdAt, settings, progress }: Webhook, secret?: WebhookSecret) => {
   const { secrets: _, ...shown } = settings;
   const { after, failing, attempts } = progress;
   const types = shown.types?.map(toEventTypeName);
   return { id, createdAt, ...shown, types, after, failing, attempts, secret: secret?.secret };
 };
 
-export const newSecret = (): WebhookSecret => ({ secret: `whsec_${randomBytes(32).toString('base64')}` });
+export const newSigningSecret = (): WebhookSecret => ({
+  secret: `whsec_${randomBytes(32).toString('base64')}`,
+});
 
 /** Creates a webhook at a position in the log. */
 export const createdWebhook = (
@@ -189,12 +191,12 @@ export const createdWebhook = (
   ...(account !== id && { account }),
   createdAt: now,
   version: 1,
-  settings: { url, types, enabled: true, secrets: [newSecret()] },
+  settings: { url, types, enabled: true, secrets: [newSigningSecret()] },
   progress: { after, moves: 0, attempted: 0, attempts: [] },
 });
 
 /** Applies a patch. This ends any wait for a retry; enabling clears the reason why it was disabled. */
-export const patchedWebhook =
+export const webhookPatch =
   (patch: WebhookPatch): WebhookChange =>
   ({ settings, progress }) => {
     if (Object.values(patch).every((value) => value === undefined)) return { settings };
@@ -208,7 +210,7 @@ export const patchedWebhook =
   };
 
 /** Adds a secret; the previous one signs too, for `grace` seconds. */
-export const rotatedWebhook =
+export const webhookRotation =
   (secret: WebhookSecret, grace: number, now: number): WebhookChange =>
   ({ settings }) => {
     const [latest] = settings.secrets;

@@ -24,10 +24,10 @@ import {
   declarationsOf,
   MAX_WEBHOOKS,
   type NewWebhook,
-  newSecret,
-  patchedWebhook,
-  rotatedWebhook,
-  viewOf,
+  newSigningSecret,
+  webhookPatch,
+  webhookRotation,
+  shownWebhook,
   WebhookAttemptDeclaration,
   WebhookFailureDeclaration,
   type WebhookPatch,
@@ -60,7 +60,7 @@ async function find(id: string, { store, principal }: Context): Promise<Webhook 
 /** The check of a write against If-Match. */
 const unchangedWebhook = (context: Context) => {
   const check = unchanged('Webhook', context);
-  return check && ((webhook: Webhook) => check(viewOf(webhook)));
+  return check && ((webhook: Webhook) => check(shownWebhook(webhook)));
 };
 
 /** The time limit for a test, and the interval at which repeated calls look for its outcome, in milliseconds. */
@@ -74,13 +74,13 @@ const NOT_SENT = Symbol();
  */
 async function sentBefore(
   { time }: { time: number },
-  outcomeOf: (work: () => Promise<WebhookAttempt>) => MaybePromise<WebhookAttempt>,
+  writeOnce: (work: () => Promise<WebhookAttempt>) => MaybePromise<WebhookAttempt>,
   { now }: Context,
 ): Promise<WebhookAttempt | null> {
   const left = Math.min(TEST_TIME, time + TEST_TIME - now());
   for (const deadline = performance.now() + left; ; await sleep(LOOK_INTERVAL)) {
     try {
-      return await outcomeOf(() => Promise.reject(NOT_SENT));
+      return await writeOnce(() => Promise.reject(NOT_SENT));
     } catch (error) {
       if (error !== NOT_SENT) throw error;
     }
@@ -94,7 +94,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
   const AttemptType = declaredType<WebhookAttempt>(builder, WebhookAttemptDeclaration);
   const FailureType = declaredType<WebhookFailure>(builder, WebhookFailureDeclaration);
 
-  const WebhookType = declaredType<ReturnType<typeof viewOf>>(builder, WebhookDeclaration, (t) => ({
+  const WebhookType = declaredType<ReturnType<typeof shownWebhook>>(builder, WebhookDeclaration, (t) => ({
     failing: t.expose('failing', {
       type: FailureType,
       nullable: true,
@@ -118,7 +118,8 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
       nullable: true,
       description: 'Looks up a webhook of this key by id; null if there is none.',
       args: ID,
-      resolve: (_root, { id }, context) => find(id, context).then((webhook) => webhook && viewOf(webhook)),
+      resolve: (_root, { id }, context) =>
+        find(id, context).then((webhook) => webhook && shownWebhook(webhook)),
     }),
     webhooks: t.field({
       type: [WebhookType],
@@ -126,7 +127,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
       extensions: { maxItems: MAX_WEBHOOKS },
       resolve: async (_root, _args, { loaders, store, principal }) => {
         const webhooks = await loaders.list(() => webhooksOf(store).ofKey(principal.id));
-        return webhooks.map((webhook) => viewOf(webhook));
+        return webhooks.map((webhook) => shownWebhook(webhook));
       },
     }),
   }));
@@ -143,7 +144,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
         return write(async (transaction) => {
           const webhook = createdWebhook(input, { principal, after: input.after, now: now() });
           await webhookWritesOf(transaction).create(webhook, PLANS[principal.plan].webhooks);
-          return viewOf(webhook, webhook.settings.secrets[0]);
+          return shownWebhook(webhook, webhook.settings.secrets[0]);
         })(writer, args, context);
       },
     }),
@@ -159,10 +160,10 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
             args.id,
             (webhook) => {
               unchangedWebhook(context)?.(webhook);
-              return patchedWebhook(input)(webhook);
+              return webhookPatch(input)(webhook);
             },
           );
-          return viewOf(patched);
+          return shownWebhook(patched);
         })(writer, args, context);
       },
     }),
@@ -182,9 +183,9 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
         ...graceArgument(builder),
       },
       resolve: write(async (transaction, { id, grace }, { principal, now }) => {
-        const secret = newSecret();
-        const rotated = rotatedWebhook(secret, grace ?? GRACE.default, now());
-        return viewOf(await webhookWritesOf(transaction).change(principal.id, id, rotated), secret);
+        const secret = newSigningSecret();
+        const rotated = webhookRotation(secret, grace ?? GRACE.default, now());
+        return shownWebhook(await webhookWritesOf(transaction).change(principal.id, id, rotated), secret);
       }),
     }),
     testWebhook: t.field({
@@ -196,20 +197,20 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
       args: ID,
       resolve: async (writer, args, context) => {
         const webhook = await find(args.id, context);
-        const outcomeOf = <T>(work: () => Promise<T>) => write(work, 'single')(writer, args, context);
+        const writeOnce = <T>(work: () => Promise<T>) => write(work, 'single')(writer, args, context);
         const required = (): Webhook => {
           if (!webhook) throw notFound('webhook', args.id);
           return webhook;
         };
         const id = `test_${randomUUID()}`;
-        const test = await outcomeOf(async () => {
+        const test = await writeOnce(async () => {
           required();
           return { id, time: context.now() };
         });
-        const sent = test.id === id ? null : await sentBefore(test, outcomeOf, context);
+        const sent = test.id === id ? null : await sentBefore(test, writeOnce, context);
         if (sent) return sent;
         const attempt = await context.webhooks!.test(required(), test);
-        return context.idempotency ? outcomeOf(async () => attempt) : attempt;
+        return context.idempotency ? writeOnce(async () => attempt) : attempt;
       },
     }),
   }));

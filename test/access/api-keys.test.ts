@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
+import { newApiKey, generateKey } from '../../src/access/api-keys.ts';
 import type { ApiKey, ApiKeyChanges, PlanName } from '../../src/store/stored-api-keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Limits } from '../../src/store/limiter-algorithm.ts';
@@ -52,7 +52,7 @@ onAnyEngine('authentication', (kit) => {
     const expired = await make({ expiresAt: now - 1_000 });
     const replaced = await make();
     await gateway.store.revokeApiKey(revoked.id, now);
-    await gateway.store.rotateApiKey(replaced.id, newSecret().secret, now - 2_000);
+    await gateway.store.rotateApiKey(replaced.id, generateKey().secret, now - 2_000);
     const { key } = gateway;
     const mistyped = key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x');
     const faults: [path: string, key: string | null, message: string][] = [
@@ -64,7 +64,7 @@ onAnyEngine('authentication', (kit) => {
       ],
       ['/pets', key.slice(0, -1), 'This is not an API key.'],
       ['/pets', mistyped, 'The API key is mistyped: its checksum does not match. Copy it again.'],
-      ['/pets', newSecret().key, 'There is no such API key.'],
+      ['/pets', generateKey().key, 'There is no such API key.'],
       ['/pets', revoked.key, `The API key was revoked at ${at(now)}.`],
       ['/pets', expired.key, `The API key expired at ${at(now - 1_000)}.`],
       ['/pets', replaced.key, `The API key was replaced by a new one and expired at ${at(now - 2_000)}.`],
@@ -98,7 +98,7 @@ onAnyEngine('authentication', (kit) => {
     const { key, apiKey } = newApiKey({ name: 'r', plan: 'pro', now: gateway.clock.now() });
     await gateway.store.createApiKey(apiKey);
     expect((await gateway.call('/pets', { key })).status).toBe(200);
-    const next = newSecret();
+    const next = generateKey();
     await gateway.store.rotateApiKey(apiKey.id, next.secret, gateway.clock.now() + 60_000);
     const rotated = await gateway.call('/pets', { key: next.key });
     // Both secrets draw on the budget of their key.
@@ -182,14 +182,14 @@ describe('key lookups in the store', () => {
     }
     expect(reads).toBe(0);
     // Once more to say what is wrong with it, which the address guard limits.
-    await gateway.call('/pets', { key: newSecret().key });
+    await gateway.call('/pets', { key: generateKey().key });
     expect(reads).toBe(2);
   });
 });
 
 describe('new keys', () => {
   it('stores the SHA-256 hash and the first 15 characters of a key', () => {
-    const { key, secret } = newSecret();
+    const { key, secret } = generateKey();
     expect(key).toMatch(/^petstore_[0-9A-Za-z]{49}$/);
     expect(secret).toEqual({
       hash: createHash('sha256').update(key).digest('hex'),
@@ -200,7 +200,7 @@ describe('new keys', () => {
   it('ends a key with the CRC-32 of the characters before, as 6 digits of base 62', () => {
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
     for (let i = 0; i < 50; i++) {
-      const [, secret, checksum] = /^petstore_(.{43})(.{6})$/.exec(newSecret().key)!;
+      const [, secret, checksum] = /^petstore_(.{43})(.{6})$/.exec(generateKey().key)!;
       const value = [...checksum!].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
       expect(value).toBe(crc32(secret!));
     }
@@ -223,7 +223,7 @@ describe('the address guard', () => {
   it('limits requests without a valid key to 60 per minute and address, and none with one', async () => {
     const { gateway } = kit;
     for (let i = 0; i < 60; i++) {
-      const reply = await from('198.51.100.1', i % 2 ? newSecret().key : null);
+      const reply = await from('198.51.100.1', i % 2 ? generateKey().key : null);
       expect(reply.status).toBe(401);
       expect(reply.headers['x-ratelimit-remaining']).toBe(String(59 - i));
     }

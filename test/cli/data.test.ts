@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
-import { newApiKey, newSecret } from '../../src/access/api-keys.ts';
+import { newApiKey, generateKey } from '../../src/access/api-keys.ts';
 import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
@@ -64,7 +64,7 @@ async function importFrom(directory: string, config: Config): Promise<void> {
 }
 
 /** Made by the key of {@link fill}; one of them is revoked. */
-const [child, revokedChild] = [newSecret(), newSecret()];
+const [child, revokedChild] = [generateKey(), generateKey()];
 
 /** Fills a store with a bit of everything. @returns a key */
 async function fill(config: Config, pets = 30): Promise<string> {
@@ -94,7 +94,7 @@ async function fill(config: Config, pets = 30): Promise<string> {
   await store.createApiKey(apiKey);
   for (const { key, secret } of [child, revokedChild]) {
     const made = newApiKey({ name: 'child', plan: 'enterprise', limits, now: Date.now() }, key).apiKey;
-    const of = { ...made, owner: apiKey.id, scopes: ['pets:read'], secrets: [newSecret().secret, secret] };
+    const of = { ...made, owner: apiKey.id, scopes: ['pets:read'], secrets: [generateKey().secret, secret] };
     await store.transaction((own) => apiKeyWritesOf(own).createChild(of, 20));
     if (key === revokedChild.key) await store.revokeApiKey(made.id, Date.now());
   }

@@ -22,7 +22,7 @@ describe('the Postman collection', () => {
     const { item, variable } = await (await fetch(`${server.url}/postman.json`)).json();
     expect(variable.find(({ key }: { key: string }) => key === 'baseUrl').value).toBe(server.url);
     const requests = item.flatMap((tag: { item: { request: object }[] }) => tag.item);
-    expect(requests).toHaveLength(api.routes.length + api.streams.length);
+    expect(requests).toHaveLength(api.routes.length + api.streamRoutes.length);
     const required = new Set([
       'Content-Type',
       ...api.routes.flatMap(({ query = [] }) =>
@@ -53,7 +53,7 @@ describe('the Postman collection', () => {
       const { run } = JSON.parse(readFileSync(report, 'utf8')) as Run;
       expect(run.failures).toEqual([]);
       expect(run.stats.assertions).toMatchObject({
-        total: api.routes.length + api.streams.length,
+        total: api.routes.length + api.streamRoutes.length,
         failed: 0,
       });
     }

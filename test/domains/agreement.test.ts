@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import { inputFields } from '../../src/foundation/record-input.ts';
-import type { AnyRecord } from '../../src/foundation/record.ts';
-import { findersOf } from '../../src/schema/list-arguments.ts';
+import type { AnyDeclaration } from '../../src/foundation/record.ts';
+import { prefixFields } from '../../src/schema/list-arguments.ts';
 import type { QueryParameter } from '../../src/rest-routes/parameter.ts';
 import { hasOwnVariables, type Route } from '../../src/rest-routes/route.ts';
 import { cases } from '../kit/cases.ts';
@@ -27,7 +27,7 @@ import {
  */
 
 /** A PUT removes what it leaves out, for which GraphQL has no operation of its own. */
-const ROWS: ReadonlyMap<string, { record: AnyRecord; route: Route }> = new Map(
+const ROWS: ReadonlyMap<string, { record: AnyDeclaration; route: Route }> = new Map(
   api.domains.flatMap(({ record, resource }) =>
     resource.routes
       .filter(({ method }) => method !== 'PUT')
@@ -61,10 +61,13 @@ function anyValue({ kind, choices, range, reference }: Field): fc.Arbitrary<unkn
   return fc.constantFrom('', 'Rex', ' Zoë 🐕 ', '"\\', 'x'.repeat(200));
 }
 
-const isFinder = (record: AnyRecord, name: string): boolean =>
-  findersOf(record).some(([finder]) => finder === name);
+const isFinder = (record: AnyDeclaration, name: string): boolean =>
+  prefixFields(record).some(([finder]) => finder === name);
 
-function anyParameter({ name, schema, bounds }: QueryParameter, record: AnyRecord): fc.Arbitrary<unknown> {
+function anyParameter(
+  { name, schema, bounds }: QueryParameter,
+  record: AnyDeclaration,
+): fc.Arbitrary<unknown> {
   if (name === 'limit') return fc.constantFrom(1, 2, 100);
   if (name === 'sort') return fc.constantFrom(...(schema.enum as string[]));
   if (name === 'after') return position;
@@ -122,7 +125,7 @@ const FIRST_STEPS = api.records.map((record): Step => {
 });
 
 /** Records are found by one text in its order, and ids are places of lists in the order of ids. */
-function consistent(record: AnyRecord, { sort, after, ...others }: Values): Values {
+function consistent(record: AnyDeclaration, { sort, after, ...others }: Values): Values {
   const [first, ...more] = Object.keys(others).filter((name) => isFinder(record, name));
   for (const name of more) delete others[name];
   if (first !== undefined) return others;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { folded } from '../../src/foundation/folded.ts';
-import { type AnyRecord, type Fields, groupedFields } from '../../src/foundation/record.ts';
+import { type AnyDeclaration, type Fields, groupedFields } from '../../src/foundation/record.ts';
 import { parseJson } from '../../src/http/parse-json.ts';
 import { toJson } from '../../src/schema/json-text.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
@@ -54,17 +54,17 @@ interface Answer {
 }
 
 const bytes = (text: string) => Buffer.from(text);
-const isText = (record: AnyRecord, name: string) => {
+const isText = (record: AnyDeclaration, name: string) => {
   const { kind, choices } = (record.fields as Fields)[name]!;
   return kind === 'text' && !choices;
 };
 
 /** True if REST has the values as integers of any size, and all others as digits. */
-const isInt64 = ({ fields }: AnyRecord, name: string): boolean =>
+const isInt64 = ({ fields }: AnyDeclaration, name: string): boolean =>
   name === 'id' || ['id', 'bigInteger'].includes((fields as Fields)[name]?.kind ?? '');
 
 /** The variable of a list's conditions, and its argument: lists without any have neither. */
-const filterOf = (record: AnyRecord) =>
+const filterOf = (record: AnyDeclaration) =>
   conditions(record).length > 0
     ? { variable: `$filter: ${record.type}Filter`, argument: 'filter: $filter' }
     : { variable: '', argument: '' };
@@ -72,7 +72,7 @@ const filterOf = (record: AnyRecord) =>
 /** The records of the declarations, in maps. */
 class Model {
   readonly records: Map<string, Values>[] = TYPES.map(() => new Map());
-  declared: readonly AnyRecord[] = [];
+  declared: readonly AnyDeclaration[] = [];
   stage: Since = 'start';
   keys: (string[] | undefined)[] = [];
   readonly specs: readonly RecordSpec[];
@@ -81,7 +81,7 @@ class Model {
     this.specs = specs;
   }
 
-  begin(stage: Since, declared: readonly AnyRecord[]): void {
+  begin(stage: Since, declared: readonly AnyDeclaration[]): void {
     this.stage = stage;
     this.declared = declared;
     this.keys = declared.map(({ unique }) => unique[0] as string[] | undefined);
@@ -193,9 +193,9 @@ class Model {
 /** One gateway, asked by any interface. Ids are texts. */
 class Program {
   readonly gateway: TestGateway;
-  readonly record: (n: number) => AnyRecord;
+  readonly record: (n: number) => AnyDeclaration;
 
-  constructor(gateway: TestGateway, record: (n: number) => AnyRecord) {
+  constructor(gateway: TestGateway, record: (n: number) => AnyDeclaration) {
     this.gateway = gateway;
     this.record = record;
   }

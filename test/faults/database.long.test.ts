@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newSecret } from '../../src/access/api-keys.ts';
+import { generateKey } from '../../src/access/api-keys.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { WEBHOOK_COUNTS } from '../../src/webhooks/stored-webhooks.ts';
 import { codeOf } from '../kit/errors.ts';
@@ -54,7 +54,7 @@ describe.runIf(process.env.TEST_MONGODB_URI)('MongoDB outages', () => {
     expectUnavailable(graphql, graphql.json.errors[0].extensions);
     expect(graphql.json).not.toHaveProperty('data');
     // A key that is not cached can't be checked, so it is neither accepted nor refused as unknown.
-    const uncachedKey = await within(SOON, gateway.call('/pets', { key: newSecret().key }));
+    const uncachedKey = await within(SOON, gateway.call('/pets', { key: generateKey().key }));
     expectUnavailable(uncachedKey, uncachedKey.json);
     const ready = () => gateway.call('/health/ready', { key: null });
     expect((await within(SOON, ready())).status).toBe(503);

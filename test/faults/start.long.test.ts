@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
-import { newSecret } from '../../src/access/api-keys.ts';
+import { generateKey } from '../../src/access/api-keys.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { within } from '../kit/deadline.ts';
@@ -24,7 +24,7 @@ describe.runIf(binary)('a start without MongoDB', () => {
     const { url, output, child, exited } = server;
     const status = async (path: string, key?: string) =>
       (await fetch(url + path, { headers: key === undefined ? {} : { 'x-api-key': key } })).status;
-    const statuses = [status('/health/live'), status('/health/ready'), status('/pets', newSecret().key)];
+    const statuses = [status('/health/live'), status('/health/ready'), status('/pets', generateKey().key)];
     expect(await Promise.all(statuses)).toEqual([200, 503, 503]);
 
     // The log names the host only: a connection string may contain a password.

@@ -15,7 +15,7 @@ import {
   viewedBy,
 } from '../../src/foundation/fields.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
-import type { AnyRecord } from '../../src/foundation/record.ts';
+import type { AnyDeclaration } from '../../src/foundation/record.ts';
 
 const label = name('A name', 'Rex');
 const level = choice(choices('Level', 'A level.', { low: 'Low.', high: 'High.' }), 'A level', 'low');
@@ -23,7 +23,7 @@ const count = integer(1, 5, 'A number', 2);
 const petId = reference(Pet, 'A pet');
 
 /** A declaration that works, but for these parts. */
-const declare = (parts: object): AnyRecord =>
+const declare = (parts: object): AnyDeclaration =>
   declareRecord({
     kind: 'thing',
     plural: 'things',
@@ -31,7 +31,7 @@ const declare = (parts: object): AnyRecord =>
     description: 'A thing.',
     fields: { label },
     ...(parts as object),
-  }) as AnyRecord;
+  }) as AnyDeclaration;
 
 const REFUSED: [parts: object, message: string][] = [
   [{ type: 'thing' }, 'thing: a type is called like Pet or VetVisit.'],

@@ -51,7 +51,7 @@ describe('compilation', () => {
     return requests.map(([query, inputs = {}]) => {
       const [operation] = documents.get(query).operations.values();
       const variables = coerceVariables(schema, operation!.node, inputs, { suggest: true });
-      return plans.codeFor(plans.planOf(operation!, variables), variables) !== null;
+      return plans.compiledFor(plans.planOf(operation!, variables), variables) !== null;
     });
   }
   const fields = (count: number, prefix = 'a') =>

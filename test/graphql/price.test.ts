@@ -21,7 +21,7 @@ const aliases = (count: number, field: string): string =>
   Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
 
 const cost = (query: string, variables: Record<string, unknown> = {}): number =>
-  operations.prepare({ query, variables }).cost;
+  operations.prepare({ query, variables }).price;
 
 /** Why a query is refused. */
 function refusalOf(query: string) {

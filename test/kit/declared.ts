@@ -4,9 +4,9 @@ import { type Api, createApi } from '../../src/domains/create-api.ts';
 import { DOMAINS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
-import type { AnyRecord } from '../../src/foundation/record.ts';
+import type { AnyDeclaration } from '../../src/foundation/record.ts';
 import { refusal } from '../../src/foundation/refusal.ts';
-import { findersOf, rangesOf } from '../../src/schema/list-arguments.ts';
+import { prefixFields, rangesOf } from '../../src/schema/list-arguments.ts';
 import { recordDomain } from '../../src/domains/record-domain.ts';
 
 /** When something is declared: never, from the start, or from the restart on. */
@@ -115,7 +115,7 @@ export const referenceName = ({ parent, again }: ReferenceSpec): string =>
   again ? 'otherId' : `${TYPES[parent]![0]}Id`;
 
 /** The name of the list below a parent. */
-export const childListName = ({ plural }: AnyRecord, { again }: ReferenceSpec): string =>
+export const childListName = ({ plural }: AnyDeclaration, { again }: ReferenceSpec): string =>
   again ? 'others' : plural;
 
 /** A text that the rule allows at first. */
@@ -251,8 +251,12 @@ export function writtenBeside(
 const isPlainNumber = ({ kind, since }: FieldSpec): boolean => kind === 'integer' && since === 'start';
 
 /** Declares the records of a stage. @param unique whether what is unique from the restart on may be declared */
-export function declare(specs: readonly RecordSpec[], stage: Since, unique: readonly boolean[]): AnyRecord[] {
-  const records: AnyRecord[] = [];
+export function declare(
+  specs: readonly RecordSpec[],
+  stage: Since,
+  unique: readonly boolean[],
+): AnyDeclaration[] {
+  const records: AnyDeclaration[] = [];
   for (const [position, spec] of specs.entries()) {
     const [kind, plural, type] = TYPES[position]!;
     const levels = fields.choices(`${type}Level`, 'A level.', { low: 'Low.', high: 'High.', none: 'None.' });
@@ -312,7 +316,7 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
           },
         },
         rules: (values) => (breaksRule(values) ? [{ path: kind, message: 'has a value twice' }] : []),
-      }) as AnyRecord,
+      }) as AnyDeclaration,
     );
   }
   return records;
@@ -320,15 +324,15 @@ export function declare(specs: readonly RecordSpec[], stage: Since, unique: read
 
 /** The names of the conditions of a record's lists: its value, how a text begins, and a range of values. */
 export const conditionsOf = (
-  record: AnyRecord,
+  record: AnyDeclaration,
 ): readonly (readonly [name: string, is: 'value' | 'prefix' | 'range'])[] => [
   ...record.filters.map((name: string) => [name, 'value'] as const),
-  ...findersOf(record).map(([name]) => [name, 'prefix'] as const),
+  ...prefixFields(record).map(([name]) => [name, 'prefix'] as const),
   ...rangesOf(record).map(([name]) => [name, 'range'] as const),
 ];
 
 /** The API of the Petstore with domains of these records in addition. */
-export const apiWith = (records: readonly AnyRecord[]): Api =>
+export const apiWith = (records: readonly AnyDeclaration[]): Api =>
   createApi(
     [
       ...DOMAINS,

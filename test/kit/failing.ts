@@ -1,4 +1,4 @@
-import type { AnyRecord } from '../../src/foundation/record.ts';
+import type { AnyDeclaration } from '../../src/foundation/record.ts';
 import type { ObjectKind } from '../../src/store/objects.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Tables } from '../../src/foundation/table.ts';
@@ -24,7 +24,7 @@ export function failing(
         if (name === 'readFirst') return undefined;
         if (typeof member !== 'function') return member;
         if (name === 'table') {
-          return (record: AnyRecord) => wrapped((target as Tables).table(record), `${record.plural}.`);
+          return (record: AnyDeclaration) => wrapped((target as Tables).table(record), `${record.plural}.`);
         }
         if (name === 'objects') {
           return (kind: ObjectKind<unknown>) =>

@@ -3,7 +3,7 @@ import { api } from '../../src/api.ts';
 import type { Field } from '../../src/foundation/fields.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import { inputFields } from '../../src/foundation/record-input.ts';
-import { type AnyRecord, blockersOf } from '../../src/foundation/record.ts';
+import { type AnyDeclaration, blockersOf } from '../../src/foundation/record.ts';
 import type { Store } from '../../src/store/store.ts';
 
 type Values = Record<string, unknown>;
@@ -28,7 +28,7 @@ function another({ kind, choices, example, maxLength, range }: Field): unknown {
  */
 export async function valuesOf(
   store: Store,
-  record: AnyRecord,
+  record: AnyDeclaration,
   names: readonly string[] = Object.keys(inputFields(record)),
   parent?: Id,
 ): Promise<Values> {
@@ -44,7 +44,7 @@ export async function valuesOf(
 }
 
 /** Stores a record with the examples of its declaration. @param values instead of these */
-export async function create(store: Store, record: AnyRecord, values: Values = {}): Promise<Id> {
+export async function create(store: Store, record: AnyDeclaration, values: Values = {}): Promise<Id> {
   const names = Object.keys(inputFields(record)).filter((name) => !(name in values));
   const { id } = await store
     .table(record)
@@ -53,13 +53,13 @@ export async function create(store: Store, record: AnyRecord, values: Values = {
 }
 
 /** Stores something that holds off the deletion of a record, for each kind that does. */
-export async function holdOff(store: Store, record: AnyRecord, id: Id): Promise<void> {
+export async function holdOff(store: Store, record: AnyDeclaration, id: Id): Promise<void> {
   for (const { child, field, where } of blockersOf(api.records, record))
     await create(store, child, { ...where, [field]: id });
 }
 
 /** Values as a body of REST, which has ids as integers. */
-export const toBody = (record: AnyRecord, values: Values): string =>
+export const toBody = (record: AnyDeclaration, values: Values): string =>
   stringify(
     Object.fromEntries(
       Object.entries(values).map(([name, value]) => [

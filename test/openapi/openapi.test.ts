@@ -6,14 +6,14 @@ import { readConfig } from '../../src/config.ts';
 import { AppError, ERRORS, eventsGone, unavailable } from '../../src/foundation/errors.ts';
 import { blockersOf } from '../../src/foundation/record.ts';
 import { parseIdempotencyKey } from '../../src/http/idempotency-key.ts';
-import { openApiJson } from '../../src/openapi/document.ts';
+import { openApiJson } from '../../src/openapi/description.ts';
 import { errorsOf } from '../../src/openapi/error-responses.ts';
 import { bodyExample } from '../../src/openapi/schemas.ts';
 import {
   acceptsIdempotencyKey,
   hasOwnVariables,
   type ServedRoute,
-  repeatableFields,
+  echoedFields,
 } from '../../src/rest-routes/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Call, TestGateway } from '../kit/gateway.ts';
@@ -25,7 +25,7 @@ const generate = (environment: Record<string, string> = {}, indent = 0) =>
   openApiJson(api, readConfig(environment), { indent });
 const description = new Description(generate());
 const { document } = description;
-const OPERATIONS = [...api.routes, ...api.streams];
+const OPERATIONS = [...api.routes, ...api.streamRoutes];
 
 const routeOf = (operationId: string): ServedRoute =>
   OPERATIONS.find((route) => route.operationId === operationId)!;
@@ -199,7 +199,7 @@ describe('request body schemas', () => {
       for (const field of [...Object.keys(properties), 'unknown'])
         for (const probe of PROBES) expectAgreement({ ...example, [field]: probe });
       // Fields that a body may only repeat are described in text, to keep them out of the types of clients.
-      for (const field of repeatableFields(route)) {
+      for (const field of echoedFields(route)) {
         expect(operation.description).toContain(`\`${field}\``);
         if (!(field in properties))
           expect(description.violations(schema, { ...example, [field]: 1 })).not.toEqual([]);
@@ -372,7 +372,7 @@ describe('live responses', () => {
       Object.keys(operation.responses).map((status) => [operationId, Number(status)] as const),
     )
     // Streams never end; events.test.ts compares them with their description.
-    .filter(([operationId, status]) => status >= 400 || !api.streams.includes(routeOf(operationId)));
+    .filter(([operationId, status]) => status >= 400 || !api.streamRoutes.includes(routeOf(operationId)));
 
   it.each(cases)('responds to %s with %i as described', async (operationId, status) => {
     const route = routeOf(operationId);

@@ -6,7 +6,12 @@ import { Order } from '../../src/domains/order/order.ts';
 import { Pet, PetStatus } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import { folded } from '../../src/foundation/folded.ts';
-import { type AnyRecord, groupedFields, referencesOf, referrersOf } from '../../src/foundation/record.ts';
+import {
+  type AnyDeclaration,
+  groupedFields,
+  referencesOf,
+  referrersOf,
+} from '../../src/foundation/record.ts';
 import type { IdempotentCall } from '../../src/store/store.ts';
 import type { PageRequest, Table, Tables } from '../../src/foundation/table.ts';
 import { cases } from '../kit/cases.ts';
@@ -24,9 +29,13 @@ interface Step {
   run?: (store: Tested, now: number) => unknown;
 }
 
-type Method = Exclude<keyof Table<AnyRecord>, 'cached' | 'readFirst'>;
+type Method = Exclude<keyof Table<AnyDeclaration>, 'cached' | 'readFirst'>;
 
-const call = (record: AnyRecord, method: Method, ...args: unknown[]): Step & Required<Pick<Step, 'run'>> => ({
+const call = (
+  record: AnyDeclaration,
+  method: Method,
+  ...args: unknown[]
+): Step & Required<Pick<Step, 'run'>> => ({
   name: `${record.plural} ${method}(${JSON.stringify(args)})`,
   run: (tables: Tables) => (tables.table(record)[method] as (...args: unknown[]) => unknown)(...args),
 });
@@ -123,8 +132,8 @@ const EVERY_CALL: Step[] = [
     [Category, '1', {}],
     [Order, '40', { petId: MAX }],
   ].flatMap(([record, id, patch]) => [
-    call(record as AnyRecord, 'update', id, patch, refuse),
-    call(record as AnyRecord, 'remove', id, refuse),
+    call(record as AnyDeclaration, 'update', id, patch, refuse),
+    call(record as AnyDeclaration, 'remove', id, refuse),
   ]),
   call(Category, 'remove', '7'),
   call(Category, 'insert', { name: 'Twice' }),
@@ -199,7 +208,7 @@ const records = [
 ] as const;
 
 /** The fields that records are counted by, in all orders. */
-const groupsOf = (record: AnyRecord): readonly (readonly string[])[] => {
+const groupsOf = (record: AnyDeclaration): readonly (readonly string[])[] => {
   const fields = groupedFields(record);
   return fields.length === 0 ? [] : [...fields.map((field) => [field]), fields, fields.toReversed()];
 };
@@ -231,7 +240,7 @@ const requestIn = (sorts: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
     ),
   );
 
-const callWith = (record: AnyRecord, method: Method, ...args: fc.Arbitrary<unknown>[]) =>
+const callWith = (record: AnyDeclaration, method: Method, ...args: fc.Arbitrary<unknown>[]) =>
   fc.tuple(...args).map((drawn) => call(record, method, ...drawn));
 
 const write = fc.oneof(
@@ -258,8 +267,8 @@ const reads = records.flatMap(({ record, filter, sorts, key }) => {
     callWith(record, 'count', filter),
     ...groupsOf(record).map((by) => callWith(record, 'countsBy', fc.constant(by), filter)),
     callWith(record, 'byIds', fc.array(key, { maxLength: 4 })),
-    ...referrersOf(api.records, record as AnyRecord).flatMap(({ child, field }) => {
-      const { filter, sorts } = records.find((one) => (one.record as AnyRecord) === child)!;
+    ...referrersOf(api.records, record as AnyDeclaration).flatMap(({ child, field }) => {
+      const { filter, sorts } = records.find((one) => (one.record as AnyDeclaration) === child)!;
       const parents = [fc.constant(field), fc.array(orderId, { maxLength: 4 })] as const;
       return [
         callWith(
@@ -286,7 +295,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 const everything = async (tables: Tables) => {
   const results = [];
   for (const { record } of records) {
-    const table = tables.table<AnyRecord>(record);
+    const table = tables.table<AnyDeclaration>(record);
     results.push(await table.page({}, { limit: 100 }));
     for (const filter of LISTS.find((list) => list.record === record)!.filters)
       results.push(await table.count(filter));

@@ -4,9 +4,9 @@ import type { Field } from '../../src/foundation/fields.ts';
 import { folded } from '../../src/foundation/folded.ts';
 import type { Id } from '../../src/foundation/id.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   blockersOf,
-  isHolding,
+  blocksDeletion,
   isOrderCondition,
   isPrefix,
   referencesOf,
@@ -36,13 +36,13 @@ function instant(text: unknown): number {
 
 /** The behaviour of both engines, in the plainest way: the records of one kind in a map. */
 class ModelTable {
-  readonly #record: AnyRecord;
+  readonly #record: AnyDeclaration;
   readonly #model: Model;
   readonly #fields: readonly (readonly [string, Field])[];
   readonly stored = new Map<Id, Stored>();
   #last = 0n;
 
-  constructor(record: AnyRecord, model: Model) {
+  constructor(record: AnyDeclaration, model: Model) {
     this.#record = record;
     this.#model = model;
     this.#fields = Object.entries(record.fields as Record<string, Field>);
@@ -123,7 +123,7 @@ class ModelTable {
     this.#existing(id, check);
     for (const referrer of blockersOf(api.records, this.#record)) {
       for (const child of this.#model.table(referrer.child).stored.values())
-        if (child[referrer.field] === id && isHolding(referrer, child))
+        if (child[referrer.field] === id && blocksDeletion(referrer, child))
           throw stillReferred(this.#record, id, referrer);
     }
     this.stored.delete(id);
@@ -187,8 +187,8 @@ class ModelTable {
       const id = values[reference.field] as Id | undefined;
       if (id === undefined) continue;
       const isOld = id === current?.[reference.field];
-      if (isOld && (isHolding(reference, current!) || !isHolding(reference, values))) continue;
-      if (!this.#model.table(reference.parent as AnyRecord).stored.has(id))
+      if (isOld && (blocksDeletion(reference, current!) || !blocksDeletion(reference, values))) continue;
+      if (!this.#model.table(reference.parent as AnyDeclaration).stored.has(id))
         unknown.push(`${reference.field}: there is no ${reference.parent.kind} ${id}`);
     }
     if (unknown.length > 0) throw unknownReferences(unknown);
@@ -198,10 +198,10 @@ class ModelTable {
 /** The model of a store: its tables, their events, and the outcomes of idempotent calls. */
 export class Model implements Tables {
   readonly events: { type: string; record: Stored }[] = [];
-  readonly #tables = new Map<AnyRecord, ModelTable>();
+  readonly #tables = new Map<AnyDeclaration, ModelTable>();
   readonly #outcomes = new Map<string, { fingerprint: string; expiresAt: number; value: unknown }>();
 
-  table(record: AnyRecord): ModelTable & Table<never> {
+  table(record: AnyDeclaration): ModelTable & Table<never> {
     const table = this.#tables.get(record) ?? new ModelTable(record, this);
     this.#tables.set(record, table);
     return table as never;

@@ -6,7 +6,7 @@ import { Order } from '../../src/domains/order/order.ts';
 import type { SortValue } from '../../src/foundation/cursor.ts';
 import { isFolded } from '../../src/foundation/fields.ts';
 import { Meter } from '../../src/foundation/meter.ts';
-import type { AnyRecord, Fields } from '../../src/foundation/record.ts';
+import type { AnyDeclaration, Fields } from '../../src/foundation/record.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openDatabase, SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
@@ -16,7 +16,7 @@ import { LISTS } from '../kit/lists.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';
 
 /** Conditions that a piece of the order by a field meets: how texts begin, and ranges of other values. */
-const conditionsIn = (record: AnyRecord, sort: string | undefined): object[] => {
+const conditionsIn = (record: AnyDeclaration, sort: string | undefined): object[] => {
   if (sort === undefined) return [{}];
   const field = (record.fields as Fields)[sort]!;
   if (isFolded(field)) return [{}, { [sort]: { prefix: 're' } }];

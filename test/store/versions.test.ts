@@ -7,7 +7,7 @@ import { Category } from '../../src/domains/category/category.ts';
 import { readExport, readManifest, writeExport } from '../../src/cli/dump-files.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import * as fields from '../../src/foundation/fields.ts';
-import type { AnyRecord } from '../../src/foundation/record.ts';
+import type { AnyDeclaration } from '../../src/foundation/record.ts';
 import { openMongoTarget } from '../../src/store/mongo/dump.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openSqliteTarget } from '../../src/store/sqlite/dump.ts';
@@ -35,7 +35,7 @@ function program(version: 'earlier' | 'later') {
     fields: { label: fields.name('A name', 'Rex'), [field as string]: declared as typeof described },
     sorts: [field as string],
     unique: [[field as string]],
-  }) as AnyRecord;
+  }) as AnyDeclaration;
   const api = apiWith([Thing]);
   const { records } = api;
   return {

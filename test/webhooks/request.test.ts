@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { newSecret } from '../../src/webhooks/webhook.ts';
+import { newSigningSecret } from '../../src/webhooks/webhook.ts';
 import { WebhookClient } from '../../src/webhooks/request.ts';
 import { Targets } from '../../src/webhooks/targets.ts';
 import { within } from '../kit/deadline.ts';
@@ -27,7 +27,7 @@ async function listen(handle: (socket: Socket, text: string) => void): Promise<n
 const EVENT = { id: 'x', body: '{}' };
 const client = new WebhookClient(new Targets(['127.0.0.0/8']), 300);
 const send = (port: number, protocol = 'http') =>
-  client.send(`${protocol}://127.0.0.1:${port}/`, EVENT, [newSecret()], Date.now());
+  client.send(`${protocol}://127.0.0.1:${port}/`, EVENT, [newSigningSecret()], Date.now());
 
 it.each<[string, (socket: Socket) => void, object]>([
   ['acknowledges', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), { status: 204 }],

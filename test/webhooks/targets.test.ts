@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newSecret } from '../../src/webhooks/webhook.ts';
+import { newSigningSecret } from '../../src/webhooks/webhook.ts';
 import { WebhookClient } from '../../src/webhooks/request.ts';
 import { resolveBy, Targets } from '../../src/webhooks/targets.ts';
 
 const EVENT = { id: 'x', body: '{}' };
-const SECRETS = [newSecret()];
+const SECRETS = [newSigningSecret()];
 const send = (targets: Targets, url: string, timeout = 1_000) =>
   new WebhookClient(targets, timeout).send(url, EVENT, SECRETS, Date.now());
 

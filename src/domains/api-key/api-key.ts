@@ -82,7 +82,7 @@ export const ApiKeyDeclaration = {
 };
 
 /** A key as shown to clients. @param key the key itself, shown once */
-export const viewOf = (apiKey: ApiKey, key?: string): ApiKey & { key?: string } =>
+export const shownKey = (apiKey: ApiKey, key?: string): ApiKey & { key?: string } =>
   key === undefined ? apiKey : { ...apiKey, key };
 
 const mine = <F extends { description: string }>(field: F): F => ({
@@ -116,7 +116,7 @@ export interface KeyPatch {
 export type NewKey = KeyPatch & { name: string };
 
 /** The owner of a child, and the services to check its settings. */
-interface Maker {
+interface Owner {
   principal: Principal;
   store: Store;
   now: () => number;
@@ -129,8 +129,8 @@ interface Maker {
  *
  * @throws FORBIDDEN for permissions that the owner lacks, VALIDATION_FAILED
  */
-export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyChanges> {
-  const { principal, store, now, allScopes } = maker;
+export async function narrowed(input: KeyPatch, owner: Owner): Promise<ApiKeyChanges> {
+  const { principal, store, now, allScopes } = owner;
   const own = (await store.apiKeyById(principal.id))!;
   const { name, scopes, allow, documents } = input;
   const expiresAt = input.expiresAt == null ? input.expiresAt : Date.parse(input.expiresAt);
@@ -153,8 +153,8 @@ export async function narrowed(input: KeyPatch, maker: Maker): Promise<ApiKeyCha
     throw new AppError('FORBIDDEN', `The API key may not be used from ${foreign.join(', ')} itself.`);
   if (documents != null && own.documents !== undefined && !isWithin(documents, own.documents))
     throw new AppError('FORBIDDEN', `The API key is bound to ${own.documents} itself.`);
-  const inherited = <T>(value: T | null | undefined, ofMaker: T | undefined) =>
-    value === null ? (ofMaker ?? null) : value;
+  const inherited = <T>(value: T | null | undefined, ofOwner: T | undefined) =>
+    value === null ? (ofOwner ?? null) : value;
   return {
     ...(name !== undefined && { name }),
     scopes: inherited(scopes, own.scopes),
@@ -178,7 +178,7 @@ function isWithin(documents: string, own: string): boolean {
 /** Checks the settings of a new child. @returns a function that creates it @throws like `narrowed` */
 export async function newChild(
   { name, scopes = null, expiresAt = null, allow = null, documents = null }: NewKey,
-  maker: Maker,
+  maker: Owner,
 ): Promise<() => { key: string; apiKey: ApiKey & { owner: string } }> {
   const { principal, now } = maker;
   const { plan, limits, id: owner } = principal;

@@ -1,5 +1,5 @@
 import { type FieldNode, type GraphQLResolveInfo, Kind } from 'graphql';
-import { newSecret } from '../../access/api-keys.ts';
+import { generateKey } from '../../access/api-keys.ts';
 import { writeScope } from '../../access/scopes.ts';
 import { notFound } from '../../foundation/errors.ts';
 import { OPAQUE } from '../../schema/arguments.ts';
@@ -19,13 +19,13 @@ import {
   narrowed,
   newChild,
   type NewKey,
-  viewOf,
+  shownKey,
 } from './api-key.ts';
 
 /** The scope to manage or even see keys. */
 const MANAGED = { scope: writeScope('keys') };
 
-const makerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveInfo) => ({
+const ownerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveInfo) => ({
   principal,
   store,
   now,
@@ -38,7 +38,7 @@ const scopesOfRotation: ScopesOfField = ({ arguments: args = [] }: FieldNode) =>
 
 /** Adds the API key of the request and its children. */
 export function addApiKeys(builder: Builder): void {
-  const ApiKeyType = declaredType<ReturnType<typeof viewOf>>(builder, ApiKeyDeclaration);
+  const ApiKeyType = declaredType<ReturnType<typeof shownKey>>(builder, ApiKeyDeclaration);
   const { created: NewKeyInput, changes: KeyPatchInput } = inputsOf(builder, inputs);
 
   const { ID, inputOf } = opaqueArguments(builder, 'key');
@@ -50,7 +50,7 @@ export function addApiKeys(builder: Builder): void {
       resolve: async (_root, _args, { store, principal: { id, plan } }) => {
         const key = await store.apiKeyById(id);
         if (!key) throw notFound('key', id);
-        return viewOf({ ...key, plan });
+        return shownKey({ ...key, plan });
       },
     }),
     keys: t.field({
@@ -59,7 +59,7 @@ export function addApiKeys(builder: Builder): void {
       extensions: { ...MANAGED, maxItems: MAX_CHILDREN },
       resolve: async (_root, _args, { loaders, store, principal: { id, plan } }) => {
         const children = await loaders.list(() => store.childrenOf(id));
-        return children.map((key) => viewOf({ ...key, plan }));
+        return children.map((key) => shownKey({ ...key, plan }));
       },
     }),
     key: t.field({
@@ -71,7 +71,7 @@ export function addApiKeys(builder: Builder): void {
       resolve: async (_root, { id }, { store, principal }) => {
         const key = await store.apiKeyById(id);
         const isOwn = key?.owner === principal.id && key.revokedAt === undefined;
-        return isOwn ? viewOf({ ...key, plan: principal.plan }) : null;
+        return isOwn ? shownKey({ ...key, plan: principal.plan }) : null;
       },
     }),
   }));
@@ -84,10 +84,10 @@ export function addApiKeys(builder: Builder): void {
       args: inputOf(NewKeyInput, 'The key.'),
       extensions: MANAGED,
       resolve: async (writer, args, context, info) => {
-        const make = await newChild(args.input as NewKey, makerOf(context, info));
+        const make = await newChild(args.input as NewKey, ownerOf(context, info));
         return write(async (transaction) => {
           const { key, apiKey } = make();
-          return viewOf(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
+          return shownKey(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
         })(writer, args, context);
       },
     }),
@@ -97,12 +97,12 @@ export function addApiKeys(builder: Builder): void {
       args: { ...ID, ...inputOf(KeyPatchInput, 'The changes.') },
       extensions: MANAGED,
       resolve: async (writer, args, context, info) => {
-        const changes = await narrowed(args.input as KeyPatch, makerOf(context, info));
+        const changes = await narrowed(args.input as KeyPatch, ownerOf(context, info));
         return write(async (transaction) => {
           const { id, plan } = context.principal;
           const check = unchanged('ApiKey', context);
           const key = await apiKeyWritesOf(transaction).updateChild(id, args.id, changes, check);
-          return viewOf({ ...key, plan });
+          return shownKey({ ...key, plan });
         })(writer, args, context);
       },
     }),
@@ -126,7 +126,7 @@ export function addApiKeys(builder: Builder): void {
       },
       extensions: { scope: scopesOfRotation },
       resolve: write(async (transaction, { id, grace }, { principal, now }) => {
-        const { key, secret } = newSecret();
+        const { key, secret } = generateKey();
         const until = now() + (grace ?? GRACE.default) * 1_000;
         const rotated: ApiKey = await apiKeyWritesOf(transaction).rotateKey(
           principal.id,
@@ -134,7 +134,7 @@ export function addApiKeys(builder: Builder): void {
           secret,
           until,
         );
-        return viewOf({ ...rotated, plan: principal.plan }, key);
+        return shownKey({ ...rotated, plan: principal.plan }, key);
       }),
     }),
   }));

@@ -10,7 +10,7 @@ import { implementNode } from '../../schema/node.ts';
 import { addLists, enumOf, exposed, typeOfRecord } from '../../schema/record-types.ts';
 import { unchanged, writeTo } from '../../schema/write.ts';
 import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
-import { listSelection } from '../../rest-routes/record-routes.ts';
+import { listQuery } from '../../rest-routes/record-routes.ts';
 import { declaredShape, selectionOf, shapeOf } from '../../rest-routes/shape.ts';
 import { Pet, PetStatus } from '../pet/pet.ts';
 
@@ -126,7 +126,7 @@ const query = [
   filterParameter(Pet, 'status', 'Only pets with this status.'),
   ...listParameters(Pet, { view: 'inventory' }),
 ];
-const list = listSelection('inventory', shape, query);
+const list = listQuery('inventory', shape, query);
 const common = { tag: 'Store', kind: 'pet', stability: 'stable', status: 200, shape } as const;
 const one = { ...common, path: '/store/inventory/{petId}', pathParameter: 'petId' } as const;
 const document = `mutation updateInventory($petId: ID!, $input: InventoryUpdate!) {

@@ -1,6 +1,6 @@
 import { recordDomain } from '../record-domain.ts';
 import { filterParameter, listParameters } from '../../rest-routes/parameter.ts';
-import { listSelection } from '../../rest-routes/record-routes.ts';
+import { listQuery } from '../../rest-routes/record-routes.ts';
 import { Pet } from './pet.ts';
 
 const OF_STATUS = 'Only pets with this status.';
@@ -23,7 +23,7 @@ export const pet = recordDomain(Pet, {
     'pet.deleted': 'A pet was deleted together with its stock.',
   },
   routes(rows, shape) {
-    const { variables, page } = listSelection('pets', shape, query);
+    const { variables, page } = listQuery('pets', shape, query);
     return [
       rows.list,
       rows.counts!,

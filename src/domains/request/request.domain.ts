@@ -13,7 +13,7 @@ import { connectionRule } from '../../schema/list-connection.ts';
 import { declaredType } from '../../schema/declared-type.ts';
 import type { ConnectionArguments } from '../../schema/list-arguments.ts';
 import { type LoggedRequest, MAX_REQUESTS, MAX_TEXT } from '../../store/request-chunks.ts';
-import type { RequestCursor } from '../../store/stored-request-log.ts';
+import type { RequestPosition } from '../../store/stored-request-log.ts';
 import type { UsageTransport } from '../../store/stored-usage-history.ts';
 import { UsageTransports } from '../usage/usage.domain.ts';
 
@@ -23,7 +23,7 @@ const operation = text(
   'createPet',
 );
 
-const Declaration = {
+const RequestDeclaration = {
   type: 'Request',
   listName: 'Requests',
   listDescription: 'A page of requests, newest first.',
@@ -55,13 +55,13 @@ const MAX_CURSOR_LENGTH = 3_000;
 /** The maximum number of keys in a cursor: more than an account has at once. */
 const MAX_COUNTS = 40;
 
-const encode = ({ from, time, position, index, counts }: RequestCursor): string =>
+const encode = ({ from, time, position, index, counts }: RequestPosition): string =>
   Buffer.from(JSON.stringify([from, time, position, index, ...[...counts].slice(-MAX_COUNTS)])).toString(
     'base64url',
   );
 
 /** Decodes a cursor. A forged one gives access only to the client's own requests. */
-function decode(text: string): RequestCursor | null {
+function decode(text: string): RequestPosition | null {
   if (text.length > MAX_CURSOR_LENGTH) return null;
   try {
     const [from, time, position, index, ...counts] = JSON.parse(Buffer.from(text, 'base64url').toString());
@@ -106,11 +106,11 @@ const argumentIssues = ({ filter, after }: Arguments): Issue[] => [
 
 interface Edge {
   request: LoggedRequest;
-  cursor: RequestCursor;
+  cursor: RequestPosition;
 }
 interface Page {
   requests: readonly Edge[];
-  next?: RequestCursor | undefined;
+  next?: RequestPosition | undefined;
   after?: string | null | undefined;
 }
 
@@ -119,7 +119,7 @@ const visibleTo = ({ id, account }: Principal) => ({ keyId: id, ...(account === 
 
 /** Adds the list of the latest requests. */
 export function addRequests(builder: Builder): void {
-  const RequestType = declaredType<LoggedRequest>(builder, Declaration);
+  const RequestType = declaredType<LoggedRequest>(builder, RequestDeclaration);
 
   const RequestEdge = builder.objectRef<Edge>('RequestEdge').implement({
     description: 'A request with its cursor.',
@@ -213,7 +213,7 @@ export function addRequests(builder: Builder): void {
   );
 }
 
-const shape = declaredShape(Declaration);
+const shape = declaredShape(RequestDeclaration);
 
 const status: QueryParameter = {
   name: 'status',
@@ -263,7 +263,7 @@ export const requests: Resource = {
       query: [
         status,
         { ...fieldParameter('operation', 'Only requests of this operation.', operation), example: 'pets' },
-        fieldParameter('transport', 'Only requests sent like this.', Declaration.fields.transport),
+        fieldParameter('transport', 'Only requests sent like this.', RequestDeclaration.fields.transport),
         limit,
         after,
       ],

@@ -8,7 +8,7 @@ import { unavailable } from '../../foundation/errors.ts';
  *
  * @param run handles a batch and returns the results in order, or an error in place of a result
  */
-export function batch<A, R>(
+export function batchByTurn<A, R>(
   run: (all: readonly A[]) => Promise<readonly (R | Error)[]>,
 ): (one: A) => Promise<R> {
   const loader = new DataLoader<A, R, string>(
@@ -30,7 +30,7 @@ export function batch<A, R>(
  * @param timeoutMs the time after which a command has failed, in milliseconds. Without it, calls could wait forever
  * behind a command whose connection ends while it is sent: the driver (7.8) waits for `drain` of the destroyed socket
  */
-export function gather<A, R>(
+export function oneCommandAtATime<A, R>(
   run: (name: string, all: readonly A[]) => Promise<readonly R[]>,
   timeoutMs: number,
 ): (name: string, one: A) => Promise<R> {

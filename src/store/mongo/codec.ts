@@ -4,8 +4,8 @@ import { type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import type { Id } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
-import { type AnyRecord, type Fields, isOrderCondition } from '../../foundation/record.ts';
-import type { Stored, Values } from '../engine.ts';
+import { type AnyDeclaration, type Fields, isOrderCondition } from '../../foundation/record.ts';
+import type { StoredRow, Values } from '../engine.ts';
 import { type EventRecord, type EventType, eventOf, type StoredEvent } from '../events.ts';
 
 /** An int64 id in BSON. */
@@ -62,19 +62,19 @@ const PARSERS: Readonly<Partial<Record<FieldKind, (text: string) => unknown>>> =
 };
 
 /** The property to order a field by: for a text, the one with its folded form. */
-export const sortProperty = ({ fields, sorts }: AnyRecord, field: string): string =>
+export const sortProperty = ({ fields, sorts }: AnyDeclaration, field: string): string =>
   sorts.includes(field) && isFolded((fields as Fields)[field]!) ? `${field}_folded` : field;
 
 /** The key of an index. */
-export const indexKey = (record: AnyRecord, fields: readonly string[]): Record<string, 1> => ({
-  ...ascending(fields.map((field) => sortProperty(record, field))),
+export const indexKey = (declaration: AnyDeclaration, fields: readonly string[]): Record<string, 1> => ({
+  ...ascending(fields.map((field) => sortProperty(declaration, field))),
   _id: 1,
 });
 
 /** Pairs of fields that are ordered by their folded form, and the properties with it. */
-export const foldedFieldsOf = (record: AnyRecord): readonly (readonly [string, string])[] =>
-  Object.keys(record.fields)
-    .map((field) => [field, sortProperty(record, field)] as const)
+export const foldedFieldsOf = (declaration: AnyDeclaration): readonly (readonly [string, string])[] =>
+  Object.keys(declaration.fields)
+    .map((field) => [field, sortProperty(declaration, field)] as const)
     .filter(([field, property]) => field !== property);
 
 /** The key of an index, or a projection. */
@@ -82,9 +82,9 @@ export const ascending = (names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, 1 as const]));
 
 /** Converts between the records of one kind and their documents. */
-export const codecOf = memoized((record: AnyRecord) => {
-  const foldedFields = foldedFieldsOf(record);
-  const fields = Object.entries(record.fields as Fields).map(
+export const codecOf = memoized((declaration: AnyDeclaration) => {
+  const foldedFields = foldedFieldsOf(declaration);
+  const fields = Object.entries(declaration.fields as Fields).map(
     ([name, { kind, formerly }]): Codec & {
       name: string;
       kind: FieldKind;
@@ -136,7 +136,7 @@ export const codecOf = memoized((record: AnyRecord) => {
     },
 
     /** Converts a record to a document. @param event the type of the event it is written with, if any */
-    toDocument: ({ id, ...values }: Stored, event?: EventType): RecordDocument => ({
+    toDocument: ({ id, ...values }: StoredRow, event?: EventType): RecordDocument => ({
       _id: toKey(id),
       ...stored(values),
       ...foldedOf(values),
@@ -145,7 +145,7 @@ export const codecOf = memoized((record: AnyRecord) => {
 
     /** A pipeline update that adds to a field and logs an event. */
     addition(field: string, amount: number): Document[] {
-      const { type } = eventOf(record, { id: '0', [field]: 0 }, { id: '0', [field]: amount });
+      const { type } = eventOf(declaration, { id: '0', [field]: 0 }, { id: '0', [field]: amount });
       const text = (name: string) => ({ $ifNull: [{ $concat: [PRESENT, { $toString: `$${name}` }] }, ''] });
       const after = { $concat: [type, ...names.flatMap((name) => [SEPARATOR, text(name)])] };
       return [{ $set: { [field]: { $add: [`$${field}`, amount] } } }, { $set: { [AFTER]: after } }];
@@ -163,7 +163,7 @@ export const codecOf = memoized((record: AnyRecord) => {
     },
 
     /** The filter for the document of a record that still has the same values. */
-    unchanged: ({ id, ...values }: Stored): Filter<RecordDocument> => ({
+    unchanged: ({ id, ...values }: StoredRow): Filter<RecordDocument> => ({
       ...Object.fromEntries(names.map((name) => [name, null])),
       ...stored(values),
       _id: toKey(id),

@@ -1,6 +1,6 @@
 import { type ClientSession, type Db, type Document, MongoClient } from 'mongodb';
 import { HOUR } from '../../foundation/instant.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import type { ObjectKind } from '../objects.ts';
 import { within } from './batching.ts';
 import { portError } from './driver-errors.ts';
@@ -9,7 +9,7 @@ export interface MongoOptions {
   /** The connection string, with the name of the database. */
   uri: string;
   /** The records to store. */
-  records: readonly AnyRecord[];
+  records: readonly AnyDeclaration[];
   /** The kinds of objects that features add. */
   objects?: readonly ObjectKind<never>[];
   /** The role of this process; defaults to server. */

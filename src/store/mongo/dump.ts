@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession, Document } from 'mongodb';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { codecOf } from './codec.ts';
 import { countersOf } from './ids.ts';
@@ -93,10 +93,10 @@ export async function openMongoTarget(settings: MongoOptions): Promise<DumpTarge
       for (const [_id, last] of Object.entries(lastIds))
         await countersOf(db).updateOne({ _id }, { $max: { value: BigInt(last) } }, { upsert: true });
     },
-    async addRecords(record: AnyRecord, rows) {
-      const codec = codecOf(record);
+    async addRecords(declaration: AnyDeclaration, rows) {
+      const codec = codecOf(declaration);
       await insert(
-        record.plural,
+        declaration.plural,
         rows.map((row) => codec.toDocument(row)),
       );
     },

@@ -8,7 +8,7 @@ import {
   Timestamp,
 } from 'mongodb';
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import {
   allEventTypes,
   type EventPage,
@@ -48,10 +48,10 @@ type Change =
   | ChangeStreamDeleteDocument;
 
 /** The event log, read from change streams, since MongoDB's oplog has it anyway. Event ids are resume tokens. */
-export function mongoEvents(database: Database, records: readonly AnyRecord[]) {
+export function mongoEvents(database: Database, declarations: readonly AnyDeclaration[]) {
   const { client, db, options, timeoutMs, execute } = database;
-  const byCollection = new Map(records.map((record) => [record.plural, record]));
-  const types = allEventTypes(records);
+  const byCollection = new Map(declarations.map((record) => [record.plural, record]));
+  const types = allEventTypes(declarations);
   const isEvent = {
     'ns.coll': { $in: [...byCollection.keys()] },
     $or: [

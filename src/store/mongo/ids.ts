@@ -1,8 +1,8 @@
 import type { Db } from 'mongodb';
 import { MAX_INT64 } from '../../foundation/id.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
-import { gather } from './batching.ts';
+import { oneCommandAtATime } from './batching.ts';
 import type { Key } from './codec.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './driver-errors.ts';
@@ -11,9 +11,12 @@ import { ignoreDuplicate } from './driver-errors.ts';
 export const countersOf = (db: Db) => db.collection<{ _id: string; value: Key }>('counters');
 
 /** Creates missing counters. */
-export async function prepareIds({ db, options }: Database, records: readonly AnyRecord[]): Promise<void> {
+export async function prepareIds(
+  { db, options }: Database,
+  declarations: readonly AnyDeclaration[],
+): Promise<void> {
   const counters = countersOf(db);
-  for (const { plural: _id } of records)
+  for (const { plural: _id } of declarations)
     await counters
       .updateOne({ _id }, { $setOnInsert: { value: 0n } }, { ...options, upsert: true })
       .catch(ignoreDuplicate);
@@ -23,7 +26,7 @@ export async function prepareIds({ db, options }: Database, records: readonly An
 const MAX_RUN_LENGTH = 1_000;
 
 /** A function that assigns the next unused ids of a kind. @throws CONFLICT at the end of the sequence */
-export type NextIds = (record: AnyRecord, count: number) => Promise<Key[]>;
+export type NextIds = (declaration: AnyDeclaration, count: number) => Promise<Key[]>;
 
 /**
  * Assigns each id of a collection once. The atomic increment is never part of a transaction, so creations don't wait
@@ -34,7 +37,7 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
   const counters = countersOf(db);
 
   /** Takes a block of ids for each caller. @returns the first id of each block */
-  const assign = gather<number, Key | null>(async (_id, counts) => {
+  const assign = oneCommandAtATime<number, Key | null>(async (_id, counts) => {
     const size = BigInt(counts.reduce((sum, count) => sum + count, 0));
     const counter = await counters.findOneAndUpdate(
       { _id, value: { $lte: MAX_INT64 - size } },

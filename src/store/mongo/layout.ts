@@ -1,5 +1,5 @@
 import type { CreateIndexesOptions, Db, Document, IndexDescription } from 'mongodb';
-import { type AnyRecord, type Fields, formerNames } from '../../foundation/record.ts';
+import { type AnyDeclaration, type Fields, formerNames } from '../../foundation/record.ts';
 import { indexesOf } from '../indexes.ts';
 import { OBJECT_KINDS } from '../rules.ts';
 import { ascending, codecOf, foldedFieldsOf, indexKey, type RecordDocument } from './codec.ts';
@@ -50,9 +50,9 @@ const collectionsOf = ({
 });
 
 /** The indexes of a record. A filter by many values merges ordered index ranges, so nothing is sorted in memory. */
-const indexesFor = (record: AnyRecord): IndexDescription[] => [
-  ...indexesOf(record).map((index) => ({ key: indexKey(record, index) })),
-  ...record.unique.map((names: readonly string[]) => ({
+const indexesFor = (declaration: AnyDeclaration): IndexDescription[] => [
+  ...indexesOf(declaration).map((index) => ({ key: indexKey(declaration, index) })),
+  ...declaration.unique.map((names: readonly string[]) => ({
     key: ascending(names),
     unique: true,
     partialFilterExpression: Object.fromEntries(names.map((name) => [name, { $exists: true }])),
@@ -153,30 +153,30 @@ async function checkShardKeys({ client, db, options }: Database): Promise<void> 
 const WITHOUT_TIMEOUT = { socketTimeoutMS: 0 } as CreateIndexesOptions;
 
 /** The properties that {@link fill} fills in for older records. */
-const filledProperties = (record: AnyRecord): string[] => [
-  ...Object.entries(record.fields as Fields).flatMap(([name, { presence }]) =>
+const filledProperties = (declaration: AnyDeclaration): string[] => [
+  ...Object.entries(declaration.fields as Fields).flatMap(([name, { presence }]) =>
     presence === 'defaulted' ? [name] : [],
   ),
-  ...foldedFieldsOf(record).map(([, property]) => property),
-  ...formerNames(record).map(([former, name]) => `${former} as ${name}`),
+  ...foldedFieldsOf(declaration).map(([, property]) => property),
+  ...formerNames(declaration).map(([former, name]) => `${former} as ${name}`),
 ];
 
 /** The number of documents updated per command. */
 const STEP = 1_000;
 
 /** Renames properties, and fills in missing defaults and folded values, without events: clients see no change. */
-async function fill({ db, options }: Database, record: AnyRecord): Promise<void> {
-  const collection = db.collection<RecordDocument>(record.plural);
-  const codec = codecOf(record);
-  for (const [former, name] of formerNames(record))
+async function fill({ db, options }: Database, declaration: AnyDeclaration): Promise<void> {
+  const collection = db.collection<RecordDocument>(declaration.plural);
+  const codec = codecOf(declaration);
+  for (const [former, name] of formerNames(declaration))
     await collection.updateMany(
       { [former]: { $exists: true } },
       { $rename: { [former]: name, [`${former}_folded`]: `${name}_folded` } },
     );
-  for (const [name, { presence, default: value }] of Object.entries(record.fields as Fields))
+  for (const [name, { presence, default: value }] of Object.entries(declaration.fields as Fields))
     if (presence === 'defaulted')
       await collection.updateMany({ [name]: { $exists: false } }, { $set: codec.stored({ [name]: value }) });
-  for (const [field, property] of foldedFieldsOf(record)) {
+  for (const [field, property] of foldedFieldsOf(declaration)) {
     const missing = { [field]: { $ne: null }, [property]: null };
     for (;;) {
       const documents = await collection.find(missing, { ...options, limit: STEP }).toArray();

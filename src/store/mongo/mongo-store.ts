@@ -1,7 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import { isUnavailable } from '../../foundation/errors.ts';
-import { type AnyRecord, blockersOf } from '../../foundation/record.ts';
-import type { Engine, EngineTransaction, Rows } from '../engine.ts';
+import { type AnyDeclaration, blockersOf } from '../../foundation/record.ts';
+import type { Engine, EngineTransaction, RowWrites } from '../engine.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { connectTo, type Database, type MongoOptions } from './database.ts';
@@ -46,14 +46,14 @@ export async function openMongoStore(settings: MongoOptions): Promise<MongoStore
   return { ...store, client: database.client };
 }
 
-function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
+function engineOver(database: Database, declarations: readonly AnyDeclaration[]): Engine {
   const { client, db, options, execute } = database;
   const { run, close } = createTransactions(database);
   const nextIds = idsOf(database);
-  const parents = new Set(records.filter((record) => blockersOf(records, record).length > 0));
+  const parents = new Set(declarations.filter((record) => blockersOf(declarations, record).length > 0));
 
   const inTransaction = (commands: Commands): EngineTransaction => {
-    const opened: Rows[] = [];
+    const opened: RowWrites[] = [];
     return {
       rows: (record) =>
         (opened[record.index] ??= rowsOf(database, record, commands, nextIds, parents.has(record))),
@@ -67,7 +67,7 @@ function engineOver(database: Database, records: readonly AnyRecord[]): Engine {
     reads: (record) => readsOf(database, record),
     objects: (kind) => objectsOf(database, kind),
     ...mongoUsage(database),
-    ...mongoEvents(database, records),
+    ...mongoEvents(database, declarations),
     transaction: (work, how) =>
       execute(() =>
         run(async (commands) => {

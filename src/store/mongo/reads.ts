@@ -1,11 +1,11 @@
 import type { Document } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
-import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { type AnyDeclaration, referencesOf } from '../../foundation/record.ts';
 import { tooManyToCount } from '../conflicts.ts';
 import type { Meter } from '../../foundation/meter.ts';
-import type { Lists, Reads, Stored } from '../engine.ts';
+import type { Lists, Reads, StoredRow } from '../engine.ts';
 import type { Page, PageRequest } from '../../foundation/table.ts';
-import { batch } from './batching.ts';
+import { batchByTurn } from './batching.ts';
 import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
 import { isTimeExpired } from './driver-errors.ts';
@@ -22,12 +22,12 @@ const MAX_COUNTED = 400_000;
  *
  * @param commands the transaction to read in; by default none
  */
-export function readsOf(database: Database, record: AnyRecord, commands = alone(database)): Reads {
+export function readsOf(database: Database, declaration: AnyDeclaration, commands = alone(database)): Reads {
   const { db } = database;
-  const { projection, toRecord } = codecOf(record);
-  const collection = db.collection<RecordDocument>(record.plural);
+  const { projection, toRecord } = codecOf(declaration);
+  const collection = db.collection<RecordDocument>(declaration.plural);
 
-  const byId = batch<Id, Stored | null>(async (ids) => {
+  const byId = batchByTurn<Id, StoredRow | null>(async (ids) => {
     const keys = ids.map(toKey);
     const _id = keys.length === 1 ? keys[0]! : { $in: keys };
     const documents = await commands.send((options) =>
@@ -38,7 +38,7 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
   });
 
   /** Builds a page. @param documents the results of all searches */
-  const pageOf = (documents: readonly Document[], { limit, backward }: PageRequest): Page<Stored> => {
+  const pageOf = (documents: readonly Document[], { limit, backward }: PageRequest): Page<StoredRow> => {
     const items = documents.slice(0, limit).map(toRecord);
     if (backward) items.reverse();
     return { items, hasMore: documents.length > limit };
@@ -48,9 +48,9 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
    * Reads pages. With parents, an aggregation starts at their collection: on a sharded cluster, each shard then handles
    * its own parents, and lookups target only shards that can have the children.
    */
-  async function read(lists: Lists, request: PageRequest): Promise<Page<Stored>[]> {
+  async function read(lists: Lists, request: PageRequest): Promise<Page<StoredRow>[]> {
     const { below } = lists;
-    const { matches, $sort, hint } = searchesOf(record, lists, request);
+    const { matches, $sort, hint } = searchesOf(declaration, lists, request);
     const searches = matches.map(($match) => [
       { $match },
       { $sort },
@@ -68,14 +68,20 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
       }
       return [pageOf(documents, request)];
     }
-    const { parent } = referencesOf(record).find(({ field }) => field === below.field)!;
+    const { parent } = referencesOf(declaration).find(({ field }) => field === below.field)!;
     const wanted = [...new Set(below.parents)];
     const pipeline = [
       { $match: { _id: { $in: wanted.map(toKey) } } },
       { $project: { _id: 1 } },
       // localField with a pipeline gives each parent an ordered index scan that stops at the limit.
       ...searches.map((pipeline, n) => ({
-        $lookup: { from: record.plural, localField: '_id', foreignField: below.field, as: `${n}`, pipeline },
+        $lookup: {
+          from: declaration.plural,
+          localField: '_id',
+          foreignField: below.field,
+          as: `${n}`,
+          pipeline,
+        },
       })),
     ];
     const parents = db.collection<RecordDocument>(parent.plural);
@@ -86,7 +92,7 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
     return below.parents.map((id) => pageOf(byParent.get(id) ?? [], request));
   }
 
-  const pages = batch((all: readonly (readonly [Lists, PageRequest])[]) =>
+  const pages = batchByTurn((all: readonly (readonly [Lists, PageRequest])[]) =>
     Promise.all(all.map((one) => read(...one).catch((error: Error) => error))),
   );
 
@@ -97,7 +103,7 @@ export function readsOf(database: Database, record: AnyRecord, commands = alone(
    */
   async function countedBy(lists: Lists, by: readonly string[], meter: Meter | undefined, groups?: number) {
     const { below } = lists;
-    const { matches, hint } = searchesOf(record, lists, { limit: 0 }, by);
+    const { matches, hint } = searchesOf(declaration, lists, { limit: 0 }, by);
     const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
     const pipeline = [
       // Both apply: the filter may have a condition on the parent too.

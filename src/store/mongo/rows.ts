@@ -1,8 +1,8 @@
 import type { Filter, OptionalUnlessRequiredId } from 'mongodb';
 import type { Id } from '../../foundation/id.ts';
-import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { AnyDeclaration, Fields } from '../../foundation/record.ts';
 import { beingReferred } from '../conflicts.ts';
-import type { Rows } from '../engine.ts';
+import type { RowWrites } from '../engine.ts';
 import { eventOf } from '../events.ts';
 import { codecOf, type RecordDocument, toId, toKey } from './codec.ts';
 import type { Database } from './database.ts';
@@ -51,19 +51,19 @@ let turn = Math.floor(Math.random() * SLOTS);
  */
 export function rowsOf(
   database: Database,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   commands: Commands,
   nextIds: NextIds,
   isParent: boolean,
-): Rows {
+): RowWrites {
   const { db } = database;
-  const { stored, toDocument, toRecord, projection, unchanged, addition } = codecOf(record);
-  const collection = db.collection<RecordDocument>(record.plural);
+  const { stored, toDocument, toRecord, projection, unchanged, addition } = codecOf(declaration);
+  const collection = db.collection<RecordDocument>(declaration.plural);
   const locks = db.collection<LockDocument>('locks');
-  const lockOf = (id: Id): string => `${record.plural}/${id}`;
+  const lockOf = (id: Id): string => `${declaration.plural}/${id}`;
 
   return {
-    ...readsOf(database, record, commands),
+    ...readsOf(database, declaration, commands),
 
     async exists(values) {
       const filter = stored(values) as Filter<RecordDocument>;
@@ -115,10 +115,10 @@ export function rowsOf(
       return new Set([...ids.filter((id) => having.has(lockOf(id))), ...unlocked]);
     },
 
-    nextIds: async (count) => (await nextIds(record, count)).map(toId),
+    nextIds: async (count) => (await nextIds(declaration, count)).map(toId),
 
     async insert(rows) {
-      const documents = rows.map((row) => toDocument(row, eventOf(record, undefined, row).type));
+      const documents = rows.map((row) => toDocument(row, eventOf(declaration, undefined, row).type));
       const added = documents as OptionalUnlessRequiredId<RecordDocument>[];
       if (added.length > 1) await commands.begin();
       await commands.send<unknown>((options) =>
@@ -130,7 +130,7 @@ export function rowsOf(
 
     async replace(before, after) {
       commands.contend(lockOf(before.id));
-      const document = toDocument(after, eventOf(record, before, after).type);
+      const document = toDocument(after, eventOf(declaration, before, after).type);
       const { matchedCount } = await commands.send((options) =>
         collection.replaceOne(unchanged(before), document, options),
       );
@@ -138,7 +138,7 @@ export function rowsOf(
     },
 
     async add(id, field, amount) {
-      const [smallest, largest] = (record.fields as Fields)[field]!.range!;
+      const [smallest, largest] = (declaration.fields as Fields)[field]!.range!;
       const _id = toKey(id);
       const changed = await commands.send((options) =>
         collection.findOneAndUpdate(
@@ -159,7 +159,7 @@ export function rowsOf(
         if (deletedCount === 0) throw writeConflict();
       } catch (error) {
         const isHeldUp = isParent && isTransient(error) && commands.elapsed > DELETION_PATIENCE;
-        throw isHeldUp ? beingReferred(record, row.id) : error;
+        throw isHeldUp ? beingReferred(declaration, row.id) : error;
       }
     },
   };

@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import type { Field } from '../../foundation/fields.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   type Fields,
   isOrderCondition,
   type OrderCondition,
@@ -30,7 +30,7 @@ interface Searches {
  * @param by more fields for the index
  */
 export function searchesOf(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   { filter, below }: Lists,
   request: PageRequest,
   by: readonly string[] = [],
@@ -39,7 +39,7 @@ export function searchesOf(
   const filtered = below ? [below.field] : [];
   let sort = request.order?.field;
   let condition: OrderCondition | undefined;
-  for (const [name, value] of Object.entries(codecOf(record).stored(filter))) {
+  for (const [name, value] of Object.entries(codecOf(declaration).stored(filter))) {
     const wanted = filter[name];
     if (isOrderCondition(wanted)) {
       sort ??= name;
@@ -49,8 +49,8 @@ export function searchesOf(
       where[name] = !Array.isArray(value) ? value : value.length === 1 ? value[0] : { $in: value };
     }
   }
-  const field = sort === undefined ? undefined : (record.fields as Fields)[sort];
-  const property = field && sortProperty(record, sort!);
+  const field = sort === undefined ? undefined : (declaration.fields as Fields)[sort];
+  const property = field && sortProperty(declaration, sort!);
   const { searches, descending } = rangeSearches(field, request, condition);
   const direction = descending ? -1 : 1;
   return {
@@ -59,7 +59,7 @@ export function searchesOf(
       return conditions.length > 1 ? { $or: conditions } : conditions[0]!;
     }),
     $sort: { ...(property !== undefined && { [property]: direction }), _id: direction },
-    hint: indexKey(record, indexFor(record, [...filtered, ...by], sort)),
+    hint: indexKey(declaration, indexFor(declaration, [...filtered, ...by], sort)),
   };
 }
 

@@ -8,7 +8,7 @@ import {
   type LimiterStore,
   type UsageState,
 } from '../limiter-algorithm.ts';
-import { gather } from './batching.ts';
+import { oneCommandAtATime } from './batching.ts';
 import type { Database } from './database.ts';
 import { ignoreDuplicate } from './driver-errors.ts';
 
@@ -23,7 +23,7 @@ interface UsageDocument extends UsageState {
 export function mongoUsage({ db, options, timeoutMs, execute }: Database) {
   const usage = db.collection<UsageDocument>('usage');
 
-  const chargeTogether = gather<Charge, ChargeResult>(async (id, charges) => {
+  const chargeTogether = oneCommandAtATime<Charge, ChargeResult>(async (id, charges) => {
     // Nothing is charged after the callers have got an error.
     const deadline = performance.now() + timeoutMs;
     return (await chargeOpenWindows(id, charges)) ?? (await chargeByRules(id, charges, deadline));

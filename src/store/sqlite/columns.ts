@@ -2,8 +2,8 @@ import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
 import { formatInstant } from '../../foundation/instant.ts';
-import { type AnyRecord, type Fields, snakeCase } from '../../foundation/record.ts';
-import type { Stored } from '../engine.ts';
+import { type AnyDeclaration, type Fields, snakeCase } from '../../foundation/record.ts';
+import type { StoredRow } from '../engine.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
 /** The stored form of values by kind, except for absent ones. */
@@ -34,7 +34,7 @@ export interface Column {
 export const columnName = (field: string): string => `"${snakeCase(field)}"`;
 
 /** The columns of a record's table: its id, then its fields in order. */
-export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[] =>
+export const columnsOf = memoized(({ id, fields }: AnyDeclaration): readonly Column[] =>
   Object.entries({ id, ...fields } as Fields).map(([field, declaration]) => {
     const codec = CODECS[declaration.kind];
     const stored = (value: unknown) => (value == null ? null : codec.stored(value));
@@ -46,15 +46,15 @@ export const columnsOf = memoized(({ id, fields }: AnyRecord): readonly Column[]
 export const foldedName = (field: string): string => `"${snakeCase(field)}_folded"`;
 
 /** The column to order a field by: for a text, the one with its folded form. */
-export const sortColumn = ({ fields, sorts }: AnyRecord, field: string): string =>
+export const sortColumn = ({ fields, sorts }: AnyDeclaration, field: string): string =>
   sorts.includes(field) && isFolded((fields as Fields)[field]!) ? foldedName(field) : columnName(field);
 
 /** The name of the index with these fields. SQLite appends the record's id to each index entry. */
-export const indexName = ({ plural }: AnyRecord, fields: readonly string[]): string =>
+export const indexName = ({ plural }: AnyDeclaration, fields: readonly string[]): string =>
   `"${plural} by ${fields.join(', ')}"`;
 
 /** All columns of a record's table, including the folded forms of texts that lists can be ordered by. */
-export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
+export const allColumnsOf = memoized((record: AnyDeclaration): readonly Column[] => {
   const columns = columnsOf(record);
   const folds = columns.filter(({ field, name }) => sortColumn(record, field) !== name);
   return [
@@ -69,17 +69,21 @@ export const allColumnsOf = memoized((record: AnyRecord): readonly Column[] => {
   ];
 });
 
-const insertionOf = memoized((record: AnyRecord) => {
-  const columns = allColumnsOf(record);
+const insertionOf = memoized((declaration: AnyDeclaration) => {
+  const columns = allColumnsOf(declaration);
   return {
-    into: `"${record.plural}" (${columns.map(({ name }) => name).join(', ')})`,
-    params: (values: Stored): Value[] => columns.map(({ field, stored }) => stored(values[field])),
+    into: `"${declaration.plural}" (${columns.map(({ name }) => name).join(', ')})`,
+    params: (values: StoredRow): Value[] => columns.map(({ field, stored }) => stored(values[field])),
   };
 });
 
 /** Inserts records into their table. */
-export function insertRecords(db: SqliteConnection, record: AnyRecord, records: readonly Stored[]): void {
-  const { into, params } = insertionOf(record);
+export function insertRecords(
+  db: SqliteConnection,
+  declaration: AnyDeclaration,
+  records: readonly StoredRow[],
+): void {
+  const { into, params } = insertionOf(declaration);
   db.insert(into, records, params);
 }
 
@@ -93,13 +97,13 @@ export function readOf({ name, declaration: { kind } }: Column): string {
 }
 
 /** The columns of a record's table, the expressions that read them, and the decoder of rows. */
-export const rowForm = memoized((record: AnyRecord) => {
-  const columns = columnsOf(record);
+export const rowForm = memoized((declaration: AnyDeclaration) => {
+  const columns = columnsOf(declaration);
   return {
     columns: columns.map(({ name }) => name).join(', '),
     read: columns.map(readOf).join(', '),
     /** Converts a row to a record, without absent values. */
-    decode(row: readonly unknown[]): Stored {
+    decode(row: readonly unknown[]): StoredRow {
       const record: Record<string, unknown> = {};
       for (let i = 0; i < columns.length; i++) {
         const value = row[i];
@@ -107,7 +111,7 @@ export const rowForm = memoized((record: AnyRecord) => {
         const { field, read } = columns[i]!;
         record[field] = read ? read(value) : value;
       }
-      return record as Stored;
+      return record as StoredRow;
     },
   };
 });

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { isUnavailable } from '../../foundation/errors.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import { type DumpTarget, refuseUnlessEmpty } from '../dump.ts';
 import { insertRecords } from './columns.ts';
 import { SqliteConnection } from './connection.ts';
@@ -69,11 +69,14 @@ const removeFile = (file: string): void => {
  *
  * @throws Error if the data file is in use or not empty
  */
-export async function openSqliteTarget(file: string, records: readonly AnyRecord[]): Promise<DumpTarget> {
+export async function openSqliteTarget(
+  file: string,
+  declarations: readonly AnyDeclaration[],
+): Promise<DumpTarget> {
   const refuseIfFilled = async (role: SqliteOptions['role']) => {
     if (!existsSync(file)) return;
-    const before = openSqliteStore({ file, records, role });
-    await refuseUnlessEmpty(before, records).finally(() => before.close());
+    const before = openSqliteStore({ file, records: declarations, role });
+    await refuseUnlessEmpty(before, declarations).finally(() => before.close());
   };
   await refuseIfFilled('server');
   const place = locateFile(file);
@@ -81,17 +84,17 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
   if (!release) throw inUse(file);
   const filling = `${place}.import`;
   removeFile(filling);
-  const store = openSqliteStore({ file: filling, records, role: 'server' });
+  const store = openSqliteStore({ file: filling, records: declarations, role: 'server' });
   const { db } = store;
   // The file needs no journal: it is invisible until it is complete and on disk.
   db.keepSmall();
   db.exec('pragma journal_mode = memory; pragma synchronous = off');
-  for (const record of records) dropIndexes(db, record);
+  for (const record of declarations) dropIndexes(db, record);
   let isWhole = false;
   return {
     store,
     async setLastIds(lastIds) {
-      for (const record of records) noteAssigned(db, record, lastIds[record.plural] ?? '0');
+      for (const record of declarations) noteAssigned(db, record, lastIds[record.plural] ?? '0');
     },
     async addRecords(record, rows) {
       db.transaction(() => insertRecords(db, record, rows));
@@ -100,7 +103,7 @@ export async function openSqliteTarget(file: string, records: readonly AnyRecord
       saveUsage(db, new Map(rows.map(({ apiKeyId, ...state }) => [apiKeyId, state])));
     },
     async finish() {
-      createIndexes(db, records);
+      createIndexes(db, declarations);
       isWhole = true;
     },
     async close() {

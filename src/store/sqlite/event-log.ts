@@ -1,6 +1,6 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
 import { deferred } from '../../foundation/maybe-promise.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import {
   allEventTypes,
   type EventPage,
@@ -29,19 +29,19 @@ type Row = [position: number, type: EventType, time: number, record: EventRecord
  * The event log. Events are written in the transaction of the writes they describe, at positions without gaps, and
  * become visible once it is committed.
  *
- * @param records the records whose events are read; other events are skipped
+ * @param declarations the records whose events are read; other events are skipped
  * @param now milliseconds since 1970
  * @param keepFor how long events are kept, in milliseconds
  */
 export function eventLog(
   db: SqliteConnection,
   writer: Writer,
-  records: readonly AnyRecord[],
+  declarations: readonly AnyDeclaration[],
   now: () => number,
   keepFor = Number.POSITIVE_INFINITY,
 ) {
-  const types = allEventTypes(records);
-  const recordIn = renamedIn(records);
+  const types = allEventTypes(declarations);
+  const recordIn = renamedIn(declarations);
   const name = db.value('select name from event_log') as string;
   /** The bounds of the log, which has all positions after `removed` up to `last`. */
   let removed = 0;

@@ -1,4 +1,4 @@
-import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { type AnyDeclaration, referencesOf } from '../../foundation/record.ts';
 import { PAGES_PER_COMMIT, type SqliteConnection } from './connection.ts';
 import { lockDataFile } from './data-file.ts';
 import { createIndexes, dropIndexes } from './record-schema.ts';
@@ -25,16 +25,16 @@ const PAGES_IF_ALONE = 64_000;
  */
 export async function fill<T>(
   db: SqliteConnection,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   rows: number,
   work: (isAlone: () => boolean) => Promise<T>,
 ): Promise<T> {
-  const isEmpty = () => db.value(`select 1 from "${record.plural}" limit 1`) === undefined;
-  const readsItself = referencesOf(record).some(({ parent }) => parent === record);
+  const isEmpty = () => db.value(`select 1 from "${declaration.plural}" limit 1`) === undefined;
+  const readsItself = referencesOf(declaration).some(({ parent }) => parent === declaration);
   const release = rows < MANY || readsItself || !isEmpty() ? undefined : lockDataFile(db.file, 0);
   if (!release) return await extend(db, work);
   const complete = () => {
-    createIndexes(db, [record]);
+    createIndexes(db, [declaration]);
     db.run(`delete from stored_objects where kind = '' and key = ?`, [MARK]);
     db.tryExec('pragma journal_mode = wal');
   };
@@ -42,7 +42,7 @@ export async function fill<T>(
     db.run(`insert or replace into stored_objects values ('', ?, '', null)`, [MARK]);
     // While another tool reads, this fails and the log stays.
     db.tryExec('pragma journal_mode = delete');
-    dropIndexes(db, record);
+    dropIndexes(db, declaration);
     let result: T;
     try {
       result = await work(() => true);

@@ -1,15 +1,15 @@
 import { type Id, MAX_INT64 } from '../../foundation/id.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import type { SqliteConnection } from './connection.ts';
 import type { Writer } from './writer.ts';
 
 /** The last id assigned to a record of this kind; `0` if none. */
-export const lastAssigned = (db: SqliteConnection, { plural }: AnyRecord): Id =>
+export const lastAssigned = (db: SqliteConnection, { plural }: AnyDeclaration): Id =>
   (db.value('select cast(last as text) from ids where records = ?', [plural]) as Id | undefined) ?? '0';
 
 /** Marks all ids up to this one as assigned. */
-export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: Id): void {
+export function noteAssigned(db: SqliteConnection, { plural }: AnyDeclaration, last: Id): void {
   db.run('insert into ids values (?, ?) on conflict do update set last = max(last, excluded.last)', [
     plural,
     BigInt(last),
@@ -20,8 +20,8 @@ export function noteAssigned(db: SqliteConnection, { plural }: AnyRecord, last: 
 const LOOKED_AT = 50n;
 
 /** Assigns the ids of one kind of record, each once in the lifetime of the file. @returns a function for the next id */
-export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): () => Id {
-  const { plural, choosesId } = record;
+export function idsOf(db: SqliteConnection, writer: Writer, declaration: AnyDeclaration): () => Id {
+  const { plural, choosesId } = declaration;
   let last: bigint | undefined;
   let isChanged = false;
   writer.follow({
@@ -30,7 +30,7 @@ export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): 
       isChanged = false;
     },
     beforeCommit() {
-      if (isChanged) noteAssigned(db, record, String(last));
+      if (isChanged) noteAssigned(db, declaration, String(last));
       isChanged = false;
     },
   });
@@ -55,7 +55,7 @@ export function idsOf(db: SqliteConnection, writer: Writer, record: AnyRecord): 
   };
 
   return () => {
-    last ??= BigInt(lastAssigned(db, record));
+    last ??= BigInt(lastAssigned(db, declaration));
     const id = choosesId && last < MAX_INT64 ? free(last + 1n) : last + 1n;
     if (id > MAX_INT64) throw idsExhausted();
     last = id;

@@ -1,5 +1,5 @@
 import { memoized } from '../../foundation/cache.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import { countedSet, countedSets } from '../indexes.ts';
 import { type Column, columnsOf } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
@@ -24,7 +24,7 @@ export interface KeptCounts {
 /** The only row of a table that counts all records. */
 const WHOLE = { name: '"whole"', type: 'integer', value: '1' };
 
-function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
+function keptCounts(record: AnyDeclaration, fields: readonly string[]): KeptCounts {
   const name = `${record.plural} count by ${fields.join(', ')}`.replace(/ by $/, '');
   const table = `"${name}"`;
   const records = `"${record.plural}"`;
@@ -73,20 +73,20 @@ function keptCounts(record: AnyRecord, fields: readonly string[]): KeptCounts {
 }
 
 /** All kept counts of a record. */
-const keptCountsOf = memoized((record: AnyRecord): readonly KeptCounts[] =>
-  countedSets(record).map((fields) => keptCounts(record, fields)),
+const keptCountsOf = memoized((declaration: AnyDeclaration): readonly KeptCounts[] =>
+  countedSets(declaration).map((fields) => keptCounts(declaration, fields)),
 );
 
 /** The kept counts to sum for lists filtered by these fields; undefined if there are none. */
-export function keptFor(record: AnyRecord, fields: readonly string[]): KeptCounts | undefined {
-  const wanted = countedSet(record, fields);
-  return keptCountsOf(record).find(
+export function keptFor(declaration: AnyDeclaration, fields: readonly string[]): KeptCounts | undefined {
+  const wanted = countedSet(declaration, fields);
+  return keptCountsOf(declaration).find(
     ({ columns }) => columns.length === wanted.length && columns.every(({ field }, n) => field === wanted[n]),
   );
 }
 
 /** The existing triggers, then tables, of a record's kept counts, with quoted names. */
-const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, name: string][] =>
+const madeOf = (db: SqliteConnection, { plural }: AnyDeclaration): [type: string, name: string][] =>
   db.json(
     `select json_group_array(json_array(type, '"' || name || '"')) from (
        select * from sqlite_schema where type in ('table', 'trigger') and name glob ? order by type desc
@@ -95,9 +95,9 @@ const madeOf = (db: SqliteConnection, { plural }: AnyRecord): [type: string, nam
   )!;
 
 /** The steps that bring a record's kept counts in line with its declaration; none if they are up to date. */
-export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generator<() => void> {
-  const kept = keptCountsOf(record);
-  const made = madeOf(db, record);
+export function* missingCounts(db: SqliteConnection, declaration: AnyDeclaration): Generator<() => void> {
+  const kept = keptCountsOf(declaration);
+  const made = madeOf(db, declaration);
   const wanted = new Set(kept.flatMap(({ table, triggers }) => [table, ...triggers.keys()]));
   for (const [type, name] of made) if (!wanted.has(name)) yield () => db.exec(`drop ${type} ${name}`);
   for (const { table, triggers, create, fill } of kept)
@@ -106,6 +106,6 @@ export function* missingCounts(db: SqliteConnection, record: AnyRecord): Generat
 }
 
 /** Removes the kept counts of a record, until {@link missingCounts} creates them again. */
-export function dropCounts(db: SqliteConnection, record: AnyRecord): void {
-  for (const [type, name] of madeOf(db, record)) db.exec(`drop ${type} ${name}`);
+export function dropCounts(db: SqliteConnection, declaration: AnyDeclaration): void {
+  for (const [type, name] of madeOf(db, declaration)) db.exec(`drop ${type} ${name}`);
 }

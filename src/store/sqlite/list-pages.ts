@@ -2,12 +2,12 @@ import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import {
-  type AnyRecord,
+  type AnyDeclaration,
   type Fields,
   isOrderCondition,
   type OrderCondition,
 } from '../../foundation/record.ts';
-import type { Lists, Stored, Values } from '../engine.ts';
+import type { Lists, StoredRow, Values } from '../engine.ts';
 import { choiceFields, indexFor } from '../indexes.ts';
 import { type Range, rangeSearches } from '../sort-order.ts';
 import type { Group, Page, PageRequest } from '../../foundation/table.ts';
@@ -36,14 +36,18 @@ interface Conditions {
  *
  * @param order the field that orders the lists; defaults to that of an order condition
  */
-export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?: string): Conditions {
+export function conditionsOf(
+  declaration: AnyDeclaration,
+  { filter, below }: Lists,
+  order?: string,
+): Conditions {
   const [field, range] = Object.entries(filter).find(([, value]) => isOrderCondition(value)) ?? [];
   const sort = order ?? field;
-  const few = sort === undefined ? {} : { ...choiceFields(record), [sort]: undefined };
+  const few = sort === undefined ? {} : { ...choiceFields(declaration), [sort]: undefined };
   const where: string[] = [];
   const fields: string[] = [];
   let values: Value[][] = [[]];
-  for (const { field, name, stored } of columnsOf(record)) {
+  for (const { field, name, stored } of columnsOf(declaration)) {
     const value = filter[field] ?? few[field];
     if (value === undefined || isOrderCondition(value)) continue;
     fields.push(field);
@@ -55,14 +59,14 @@ export function conditionsOf(record: AnyRecord, { filter, below }: Lists, order?
     fields.push(below.field);
     where.push(`${columnName(below.field)} = parent.value`);
   }
-  const indexed = indexFor(record, fields, sort);
+  const indexed = indexFor(declaration, fields, sort);
   return {
-    from: `"${record.plural}"${indexed.length > 0 ? ` indexed by ${indexName(record, indexed)}` : ''}`,
+    from: `"${declaration.plural}"${indexed.length > 0 ? ` indexed by ${indexName(declaration, indexed)}` : ''}`,
     where,
     values,
     within: range as OrderCondition | undefined,
-    sort: sort === undefined ? undefined : (record.fields as Fields)[sort],
-    sorted: sort === undefined ? undefined : sortColumn(record, sort),
+    sort: sort === undefined ? undefined : (declaration.fields as Fields)[sort],
+    sorted: sort === undefined ? undefined : sortColumn(declaration, sort),
   };
 }
 
@@ -86,7 +90,7 @@ function rangeConditions({ value, lower, upper }: Range, sorted: string | undefi
  * Selects the matching records within ranges. Every combination of values has its own index range in each: SQLite
  * merges them in order and stops at a limit, whereas `in (…)` would sort everything.
  */
-function selectionOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
+function selectOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
   const bounds = ranges.map((range) => rangeConditions(range, sorted));
   const selects = bounds.flatMap(({ sql }) => {
     const all = [...where, ...sql].join(' and ');
@@ -110,13 +114,13 @@ export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
 
 /** The kept counts for lists. @param by more fields @returns undefined for lists with an order condition */
 function keptOf(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   { filter, below }: Lists,
   by: readonly string[] = [],
 ): KeptCounts | undefined {
   const filtered = Object.keys(filter).filter((field) => filter[field] !== undefined);
   if (filtered.some((field) => isOrderCondition(filter[field]))) return undefined;
-  return keptFor(record, [...filtered, ...by, ...(below ? [below.field] : [])]);
+  return keptFor(declaration, [...filtered, ...by, ...(below ? [below.field] : [])]);
 }
 
 /** The conditions of lists on the rows of kept counts, with their parameters. */
@@ -142,18 +146,18 @@ function rowsOfCounts({ table, columns }: KeptCounts, { filter, below }: Lists) 
  */
 export function countMatching(
   db: SqliteConnection,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   lists: Lists,
   meter: Meter | undefined,
 ): number[] {
-  const kept = keptOf(record, lists);
+  const kept = keptOf(declaration, lists);
   if (kept) {
     const { rows, params } = rowsOfCounts(kept, lists);
     return valuesOf<number>(db, lists, `select coalesce(sum(n), 0) from ${rows}`, params);
   }
-  const conditions = conditionsOf(record, lists);
+  const conditions = conditionsOf(declaration, lists);
   const { searches } = rangeSearches(conditions.sort, { limit: 0 }, conditions.within);
-  const { sql, params } = selectionOf(conditions, searches[0]!, '1');
+  const { sql, params } = selectOf(conditions, searches[0]!, '1');
   if (meter) params.push(meter.left('counted') + 1);
   const counts = valuesOf<number>(
     db,
@@ -173,15 +177,15 @@ export function countMatching(
  */
 export function countGroups(
   db: SqliteConnection,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   filter: Values,
   by: readonly string[],
   most: number,
   meter: Meter | undefined,
 ): Group[] {
   const plain = Object.fromEntries(Object.entries(filter).filter(([, value]) => !isOrderCondition(value)));
-  const columns = columnsOf(record).filter(({ field }) => by.includes(field));
-  const kept = keptOf(record, { filter: plain }, by)!;
+  const columns = columnsOf(declaration).filter(({ field }) => by.includes(field));
+  const kept = keptOf(declaration, { filter: plain }, by)!;
   const { rows, params } = rowsOfCounts(kept, { filter: plain });
   const names = columns.map(({ name }) => name).join(', ');
   const groups = `select ${names}, sum(n) as n from ${rows} group by ${names} limit ?`;
@@ -196,7 +200,7 @@ export function countGroups(
   if (Object.keys(plain).length === Object.keys(filter).length) return all;
   // Each group has its own range of the index.
   return all.flatMap(({ values }) => {
-    const [count] = countMatching(db, record, { filter: { ...filter, ...values } }, meter);
+    const [count] = countMatching(db, declaration, { filter: { ...filter, ...values } }, meter);
     return count! > 0 ? [{ values, count: count! }] : [];
   });
 }
@@ -207,22 +211,22 @@ export function countGroups(
  */
 export function readPages(
   db: SqliteConnection,
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   lists: Lists,
   request: PageRequest,
-): Page<Stored>[] {
+): Page<StoredRow>[] {
   const { limit, backward } = request;
-  const { columns, read, decode } = rowForm(record);
-  const conditions = conditionsOf(record, lists, request.order?.field);
+  const { columns, read, decode } = rowForm(declaration);
+  const conditions = conditionsOf(declaration, lists, request.order?.field);
   const { sort, sorted } = conditions;
   const { searches, descending } = rangeSearches(sort, request, conditions.within);
   const selected = sorted === undefined ? columns : `${columns}, ${sorted}`;
   const direction = descending ? 'desc' : 'asc';
   const order = `${sorted === undefined ? '' : `${sorted} ${direction}, `}id ${direction}`;
-  const pagesOfParents = (lists.below?.parents ?? ['']).map((): Stored[] => []);
+  const pagesOfParents = (lists.below?.parents ?? ['']).map((): StoredRow[] => []);
   for (const ranges of searches) {
     if (pagesOfParents.every(({ length }) => length > limit)) break;
-    const { sql, params } = selectionOf(conditions, ranges, selected);
+    const { sql, params } = selectOf(conditions, ranges, selected);
     const rows = `(${sql} order by ${order} limit ?)`;
     const values = [...params, limit + 1];
     const texts = `select json_group_array(json_array(${read})) from ${rows}`;
@@ -231,7 +235,7 @@ export function readPages(
       : [db.rows(read, rows, values)];
     for (const [i, page] of pages.entries()) for (const row of page) pagesOfParents[i]!.push(decode(row));
   }
-  return pagesOfParents.map((items): Page<Stored> => {
+  return pagesOfParents.map((items): Page<StoredRow> => {
     const hasMore = items.length > limit;
     if (hasMore) items.length = limit;
     if (backward) items.reverse();

@@ -1,41 +1,43 @@
-import { type AnyRecord, referencesOf } from '../../foundation/record.ts';
+import { type AnyDeclaration, referencesOf } from '../../foundation/record.ts';
 import { choiceFields, indexesOf } from '../indexes.ts';
 import { allColumnsOf, type Column, columnName, foldedName, indexName, sortColumn } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { dropCounts, missingCounts } from './kept-counts.ts';
 
 /** The definition of a column, without `not null`, which SQLite could not drop if the field became optional later. */
-const definitionOf = (record: AnyRecord, { field, name, type }: Column): string => {
+const definitionOf = (declaration: AnyDeclaration, { field, name, type }: Column): string => {
   if (field === 'id') return `${name} integer primary key`;
-  const reference = referencesOf(record).find((reference) => reference.field === field);
+  const reference = referencesOf(declaration).find((reference) => reference.field === field);
   // Children that don't block the deletion of their parent outlive it.
   if (!reference || reference.where !== undefined) return `${name} ${type}`;
   // Checked with the commit: see `SqliteConnection.insert`.
   return `${name} ${type} references "${reference.parent.plural}" (id) deferrable initially deferred`;
 };
 
-function tableOf(record: AnyRecord): string {
-  const columns = allColumnsOf(record).map((column) => definitionOf(record, column));
-  return `create table "${record.plural}" (${columns.join(', ')}) strict`;
+function tableOf(declaration: AnyDeclaration): string {
+  const columns = allColumnsOf(declaration).map((column) => definitionOf(declaration, column));
+  return `create table "${declaration.plural}" (${columns.join(', ')}) strict`;
 }
 
 /** The statements that create the indexes of a record, by index name. */
-const indexStatements = (record: AnyRecord): ReadonlyMap<string, string> =>
+const indexStatements = (declaration: AnyDeclaration): ReadonlyMap<string, string> =>
   new Map([
-    ...indexesOf(record, Object.keys(choiceFields(record))).map((fields): [name: string, sql: string] => {
-      const name = indexName(record, fields);
-      const columns = fields.map((field) => sortColumn(record, field)).join(', ');
-      return [name, `create index ${name} on "${record.plural}" (${columns})`];
-    }),
-    ...record.unique.map((fields: readonly string[]): [name: string, sql: string] => {
-      const name = `"${record.plural} once by ${fields.join(', ')}"`;
+    ...indexesOf(declaration, Object.keys(choiceFields(declaration))).map(
+      (fields): [name: string, sql: string] => {
+        const name = indexName(declaration, fields);
+        const columns = fields.map((field) => sortColumn(declaration, field)).join(', ');
+        return [name, `create index ${name} on "${declaration.plural}" (${columns})`];
+      },
+    ),
+    ...declaration.unique.map((fields: readonly string[]): [name: string, sql: string] => {
+      const name = `"${declaration.plural} once by ${fields.join(', ')}"`;
       const columns = fields.map(columnName).join(', ');
-      return [name, `create unique index ${name} on "${record.plural}" (${columns})`];
+      return [name, `create unique index ${name} on "${declaration.plural}" (${columns})`];
     }),
   ]);
 
 /** The statement that adds a column to existing records. */
-function additionOf(record: AnyRecord, column: Column): string {
+function additionOf(record: AnyDeclaration, column: Column): string {
   const { presence, default: value } = column.declaration;
   if (presence === 'required')
     throw new Error(`${record.plural}.${column.name}: a field added to existing records needs a default.`);
@@ -48,7 +50,7 @@ function additionOf(record: AnyRecord, column: Column): string {
 const STEP = 1_000;
 
 /** Fills the column with the folded form of a text that lists can now be ordered by. */
-function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds }: Column): void {
+function fold(db: SqliteConnection, { plural }: AnyDeclaration, { name, stored, folds }: Column): void {
   for (let after: string | undefined = '0'; after !== undefined;) {
     const rows: [id: string, text: string | null][] = db.json(
       `select json_group_array(json_array(cast(id as text), ${folds})) from (
@@ -66,8 +68,8 @@ function fold(db: SqliteConnection, { plural }: AnyRecord, { name, stored, folds
 }
 
 /** The steps that bring tables in line with their declarations; none if they are up to date. */
-function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generator<() => void> {
-  for (const record of records) {
+function* missing(db: SqliteConnection, declarations: readonly AnyDeclaration[]): Generator<() => void> {
+  for (const record of declarations) {
     const { plural } = record;
     const storedTypes = db.json<Record<string, string>>(
       `select json_group_object('"' || name || '"', lower(type)) from pragma_table_info(?)`,
@@ -103,29 +105,29 @@ function* missing(db: SqliteConnection, records: readonly AnyRecord[]): Generato
 }
 
 /** Creates dropped indexes, sorting their entries in files rather than in memory. */
-export function createIndexes(db: SqliteConnection, records: readonly AnyRecord[]): void {
+export function createIndexes(db: SqliteConnection, declarations: readonly AnyDeclaration[]): void {
   db.exec('pragma temp_store = file');
-  for (const change of missing(db, records)) change();
+  for (const change of missing(db, declarations)) change();
   db.exec('pragma temp_store = memory');
 }
 
 /** Removes the kept counts and all indexes of a record except unique ones, until {@link createIndexes}. */
-export const dropIndexes = (db: SqliteConnection, record: AnyRecord): void =>
+export const dropIndexes = (db: SqliteConnection, declaration: AnyDeclaration): void =>
   db.transaction(() => {
-    for (const [name, sql] of indexStatements(record))
+    for (const [name, sql] of indexStatements(declaration))
       if (sql.startsWith('create index')) db.exec(`drop index if exists ${name}`);
-    dropCounts(db, record);
+    dropCounts(db, declaration);
   });
 
 /** True if the tables of these records are up to date. */
-export const isPrepared = (db: SqliteConnection, records: readonly AnyRecord[]): boolean =>
-  missing(db, records).next().done === true;
+export const isPrepared = (db: SqliteConnection, declarations: readonly AnyDeclaration[]): boolean =>
+  missing(db, declarations).next().done === true;
 
 /**
  * Brings the tables of a data file in line with the declarations. No other process may use the file. Nothing that holds
  * data is ever removed or changed.
  */
-export const prepareRecords = (db: SqliteConnection, records: readonly AnyRecord[]): void =>
+export const prepareRecords = (db: SqliteConnection, declarations: readonly AnyDeclaration[]): void =>
   db.transaction(() => {
-    for (const change of missing(db, records)) change();
+    for (const change of missing(db, declarations)) change();
   });

@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { LatestKeys } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { AnyRecord, Fields } from '../../foundation/record.ts';
+import type { AnyDeclaration, Fields } from '../../foundation/record.ts';
 import { stage } from '../../foundation/turns.ts';
-import type { Rows, Stored } from '../engine.ts';
+import type { RowWrites, StoredRow } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
@@ -17,7 +17,7 @@ import type { Gate, Writer } from './writer.ts';
 const ENTRY_BYTES = 200;
 
 /** Estimates the size of a record in memory, in bytes. */
-const bytesOf = (record: Stored): number => ENTRY_BYTES + 2 * JSON.stringify(record).length;
+const bytesOf = (record: StoredRow): number => ENTRY_BYTES + 2 * JSON.stringify(record).length;
 
 /** Runs work when a gate opens, at once if it is open. */
 const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(work) ?? work();
@@ -30,19 +30,19 @@ const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(
  * @returns the reads and writes that wait at a gate
  */
 export function tableOf(
-  record: AnyRecord,
+  declaration: AnyDeclaration,
   db: SqliteConnection,
   writer: Writer,
   append: (event: Pick<StoredEvent, 'type' | 'record'>) => void,
   cacheBytes: number,
-): (gate: Gate) => Rows {
-  const { plural } = record;
-  const { read, decode } = rowForm(record);
-  const nextId = idsOf(db, writer, record);
+): (gate: Gate) => RowWrites {
+  const { plural } = declaration;
+  const { read, decode } = rowForm(declaration);
+  const nextId = idsOf(db, writer, declaration);
   /** Records by id, returned without copying and therefore frozen. */
-  const cache = new LRUCache<string, Stored>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
+  const cache = new LRUCache<string, StoredRow>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
   /** Pages read since the last write to the table, by query. */
-  const pages = new LRUCache<string, Page<Stored>[]>({
+  const pages = new LRUCache<string, Page<StoredRow>[]>({
     maxSize: cacheBytes,
     sizeCalculation: (pages, key) =>
       pages.reduce(
@@ -59,21 +59,21 @@ export function tableOf(
     },
   });
 
-  const decoded = (row: readonly unknown[]): Stored => {
+  const decoded = (row: readonly unknown[]): StoredRow => {
     const record = decode(row);
     if (latest.add(record.id)) cache.set(record.id, Object.freeze(record));
     return record;
   };
 
-  const find = (id: Id): Stored | null => {
+  const find = (id: Id): StoredRow | null => {
     const cached = cache.get(id);
     if (cached) return cached;
     const row = db.row(`select ${read} from "${plural}" where id = ?`, [BigInt(id)]);
     return row ? decoded(row) : null;
   };
 
-  const findAll = (ids: readonly Id[]): (Stored | null)[] => {
-    const records = new Map<Id, Stored | null>(ids.map((id) => [id, cache.get(id) ?? null]));
+  const findAll = (ids: readonly Id[]): (StoredRow | null)[] => {
+    const records = new Map<Id, StoredRow | null>(ids.map((id) => [id, cache.get(id) ?? null]));
     const missing = [...records.keys()].filter((id) => !records.get(id));
     const some = `"${plural}" where id in (select value from json_each(?))`;
     if (missing.length > 0)
@@ -84,8 +84,8 @@ export function tableOf(
     return ids.map((id) => records.get(id)!);
   };
 
-  const changed = (before: Stored | undefined, after: Stored | undefined): void => {
-    append(eventOf(record, before, after));
+  const changed = (before: StoredRow | undefined, after: StoredRow | undefined): void => {
+    append(eventOf(declaration, before, after));
     if (pages.size > 0) pages.clear();
     if (after && cache.has(after.id)) cache.set(after.id, Object.freeze(after));
     else if (before) cache.delete(before.id);
@@ -93,11 +93,11 @@ export function tableOf(
 
   const byIds = (ids: readonly Id[]) => (ids.length === 1 ? [find(ids[0]!)] : findAll(ids));
 
-  const requests = stage();
+  const stagedReads = stage();
 
   /** Reads for a request, in stages, or within a transaction, without them. */
   const reading = <T>(gate: Gate, work: () => T): MaybePromise<T> =>
-    gate === writer.committed ? requests(() => passing(gate, work)) : passing(gate, work);
+    gate === writer.committed ? stagedReads(() => passing(gate, work)) : passing(gate, work);
 
   return (gate) => ({
     cached: (id) => (gate() ? undefined : cache.get(id)),
@@ -109,7 +109,7 @@ export function tableOf(
       const query = JSON.stringify([lists.filter, lists.below, request]);
       const kept = gate() ? undefined : pages.get(query);
       const readList = () => {
-        const list = readPages(db, record, lists, request);
+        const list = readPages(db, declaration, lists, request);
         if (latest.add(query)) pages.set(query, list);
         return list;
       };
@@ -118,17 +118,17 @@ export function tableOf(
 
     async counts(lists, meter) {
       await gate();
-      return countMatching(db, record, lists, meter);
+      return countMatching(db, declaration, lists, meter);
     },
 
     async groups(filter, by, most, meter) {
       await gate();
-      return countGroups(db, record, filter, by, most, meter);
+      return countGroups(db, declaration, filter, by, most, meter);
     },
 
     exists: (filter) =>
       passing(gate, () => {
-        const { where, values } = conditionsOf(record, { filter });
+        const { where, values } = conditionsOf(declaration, { filter });
         const query = `select 1 from "${plural}" where ${where.join(' and ')} limit 1`;
         return db.value(query, [...values[0]!]) !== undefined;
       }),
@@ -144,17 +144,17 @@ export function tableOf(
 
     insert: (added) =>
       passing(gate, () => {
-        insertRecords(db, record, added);
+        insertRecords(db, declaration, added);
         // After adding many records, a caller reads others next.
         if (added.length === 1) changed(undefined, added[0]);
-        else for (const one of added) append(eventOf(record, undefined, one));
+        else for (const one of added) append(eventOf(declaration, undefined, one));
         if (pages.size > 0) pages.clear();
       }),
 
     async replace(before, after) {
       await gate();
       // SQLite rewrites the indexes of every column in the statement, so it leaves out unchanged ones.
-      const written = allColumnsOf(record).filter(
+      const written = allColumnsOf(declaration).filter(
         ({ field, stored }) => stored(after[field]) !== stored(before[field]),
       );
       db.run(`update "${plural}" set ${written.map(({ name }) => `${name} = ?`).join(', ')} where id = ?`, [
@@ -168,7 +168,7 @@ export function tableOf(
     async add(id, field, amount) {
       const [before] = await this.byIds([id]);
       const value = Number(before?.[field] ?? 0) + amount;
-      const [smallest, largest] = (record.fields as Fields)[field]!.range!;
+      const [smallest, largest] = (declaration.fields as Fields)[field]!.range!;
       if (!before || value < smallest || value > largest) return null;
       const after = { ...before, [field]: value };
       await this.replace(before, after);

@@ -2,7 +2,7 @@ import { DAY } from '../../foundation/instant.ts';
 import { existsSync } from 'node:fs';
 import { bytesFor, memoized } from '../../foundation/cache.ts';
 import { AppError } from '../../foundation/errors.ts';
-import type { AnyRecord } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import type { Engine } from '../engine.ts';
 import { FOLLOW_WAIT } from '../events.ts';
 import { storeOver } from '../rules.ts';
@@ -22,7 +22,7 @@ import { Writer } from './writer.ts';
 
 export interface SqliteOptions {
   /** The records to store; none for a tool that leaves their tables alone. */
-  records: readonly AnyRecord[];
+  records: readonly AnyDeclaration[];
   /** The data file. Created with its directory if missing. */
   file: string;
   /**
@@ -65,7 +65,9 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   const writer = new Writer(db);
   const keepEvents = role === 'server' ? options.keepEvents : undefined;
   const { append, housekeep, ...events } = eventLog(db, writer, records, now, keepEvents);
-  const rowsOf = memoized((record: AnyRecord) => tableOf(record, db, writer, append, cacheBytes));
+  const rowsOf = memoized((declaration: AnyDeclaration) =>
+    tableOf(declaration, db, writer, append, cacheBytes),
+  );
   const { flush, ...usage } = usageLedger(db, writer);
   const shorten = release && shortenLog(db, writer);
   const tick = () => {
@@ -94,7 +96,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
     now: async () => now(),
     transaction: (work, how) =>
       writer.write((within) => {
-        const rows = (record: AnyRecord) => rowsOf(record)(within);
+        const rows = (declaration: AnyDeclaration) => rowsOf(declaration)(within);
         return work({ rows, objects: (kind) => objectsOf(db, kind, now, within) });
       }, how),
     filling: (record, rows, work) => fill(db, record, rows, work),

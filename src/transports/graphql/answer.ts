@@ -14,10 +14,10 @@ import { OperationRefused, type PublicResult } from '../../graphql/result.ts';
 import { noteErrors } from './over-http.ts';
 
 /** The maximum cost of an answer that is held as text, about 10 MB. */
-const MAX_HELD_COST = 10;
+const MAX_HELD_PRICE = 10;
 
 /** True if the answer must be sent in pieces. */
-export const isLarge = ({ cost }: PreparedRequest): boolean => cost > MAX_HELD_COST;
+export const isLarge = ({ price: cost }: PreparedRequest): boolean => cost > MAX_HELD_PRICE;
 
 /** Runs a request and responds with JSON. */
 export async function answer(
@@ -99,8 +99,8 @@ export async function run(
     const { headers, requestId, response } = context;
     const { errors, data = null } = await operation.execute(
       newContext(session, {
-        cost: operation.cost,
-        charged: isInBatch ? operation.cost : session.units,
+        price: operation.price,
+        charged: isInBatch ? operation.price : session.units,
         requestId,
         client: response,
         idempotency: idempotencyOf(context, headers['idempotency-key'], index),

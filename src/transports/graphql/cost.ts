@@ -29,7 +29,7 @@ export async function handleCost(
   const prepared = await prepareRequest(session, services, parameters, true);
   describe(context, prepared);
   const [operation] = prepared.operations;
-  const cost = session.priceOf(prepared.cost);
+  const cost = session.costOf(prepared.price);
   await session.charge(0);
   if (operation instanceof OperationRefused) {
     noteErrors(context, operation.errors);

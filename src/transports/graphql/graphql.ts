@@ -1,5 +1,5 @@
 import { requireScopes } from '../../access/scopes.ts';
-import { FAILURE_COST, type Session, type UsageSubject } from '../../access/session.ts';
+import { FAILURE_PRICE, type Session, type UsageSubject } from '../../access/session.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
@@ -29,10 +29,10 @@ import { subscribe } from './subscription.ts';
 import { encodeEvents, loadYoga } from './yoga.ts';
 
 /** The cost of opening a subscription, in units. */
-const SUBSCRIPTION_COST = 1;
+const SUBSCRIPTION_PRICE = 1;
 
 /** The usage subject of requests without an operation. */
-const UNKNOWN: UsageSubject = { transport: 'graphql', operations: [] };
+const UNKNOWN: UsageSubject = { transport: 'graphql', rootFields: [] };
 
 /** GraphQL over HTTP (https://graphql.github.io/graphql-over-http), and over SSE by Yoga. */
 export class GraphQLTransport implements Transport {
@@ -68,7 +68,7 @@ export class GraphQLTransport implements Transport {
     if (context.path === COST_PATH) return handleCost(context, session, this.#services);
     const { headers, method } = context;
     if (method === 'OPTIONS') {
-      await session.charge(FAILURE_COST);
+      await session.charge(FAILURE_PRICE);
       return {
         status: 204,
         headers: ['Allow', METHODS, 'Accept-Query', BODY_TYPES.join(', ')],
@@ -86,8 +86,8 @@ export class GraphQLTransport implements Transport {
     describe(context, prepared);
     const operation = subscriptionIn(prepared);
     if (operation) return this.#subscribe(context, session, prepared, operation);
-    session.subject = { transport: 'graphql', operations: prepared.charges };
-    await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost, prepared.mutations));
+    session.subject = { transport: 'graphql', rootFields: prepared.rootFieldPrices };
+    await (prepared.price === 0 ? session.chargeFree() : session.charge(prepared.price, prepared.mutations));
     const [first] = prepared.operations as [PreparedEntry];
     // A request that is refused before it runs gets JSON instead of a stream.
     if (type !== undefined || (first instanceof OperationRefused && !prepared.batch))
@@ -114,10 +114,10 @@ export class GraphQLTransport implements Transport {
         'NOT_ACCEPTABLE',
         `Subscriptions respond with ${STREAM_TYPE}, which graphql-sse's client and links accept.`,
       );
-    session.subject = { transport: 'stream', operations: prepared.charges };
+    session.subject = { transport: 'stream', rootFields: prepared.rootFieldPrices };
     session.require((principal) => requireScopes(principal, operation.scopes()));
     await session.require((principal) => this.#services.documents.requireText(principal, operation.text));
-    await session.charge(SUBSCRIPTION_COST);
+    await session.charge(SUBSCRIPTION_PRICE);
     const stream = await subscribe(this.#services.streams, context, session, operation);
     return { status: 200, headers: [], contentType: STREAM_TYPE, live: true, stream };
   }

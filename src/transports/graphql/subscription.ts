@@ -26,10 +26,10 @@ export async function subscribe(
   operation: PreparedOperation,
 ): Promise<StreamedBody> {
   let stream: EventStream | undefined;
-  const { cost } = operation;
-  const contextOfEvent = () => newContext(session, { cost, requestId, meter: stream?.meter });
+  const { price: cost } = operation;
+  const contextOfEvent = () => newContext(session, { price: cost, requestId, meter: stream?.meter });
   const followEvents = async (wanted: StreamOptions['wanted']) => {
-    stream = await streams.open({ session, wanted, cost, requestId });
+    stream = await streams.open({ session, wanted, price: cost, requestId });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Server } from '@modelcontextprotocol/server';
 import { closest } from 'fastest-levenshtein';
-import { FAILURE_COST, type Session } from '../../access/session.ts';
+import { FAILURE_PRICE, type Session } from '../../access/session.ts';
 import { AppError, asAppError, cut, type ErrorCode, isUnreported } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { readBody } from '../../http/body.ts';
@@ -70,7 +70,7 @@ export class McpTransport implements Transport {
       context.guardWindow = access.addressWindow(context.address);
       throw new AppError('NOT_FOUND', 'There is no OAuth here: send an API key as a bearer token.');
     }
-    return access.admit(context, 'perhaps free', { transport: 'mcp', operations: [] });
+    return access.admit(context, 'perhaps free', { transport: 'mcp', rootFields: [] });
   }
 
   async handle(context: RequestContext): Promise<HttpResponse> {
@@ -91,12 +91,12 @@ export class McpTransport implements Transport {
     try {
       message = parseJson(body);
     } catch (error) {
-      await session.charge(FAILURE_COST);
+      await session.charge(FAILURE_PRICE);
       return faultOf(PARSE_ERROR, asAppError(error).message);
     }
     // The SDK would try to read null from the request again.
     if (message === null) {
-      await session.charge(FAILURE_COST);
+      await session.charge(FAILURE_PRICE);
       return faultOf(INVALID_REQUEST, 'The body must be a JSON-RPC message.');
     }
     const { method: called, params } = message as { method?: unknown; params?: unknown };
@@ -113,7 +113,7 @@ export class McpTransport implements Transport {
     }
     const response = await answer(sdk, this.#serverFor(sdk, context, session), headers, message);
     // The call reached no tool.
-    if (!session.decision) await session.charge(FAILURE_COST);
+    if (!session.decision) await session.charge(FAILURE_PRICE);
     return { status: response.status, headers: [], body: await response.text() };
   }
 

@@ -20,10 +20,10 @@ import type { PreparedOperation } from '../../graphql/operations.ts';
 import { prepareRequest } from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
 import { type ParameterTexts, readTexts } from '../../rest-routes/parameter.ts';
-import { recordWriter, withIntegers } from '../../rest-routes/representation.ts';
+import { shapeWriter, withIntegers } from '../../rest-routes/representation.ts';
 import type { Route, ServedRoute } from '../../rest-routes/route.ts';
 import { readFields, readPathParameter, type Variables } from '../input.ts';
-import { endOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
+import { endOf, ROUTE_PRICE, PreparedRoute, throwErrorOf } from '../prepared-route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { inputSchemaOf, needsValue, object, outputSchemaOf, removableFields } from './tool-schemas.ts';
 
@@ -66,7 +66,7 @@ const ANNOTATIONS: Readonly<Record<Route['method'], Definition['annotations']>> 
 };
 
 /** A tool that runs the document of a route. */
-class RouteTool extends RouteOperation implements Tool {
+class RouteTool extends PreparedRoute implements Tool {
   readonly definition: Definition;
 
   constructor(route: ServedRoute, services: TransportServices) {
@@ -97,7 +97,7 @@ class RouteTool extends RouteOperation implements Tool {
     const variables = readArguments(this.route, args);
     const call = () =>
       newContext(session, {
-        cost: ROUTE_COST,
+        price: ROUTE_PRICE,
         requestId: context.requestId,
         client: context.response,
         idempotency: idempotencyOf(context, args.idempotencyKey),
@@ -105,13 +105,13 @@ class RouteTool extends RouteOperation implements Tool {
     return this.#write(variables, await this.run(context, session, variables, call));
   }
 
-  #write(variables: Record<string, unknown>, result: Awaited<ReturnType<RouteOperation['run']>>): string {
+  #write(variables: Record<string, unknown>, result: Awaited<ReturnType<PreparedRoute['run']>>): string {
     const { shape, list, pathParameter } = this.route;
     if (!shape) {
       throwErrorOf(result);
       return toJson({ id: String(variables[pathParameter!]) });
     }
-    const writer = recordWriter(shape, 'string');
+    const writer = shapeWriter(shape, 'string');
     if (!list) return writer.one(this.recordOf(variables, result));
     const page = this.pageOf(variables, result);
     const after = list === 'log' || page.pageInfo.hasNextPage ? endOf(shape, page) : undefined;
@@ -208,11 +208,11 @@ function graphqlTool(services: TransportServices): Tool {
       }
       if (operation.operation.operation !== 'query')
         throw new AppError('BAD_REQUEST', 'This tool runs queries only. Write with the other tools.');
-      session.subject = { transport: 'mcp', operations: prepared.charges };
-      await (prepared.cost === 0 ? session.chargeFree() : session.charge(prepared.cost));
+      session.subject = { transport: 'mcp', rootFields: prepared.rootFieldPrices };
+      await (prepared.price === 0 ? session.chargeFree() : session.charge(prepared.price));
       const { data = null, errors } = await operation.execute(
         newContext(session, {
-          cost: operation.cost,
+          price: operation.price,
           charged: session.units,
           requestId: context.requestId,
           client: context.response,
@@ -255,9 +255,9 @@ function schemaTool({ api }: TransportServices): Tool {
     },
     isOffered: () => true,
     async call(_context, session, args) {
-      session.subject = { transport: 'mcp', operations: [{ name: '__schema', units: ROUTE_COST }] };
+      session.subject = { transport: 'mcp', rootFields: [{ name: '__schema', units: ROUTE_PRICE }] };
       refuseAll(args, []);
-      await session.charge(ROUTE_COST);
+      await session.charge(ROUTE_PRICE);
       result ??= toJson({ schema: withoutDescriptions(printSchema(lexicographicSortSchema(api.schema))) });
       return result;
     },

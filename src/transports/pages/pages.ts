@@ -6,7 +6,7 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { clientScheme, type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
-import { openApiJson } from '../../openapi/document.ts';
+import { openApiJson } from '../../openapi/description.ts';
 import { postmanJson } from '../../openapi/postman.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
 import { hasOwnVariables, type Route } from '../../rest-routes/route.ts';
@@ -135,7 +135,7 @@ export class Pages implements Transport {
     const landing = (address: string) => ({ address, guides: guides(), metrics: metrics && config.METRICS });
     addPage('/', 'landing', landing, isNavigation);
     addPage('/docs', 'docs', () => ({
-      tags: operationsByTag([...routes, ...api.streams], graphiql && introspection),
+      tags: operationsByTag([...routes, ...api.streamRoutes], graphiql && introspection),
     }));
     addPage('/console', 'console');
     if (graphiql) addPage(GRAPHQL_PATH, 'graphiql', undefined, isNavigation);

@@ -7,10 +7,10 @@ import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import { MAX_PAGE_SIZE } from '../../schema/list-connection.ts';
 import type { Context } from '../../schema/context.ts';
 import { integerParameter, type QueryParameter } from '../../rest-routes/parameter.ts';
-import { recordWriter } from '../../rest-routes/representation.ts';
+import { shapeWriter } from '../../rest-routes/representation.ts';
 import { MAX_EXPORT_SIZE, NDJSON } from '../../rest-routes/route.ts';
 import type { Variables } from '../input.ts';
-import { endOf, type ResultPage, type RouteOperation } from '../route-operation.ts';
+import { endOf, type ResultPage, type PreparedRoute } from '../prepared-route.ts';
 import type { TransportServices } from '../transport-services.ts';
 
 const stopping = () => new AppError('UNAVAILABLE', 'The server is stopping. Continue after `after`.');
@@ -23,7 +23,7 @@ export const exportLimit = (limit: QueryParameter): QueryParameter => ({
 
 /** A list to export. */
 interface List {
-  operation: RouteOperation;
+  operation: PreparedRoute;
   variables: Variables & { after?: string; limit?: number };
   session: Session;
   /** Creates the context for reading a page. */
@@ -35,7 +35,7 @@ async function* pagesOf({ operation, variables, session, contextOf }: List): Asy
   let { after, limit: left = Number.POSITIVE_INFINITY } = variables;
   for (let isFirst = true; ; isFirst = false) {
     const asked = { ...variables, limit: Math.min(MAX_PAGE_SIZE, left), after };
-    const page = operation.pageOf(asked, await operation.read(asked, contextOf()));
+    const page = operation.pageOf(asked, await operation.execute(asked, contextOf()));
     if (!isFirst && page.nodes.length > 0) await session.charge(1);
     yield page;
     left -= page.nodes.length;
@@ -58,7 +58,7 @@ export async function openExport(
   { openStreams, report }: Pick<TransportServices, 'openStreams' | 'report'>,
 ): Promise<HttpResponse> {
   const { operation, session } = list;
-  await operation.open(session);
+  await operation.chargeStream(session);
   const head = { status: 200, headers: [], contentType: NDJSON, live: true };
   const pages = pagesOf(list);
   if (method === 'HEAD') {
@@ -71,7 +71,7 @@ export async function openExport(
     throw error;
   });
   const shape = operation.route.shape!;
-  const writer = recordWriter(shape, 'integer');
+  const writer = shapeWriter(shape, 'integer');
 
   async function* lines(): StreamedBody['pieces'] {
     let { after = '0' } = list.variables;

@@ -6,13 +6,13 @@ import { asObject, parseJson } from '../../http/parse-json.ts';
 import { isObject } from '../../schema/json-text.ts';
 import { etagOf, namesTag } from '../../http/response.ts';
 import type { Precondition } from '../../schema/context.ts';
-import { recordWriter } from '../../rest-routes/representation.ts';
+import { shapeWriter } from '../../rest-routes/representation.ts';
 import { representedAs, type Shape } from '../../rest-routes/shape.ts';
 
 /** The JSON of a stored record in the shape of a GraphQL type. */
 function shownAs(type: string, record: object, shapes: readonly Shape[]): string {
   const shape = shapes.find((candidate) => candidate.type === type)!;
-  return recordWriter(shape, 'integer').one(representedAs(shape, record as Record<string, unknown>));
+  return shapeWriter(shape, 'integer').one(representedAs(shape, record as Record<string, unknown>));
 }
 
 /** `*`, or a list of entity tags (RFC 9110 section 13.1.1). */
@@ -52,7 +52,7 @@ const isSameJson = (one: unknown, other: unknown): boolean =>
   isObject(one) ? isDeepStrictEqual(one, other) : stringify(one) === stringify(other);
 
 /** Adds the requirement that fields which the body may only repeat are unchanged. */
-export function requireRepeated(
+export function alsoUnchanged(
   precondition: Precondition | undefined,
   names: readonly string[],
   body: Readonly<Record<string, unknown>>,

@@ -9,14 +9,14 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, MCP_PATH, type Transport } from '../../http/transport.ts';
 import type { Method } from '../../rest-routes/route.ts';
-import { ROUTE_COST } from '../route-operation.ts';
+import { ROUTE_PRICE } from '../prepared-route.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { DocumentOperation } from './document-operation.ts';
-import type { PathParameters, RestOperation } from './rest-operation.ts';
-import { StreamOperation } from './stream-operation.ts';
+import { DocumentHandler } from './document-handler.ts';
+import type { PathParameters, RestHandler } from './rest-handler.ts';
+import { StreamHandler } from './stream-handler.ts';
 
 /** The usage subject of requests without an operation. */
-const UNKNOWN: UsageSubject = { transport: 'rest', operations: [] };
+const UNKNOWN: UsageSubject = { transport: 'rest', rootFields: [] };
 
 /** REST: finds the route of a request and lets it respond. Matches every request. */
 export class RestTransport implements Transport {
@@ -45,8 +45,8 @@ export class RestTransport implements Transport {
     this.#mount = config.BASE_PATH;
     this.#basePath = config.REST_BASE_PATH;
     this.#router = new Router(config);
-    for (const route of routes) this.#router.add(new DocumentOperation(route, services));
-    for (const route of api.streams) this.#router.add(new StreamOperation(route, services));
+    for (const route of routes) this.#router.add(new DocumentHandler(route, services));
+    for (const route of api.streamRoutes) this.#router.add(new StreamHandler(route, services));
   }
 
   admit(context: RequestContext): MaybePromise<void> {
@@ -64,7 +64,7 @@ export class RestTransport implements Transport {
     if (!operation) {
       const { allow } = match;
       if (method !== 'OPTIONS') throw new MethodNotAllowed(method, path, allow);
-      return andThen(session.charge(ROUTE_COST), () => ({ status: 204, headers: ['Allow', allow] }));
+      return andThen(session.charge(ROUTE_PRICE), () => ({ status: 204, headers: ['Allow', allow] }));
     }
     const { route, deprecation } = operation;
     context.operation = route.operationId;
@@ -98,7 +98,7 @@ function pathNotFound(mount: string, path: string, near: readonly string[]): App
 
 /** The operation at a path, or the methods that the path supports instead. */
 type Match =
-  { operation: RestOperation; parameters: PathParameters } | { operation?: undefined; allow: string };
+  { operation: RestHandler; parameters: PathParameters } | { operation?: undefined; allow: string };
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -116,7 +116,7 @@ class Router {
     this.#templates = new Set([...OTHERS, ...(MCP ? [MCP_PATH] : []), ...(METRICS ? ['/metrics'] : [])]);
   }
 
-  add(operation: RestOperation): void {
+  add(operation: RestHandler): void {
     const path = this.#basePath + operation.route.path;
     this.#templates.add(path);
     this.#paths.on(operation.route.method, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, operation);
@@ -127,7 +127,7 @@ class Router {
     // The router would match an empty segment as a parameter.
     if (path.endsWith('/') || path.includes('//')) return null;
     const route = this.#at((method === 'HEAD' ? 'GET' : method) as Method, path);
-    if (route) return { operation: route.store as RestOperation, parameters: route.params };
+    if (route) return { operation: route.store as RestHandler, parameters: route.params };
     const allowed = METHODS.filter((candidate) => this.#at(candidate, path)).flatMap((candidate) =>
       candidate === 'GET' ? ['GET', 'HEAD'] : [candidate],
     );

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { gather } from '../../../src/store/mongo/batching.ts';
+import { oneCommandAtATime } from '../../../src/store/mongo/batching.ts';
 
 it('gather does not wait forever for a command; calls behind it are not made later, and those after it are', async () => {
   const commands: (readonly number[])[] = [];
-  const send = gather<number, number>((_name, all) => {
+  const send = oneCommandAtATime<number, number>((_name, all) => {
     commands.push(all);
     return commands.length === 1 ? new Promise(() => {}) : Promise.resolve(all);
   }, 200);

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { boolean, type Field, integer, name, optional, text } from '../../../src/foundation/fields.ts';
 import { declareRecord } from '../../../src/foundation/declare-record.ts';
-import type { AnyRecord } from '../../../src/foundation/record.ts';
+import type { AnyDeclaration } from '../../../src/foundation/record.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { temporaryFolder } from '../../kit/folder.ts';
 
 const home = temporaryFolder();
 
-const thing = (fields: Record<string, Field>): AnyRecord =>
+const thing = (fields: Record<string, Field>): AnyDeclaration =>
   declareRecord({ kind: 'thing', plural: 'things', type: 'Thing', description: 'A thing.', fields });
 
 /** Opens the file with this declaration, as the next version of a program would. */
-const open = (record: AnyRecord) =>
+const open = (record: AnyDeclaration) =>
   openSqliteStore({ records: [record], file: join(home, 'petstore.db'), role: 'server' });
 
 it('lets a field become optional, and refuses one whose stored values are of another kind', async () => {

@@ -193,7 +193,7 @@ describe('pages', () => {
 
   it('lists every operation in the docs without scripts, with a valid operation and variables for GraphiQL', async () => {
     const { text } = await send(kit.gateway, '/docs', browse);
-    for (const { tag, operationId, method, path } of [...api.routes, ...api.streams]) {
+    for (const { tag, operationId, method, path } of [...api.routes, ...api.streamRoutes]) {
       const [section = ''] = text.split(`<section id="tag/${tag}/${operationId}">`).slice(1);
       expect(section).toContain(`<span class="method">${method}</span> <code>${path}</code>`);
       const [link] = captures(section.replace(/<\/section>.*/s, ''), /href="(\/graphql\?[^"]*)"/g);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { readConfig } from '../../../src/config.ts';
-import { openApiJson } from '../../../src/openapi/document.ts';
+import { openApiJson } from '../../../src/openapi/description.ts';
 import type { ServedRoute } from '../../../src/rest-routes/route.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { expectAnswer, expectRefusal, makeWorld, send, sqlite, useGateway } from '../../kit/petstore.ts';

@@ -8,7 +8,7 @@ import { etagOf, type Headers, type HttpResponse } from '../../http/response.ts'
 import { type Context, newContext } from '../../schema/context.ts';
 import type { PublicResult } from '../../graphql/result.ts';
 import { limit } from '../../rest-routes/parameter.ts';
-import { type RecordWriter, recordWriter } from '../../rest-routes/representation.ts';
+import { type ShapeWriter, shapeWriter } from '../../rest-routes/representation.ts';
 import {
   acceptsIdempotencyKey,
   isExportable,
@@ -17,53 +17,53 @@ import {
   NDJSON,
   type Route,
   type ServedRoute,
-  repeatableFields,
+  echoedFields,
 } from '../../rest-routes/route.ts';
 import { idFieldOf } from '../../rest-routes/shape.ts';
 import { readInput, readObject } from '../input.ts';
-import { endOf, idOf, ROUTE_COST, RouteOperation, throwErrorOf } from '../route-operation.ts';
+import { endOf, idOf, ROUTE_PRICE, PreparedRoute, throwErrorOf } from '../prepared-route.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { exportLimit, openExport } from './export.ts';
-import { nextLink, type PathParameters, type RestOperation } from './rest-operation.ts';
-import { preconditionOf, requireRepeated } from './preconditions.ts';
+import { nextLink, type PathParameters, type RestHandler } from './rest-handler.ts';
+import { preconditionOf, alsoUnchanged } from './preconditions.ts';
 
 const JSON_TYPE = 'application/json';
 const TYPES = new Negotiation([JSON_TYPE]);
 const LIST_TYPES = new Negotiation([JSON_TYPE, NDJSON]);
 
 /** Validates a request, runs the route's document and responds with its result as JSON or NDJSON. */
-export class DocumentOperation extends RouteOperation implements RestOperation {
+export class DocumentHandler extends PreparedRoute implements RestHandler {
   readonly deprecation: Headers | undefined;
   /** The fields that a body may repeat. */
-  readonly #repeatable: readonly string[];
+  readonly #echoed: readonly string[];
   /** The repeatable fields, except the id, that must equal the record's. */
   readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
-  readonly #writer: RecordWriter | undefined;
+  readonly #writer: ShapeWriter | undefined;
   readonly #services: TransportServices;
 
   constructor(route: ServedRoute, services: TransportServices) {
     super(route, 'rest', services);
     this.deprecation = deprecationHeaders(route, services.config);
     this.#services = services;
-    this.#repeatable = repeatableFields(route);
-    this.#unchanging = this.#repeatable.filter(
+    this.#echoed = echoedFields(route);
+    this.#unchanging = this.#echoed.filter(
       (name) => name !== idFieldOf(route.shape!) && !route.shape!.fields[name]!.compute,
     );
     this.#types = isExportable(route) ? LIST_TYPES : TYPES;
-    this.#writer = route.shape && recordWriter(route.shape, 'integer');
+    this.#writer = route.shape && shapeWriter(route.shape, 'integer');
   }
 
   handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
     const { route } = this;
-    this.begin(session);
+    this.enter(session);
     if (this.#types.require(context.accept) === NDJSON) return this.#export(context, session, parameters);
     return andThen(route.body && readObject(context, route), (body) => {
-      const variables = readInput(context, route, parameters, body, this.#repeatable);
+      const variables = readInput(context, route, parameters, body, this.#echoed);
       const { shapes } = this.#services.api;
-      const call = callOf(context, session, shapes);
+      const call = contextOf(context, session, shapes);
       if (body && this.#unchanging.length > 0)
-        call.precondition = requireRepeated(call.precondition, this.#unchanging, body, shapes);
+        call.precondition = alsoUnchanged(call.precondition, this.#unchanging, body, shapes);
       const result = this.run(context, session, variables, () => call);
       return andThen(result, (settled) => this.#respond(context, variables, settled));
     });
@@ -77,7 +77,7 @@ export class DocumentOperation extends RouteOperation implements RestOperation {
       operation: this,
       variables,
       session,
-      contextOf: () => callOf(context, session, this.#services.api.shapes),
+      contextOf: () => contextOf(context, session, this.#services.api.shapes),
     };
     return openExport(list, context, this.#services);
   }
@@ -126,9 +126,9 @@ function deprecationHeaders(
   ];
 }
 
-function callOf(context: RequestContext, session: Session, shapes: Api['shapes']): Context {
+function contextOf(context: RequestContext, session: Session, shapes: Api['shapes']): Context {
   const { requestId, method, headers, isRead } = context;
-  const call: Parameters<typeof newContext>[1] = { cost: ROUTE_COST, requestId };
+  const call: Parameters<typeof newContext>[1] = { price: ROUTE_PRICE, requestId };
   const precondition = isRead ? undefined : preconditionOf(headers, shapes);
   if (precondition) call.precondition = precondition;
   const { 'idempotency-key': key } = headers;

@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { openApiJson } from '../../../src/openapi/document.ts';
+import { openApiJson } from '../../../src/openapi/description.ts';
 import { EventStreamClient, type StreamCall } from '../../kit/event-stream.ts';
 import { Description } from '../../kit/openapi.ts';
 import { expectRefusal, makeWorld, onAnyEngine, send } from '../../kit/petstore.ts';

@@ -15,15 +15,15 @@ import type { Variables } from './input.ts';
 import type { TransportServices } from './transport-services.ts';
 
 /** The cost of calling a route, in units. */
-export const ROUTE_COST = 1;
+export const ROUTE_PRICE = 1;
 
 /** A route, prepared at startup to run over any transport. */
-export class RouteOperation {
+export class PreparedRoute {
   readonly route: ServedRoute;
   /** The usage subject: the transport, and the root field of the document with its price. */
   readonly subject: UsageSubject;
   /** Runs a call that has been charged. */
-  readonly read: (variables: Variables, context: Context) => MaybePromise<PublicResult>;
+  readonly execute: (variables: Variables, context: Context) => MaybePromise<PublicResult>;
   readonly #streams: EventStreams;
   readonly #lifecycle: Lifecycle;
 
@@ -37,8 +37,8 @@ export class RouteOperation {
     this.#lifecycle = config;
     const read = operations.prepareInternal(route.document);
     const { variables } = route;
-    this.read = variables ? (parameters, context) => read(variables(parameters), context) : read;
-    this.subject = { transport, operations: [{ name: read.field.name, units: ROUTE_COST }] };
+    this.execute = variables ? (parameters, context) => read(variables(parameters), context) : read;
+    this.subject = { transport, rootFields: [{ name: read.field.name, units: ROUTE_PRICE }] };
   }
 
   /**
@@ -46,7 +46,7 @@ export class RouteOperation {
    *
    * @throws GONE after the sunset date, if enforced
    */
-  begin(session: Session): void {
+  enter(session: Session): void {
     session.subject = this.subject;
     const { SUNSET_DATE, SUNSET_ENFORCED } = this.#lifecycle;
     const { deprecation } = this.route;
@@ -59,11 +59,11 @@ export class RouteOperation {
   charge(session: Session): MaybePromise<void> {
     // Most keys may do everything.
     if (session.principal.scopes) requireScopes(session.principal, this.route.scopes);
-    return session.charge(ROUTE_COST, this.route.method === 'GET' ? 0 : 1);
+    return session.charge(ROUTE_PRICE, this.route.method === 'GET' ? 0 : 1);
   }
 
   /** Charges a response that stays open as long as its key permits it. @throws like `charge` */
-  open(session: Session): MaybePromise<void> {
+  chargeStream(session: Session): MaybePromise<void> {
     session.require((principal) => requireScopes(principal, this.route.scopes));
     return this.charge(session);
   }
@@ -82,7 +82,7 @@ export class RouteOperation {
     contextOf: () => Context,
   ): MaybePromise<PublicResult> {
     if (variables.wait !== undefined) return this.#poll(request, session, variables as never, contextOf);
-    return andThen(this.charge(session), () => this.read(variables, contextOf()));
+    return andThen(this.charge(session), () => this.execute(variables, contextOf()));
   }
 
   async #poll(
@@ -91,17 +91,17 @@ export class RouteOperation {
     { wait, ...variables }: EventVariables & { wait: number },
     contextOf: () => Context,
   ): Promise<PublicResult> {
-    await this.open(session);
+    await this.chargeStream(session);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const result = await this.read(variables, contextOf());
+    const result = await this.execute(variables, contextOf());
     // An error ends the poll, like a page with events.
     const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
     if (page?.nodes.length !== 0) return result;
     const next = { ...variables, after: page.pageInfo.endCursor };
     const wanted = wantedEvents({ ...next, types: next.type });
     const options = { session, wanted, wait: wait * 1_000, signal: gone.signal };
-    return (await this.#streams.waitFor(options)) ? this.read(next, contextOf()) : result;
+    return (await this.#streams.waitFor(options)) ? this.execute(next, contextOf()) : result;
   }
 
   /** The page of a list in a result. @throws the error in the result, NOT_FOUND for no such list */

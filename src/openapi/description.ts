@@ -24,7 +24,7 @@ export function openApiJson(api: Api, config: Config, { indent, routes = api.rou
 }
 
 function describe(
-  { resources, shapes, schemas, streams }: Api,
+  { resources, shapes, schemas, streamRoutes: streams }: Api,
   config: Config,
   routes: readonly ServedRoute[],
 ): JsonSchema {

@@ -10,9 +10,9 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import type { ServedRoute } from '../../rest-routes/route.ts';
 import { readInput } from '../input.ts';
-import { type EventVariables, ROUTE_COST, RouteOperation } from '../route-operation.ts';
+import { type EventVariables, ROUTE_PRICE, PreparedRoute } from '../prepared-route.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { nextLink, type RestOperation } from './rest-operation.ts';
+import { nextLink, type RestHandler } from './rest-handler.ts';
 
 const STREAM_TYPES = new Negotiation([STREAM_TYPE]);
 /** The interval of comments, which keep the connection alive for proxies and clients, in milliseconds. */
@@ -25,7 +25,7 @@ const COMMENT = ':\n';
 const RETRY = 'retry: 3000\n';
 
 /** The event log as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
-export class StreamOperation extends RouteOperation implements RestOperation {
+export class StreamHandler extends PreparedRoute implements RestHandler {
   readonly #streams: EventStreams;
 
   constructor(route: ServedRoute, services: TransportServices) {
@@ -35,10 +35,10 @@ export class StreamOperation extends RouteOperation implements RestOperation {
 
   /** Opens a stream after `Last-Event-ID`, or else `after`. */
   async handle(context: RequestContext, session: Session): Promise<HttpResponse> {
-    this.begin(session);
+    this.enter(session);
     STREAM_TYPES.require(context.accept);
     const { type: types, ...variables }: EventVariables = readInput(context, this.route, {});
-    await this.open(session);
+    await this.chargeStream(session);
     const head = { status: 200, headers: [], contentType: STREAM_TYPE, live: true };
     // HEAD opens nothing and, like GET, has no Content-Length (RFC 9110 section 8.6).
     if (context.method === 'HEAD') return { ...head, stream: null };
@@ -47,7 +47,7 @@ export class StreamOperation extends RouteOperation implements RestOperation {
     const wanted = wantedEvents({ after, types });
     const { requestId } = context;
     const stream = await this.#streams
-      .open({ session, wanted, cost: ROUTE_COST, requestId })
+      .open({ session, wanted, price: ROUTE_PRICE, requestId })
       .catch((error: unknown) => {
         throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
       });

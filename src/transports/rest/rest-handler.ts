@@ -2,7 +2,7 @@ import type { Session } from '../../access/session.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
-import type { RouteOperation } from '../route-operation.ts';
+import type { PreparedRoute } from '../prepared-route.ts';
 
 /** Percent-decoded path parameters, by name. */
 export type PathParameters = Readonly<Record<string, string | undefined>>;
@@ -15,7 +15,7 @@ export function nextLink(context: RequestContext, after: string): string {
 }
 
 /** A route with the handler of its requests: for a document's result, or for an event stream. */
-export interface RestOperation extends RouteOperation {
+export interface RestHandler extends PreparedRoute {
   /** The headers of responses, for a deprecated route. */
   readonly deprecation?: Headers | undefined;
   /** @throws AppError for an invalid or refused request, possibly before anything is charged */
