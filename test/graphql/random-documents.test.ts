@@ -77,7 +77,7 @@ async function expectedOf(
   of = schema,
 ) {
   const session = { store, now: Date.now, principal: { apiKey: {} }, counters: {} } as unknown as Session;
-  const contextValue = newContext(session, { cost: 50 } as never);
+  const contextValue = newContext(session, { price: 50 } as never);
   const run = (rootValue?: unknown) =>
     execute({ schema: of, document, variableValues, contextValue, rootValue });
   if (!document.loc!.source.body.startsWith('mutation')) return { result: (await run()) as ExecutionResult };

@@ -10,8 +10,8 @@ import { sqlite, useGateway } from '../kit/petstore.ts';
 const kit = useGateway(sqlite);
 const session = () => ({ store: kit.gateway.store, now: kit.clock.now, counters: {} }) as Session;
 
-/** True if other callbacks run before an operation of this cost reads a record. */
-async function yields(call: { cost: number; client?: { destroyed: boolean } }): Promise<boolean> {
+/** True if other callbacks run before an operation of this price reads a record. */
+async function yields(call: { price: number; client?: { destroyed: boolean } }): Promise<boolean> {
   const { loaders } = newContext(session(), call as never);
   let hasRun = false;
   const other = new Promise<void>((resolve) =>
@@ -28,14 +28,14 @@ async function yields(call: { cost: number; client?: { destroyed: boolean } }): 
 
 it('yields before reading if an operation costs more than 10 units', async () => {
   const client = { destroyed: false };
-  expect(await yields({ cost: 10, client })).toBe(false);
-  expect(await yields({ cost: 11, client })).toBe(true);
-  expect(await yields({ cost: 11 })).toBe(true);
+  expect(await yields({ price: 10, client })).toBe(false);
+  expect(await yields({ price: 11, client })).toBe(true);
+  expect(await yields({ price: 11 })).toBe(true);
 });
 
 it('stops reading once the client has disconnected', async () => {
   const client = { destroyed: false };
-  const { loaders } = newContext(session(), { cost: 1, client } as never);
+  const { loaders } = newContext(session(), { price: 1, client } as never);
   expect(await loaders.record(Category, '1')).toBeNull();
   client.destroyed = true;
   expect(() => loaders.page(Category, {}, { limit: 1 })).toThrow('The client disconnected.');
@@ -43,7 +43,7 @@ it('stops reading once the client has disconnected', async () => {
 });
 
 describe('reading', () => {
-  const contextOf = (cost: number) => newContext(session(), { cost } as never);
+  const contextOf = (price: number) => newContext(session(), { price } as never);
 
   it('reads each level of a transaction with one command too, and what the transaction wrote', async () => {
     const { store } = kit.gateway;
