@@ -116,7 +116,7 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
           names,
           options,
           begun,
-          () => PACES[isAlone() ? 'alone' : store.engine],
+          () => COMMIT_TIMES[isAlone() ? 'alone' : store.engine],
         );
       });
     } catch (error) {
@@ -416,7 +416,7 @@ async function write(
   names: Names,
   options: LoadOptions,
   begun: Omit<Load, 'expiresAt'>,
-  paceNow: () => Pace,
+  commitTime: () => number,
 ): Promise<Written> {
   const { record, update, from = 1, onProgress, signal } = options;
   const written = noCounts();
@@ -435,11 +435,11 @@ async function write(
       onProgress(line, loaded(), false);
       const rows = waiting.slice(0, most);
       const next = waiting[most]?.line ?? last + 1;
-      const { count, ...progress } = await commit(store, load, reader, options, rows, next, paceNow);
+      const { count, ...progress } = await commit(store, load, reader, options, rows, next, commitTime);
       include(written, progress);
       waiting = waiting.slice(count);
       ({ line } = progress);
-      most = Math.min(2 * most, paceNow().rows);
+      most = Math.min(2 * most, MAX_COMMITTED);
       await sleep(PAUSE);
     };
     const refuse: OnFault = (line, message) => {
@@ -471,26 +471,23 @@ const interruption = (error: unknown, declaration: AnyDeclaration, written: Writ
     { cause: error },
   );
 
-/** The time after which a commit ends, in milliseconds, and its maximum number of rows. */
-interface Pace {
-  time: number;
-  rows: number;
-}
-
-const PACES: Record<Store['engine'] | 'alone', Pace> = {
+/** The time after which a commit ends, in milliseconds. */
+const COMMIT_TIMES: Record<Store['engine'] | 'alone', number> = {
   /** Long, to write fewer index pages twice. Other commands and the start of a server wait for a commit. */
-  alone: { time: 1_000, rows: 10_000 },
+  alone: 1_000,
   /** Short, since the writes of a server on the same file wait for each commit. */
-  sqlite: { time: 40, rows: 5_000 },
+  sqlite: 40,
   /** Much less than the timeout of a call. */
-  mongodb: { time: 2_000, rows: 5_000 },
+  mongodb: 2_000,
 };
+/** The maximum number of rows in a commit. More only take memory and garbage collection. */
+const MAX_COMMITTED = 5_000;
 /** The pause between commits, in which others may write, in milliseconds. */
 const PAUSE = 5;
 /** The number of rows in the first commit, to show progress early; it doubles with each commit. */
 const FIRST_COMMITTED = 250;
 /** The number of rows that a commit writes together. */
-const WRITTEN_AT_ONCE = 250;
+const WRITTEN_AT_ONCE = 500;
 
 /** A committed part of a load. */
 interface Committed extends Counts, LoadPosition {
@@ -511,7 +508,7 @@ async function commit(
   { record, update, createParents = false }: LoadOptions,
   rows: readonly Row[],
   next: number,
-  paceNow: () => Pace,
+  commitTime: () => number,
 ): Promise<Committed> {
   const writeSome = async (tables: Tables, some: readonly Row[]): Promise<Counts> => {
     const counts = noCounts();
@@ -545,7 +542,7 @@ async function commit(
       const some = rows.slice(count, count + WRITTEN_AT_ONCE);
       include(counts, await writeSome(tables, some));
       count += some.length;
-    } while (count < rows.length && performance.now() - began < paceNow().time);
+    } while (count < rows.length && performance.now() - began < commitTime());
     return { ...counts, count, line: rows[count]?.line ?? next, rows: rows[count - 1]!.index + 1 };
   };
   // Of two loads that create the same parent, one must see the other's.
