@@ -129,7 +129,7 @@ export class RequestLog extends WriteBehind {
     this.#interval++;
   }
 
-  /** Adds requests to the journal. @returns the number of those that are not written yet but for that */
+  /** Adds requests to the journal. @returns the number of unstored requests that it covers */
   async #journal(): Promise<number> {
     await this.#recover();
     this.#take();

@@ -60,8 +60,8 @@ export async function refuseUnlessEmpty(
     ['keys', await store.apiKeys()],
     ['documents', await store.documents()],
   ];
-  for (const record of declarations)
-    held.unshift([record.plural, (await store.table(record).page({}, { limit: 1 })).items]);
+  for (const declaration of declarations)
+    held.unshift([declaration.plural, (await store.table(declaration).page({}, { limit: 1 })).items]);
   const [occupied] = held.filter(([, rows]) => rows.length > 0);
   if (occupied) throw new Error(`The store is not empty: it has ${occupied[0]}. Import into an empty store.`);
 }

@@ -21,9 +21,9 @@ export const eventTypesOf = ({ kind }: AnyDeclaration) =>
  */
 export const allEventTypes = (declarations: readonly AnyDeclaration[]): ReadonlySet<EventType> =>
   new Set(
-    declarations.flatMap((record) => [
-      ...Object.values(eventTypesOf(record)),
-      ...Object.values(record.fields as Fields).flatMap(({ view }): EventType[] =>
+    declarations.flatMap((declaration) => [
+      ...Object.values(eventTypesOf(declaration)),
+      ...Object.values(declaration.fields as Fields).flatMap(({ view }): EventType[] =>
         view === undefined ? [] : [`${view}.updated`],
       ),
     ]),
@@ -58,12 +58,13 @@ export function eventOf(
 
 /** Creates a function that renames the fields of an event's record, which may follow an earlier declaration. */
 export function renamedIn(declarations: readonly AnyDeclaration[]) {
-  const changed = declarations.filter((record) => formerNames(record).length > 0);
+  const changed = declarations.filter((declaration) => formerNames(declaration).length > 0);
   const byKind = new Map(
-    changed.flatMap((record) =>
-      [record.kind, ...Object.values(record.fields as Fields).flatMap(({ view }) => view ?? [])].map(
-        (kind) => [kind, record] as const,
-      ),
+    changed.flatMap((declaration) =>
+      [
+        declaration.kind,
+        ...Object.values(declaration.fields as Fields).flatMap(({ view }) => view ?? []),
+      ].map((kind) => [kind, declaration] as const),
     ),
   );
   return (type: EventType, values: EventRecord): EventRecord => {

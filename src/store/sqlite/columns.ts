@@ -22,7 +22,7 @@ export interface Column {
   field: string;
   /** In snake case and quoted, since a field may have a name such as `order`. */
   name: string;
-  declaration: Field;
+  declared: Field;
   type: 'integer' | 'text';
   stored(value: unknown): Value;
   /** Absent if the stored form is the value itself. */
@@ -35,10 +35,10 @@ export const columnName = (field: string): string => `"${snakeCase(field)}"`;
 
 /** The columns of a record's table: its id, then its fields in order. */
 export const columnsOf = memoized(({ id, fields }: AnyDeclaration): readonly Column[] =>
-  Object.entries({ id, ...fields } as Fields).map(([field, declaration]) => {
-    const codec = CODECS[declaration.kind];
+  Object.entries({ id, ...fields } as Fields).map(([field, declared]) => {
+    const codec = CODECS[declared.kind];
     const stored = (value: unknown) => (value == null ? null : codec.stored(value));
-    return { ...codec, field, name: columnName(field), declaration, stored };
+    return { ...codec, field, name: columnName(field), declared, stored };
   }),
 );
 
@@ -54,15 +54,15 @@ export const indexName = ({ plural }: AnyDeclaration, fields: readonly string[])
   `"${plural} by ${fields.join(', ')}"`;
 
 /** All columns of a record's table, including the folded forms of texts that lists can be ordered by. */
-export const allColumnsOf = memoized((record: AnyDeclaration): readonly Column[] => {
-  const columns = columnsOf(record);
-  const folds = columns.filter(({ field, name }) => sortColumn(record, field) !== name);
+export const allColumnsOf = memoized((declaration: AnyDeclaration): readonly Column[] => {
+  const columns = columnsOf(declaration);
+  const folds = columns.filter(({ field, name }) => sortColumn(declaration, field) !== name);
   return [
     ...columns,
     ...folds.map((column): Column => ({
       ...column,
-      name: sortColumn(record, column.field),
-      declaration: { ...column.declaration, presence: 'optional' },
+      name: sortColumn(declaration, column.field),
+      declared: { ...column.declared, presence: 'optional' },
       stored: (value) => (value == null ? null : folded(value as string)),
       folds: column.name,
     })),
@@ -90,7 +90,7 @@ export function insertRecords(
 /**
  * The expression that reads a column. Text is exact beyond 2^53, but takes JSON.parse three times as long as integers.
  */
-export function readOf({ name, declaration: { kind } }: Column): string {
+export function readOf({ name, declared: { kind } }: Column): string {
   if (kind !== 'id' && kind !== 'bigInteger') return name;
   const isExact = kind === 'id' ? `${name} < 9007199254740992` : `abs(${name} / 2) < 4503599627370496`;
   return `iif(${isExact}, ${name}, cast(${name} as text))`;

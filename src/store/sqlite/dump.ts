@@ -89,12 +89,13 @@ export async function openSqliteTarget(
   // The file needs no journal: it is invisible until it is complete and on disk.
   db.keepSmall();
   db.exec('pragma journal_mode = memory; pragma synchronous = off');
-  for (const record of declarations) dropIndexes(db, record);
+  for (const declaration of declarations) dropIndexes(db, declaration);
   let isWhole = false;
   return {
     store,
     async setLastIds(lastIds) {
-      for (const record of declarations) noteAssigned(db, record, lastIds[record.plural] ?? '0');
+      for (const declaration of declarations)
+        noteAssigned(db, declaration, lastIds[declaration.plural] ?? '0');
     },
     async addRecords(record, rows) {
       db.transaction(() => insertRecords(db, record, rows));

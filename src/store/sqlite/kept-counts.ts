@@ -24,18 +24,18 @@ export interface KeptCounts {
 /** The only row of a table that counts all records. */
 const WHOLE = { name: '"whole"', type: 'integer', value: '1' };
 
-function keptCounts(record: AnyDeclaration, fields: readonly string[]): KeptCounts {
-  const name = `${record.plural} count by ${fields.join(', ')}`.replace(/ by $/, '');
+function keptCounts(declaration: AnyDeclaration, fields: readonly string[]): KeptCounts {
+  const name = `${declaration.plural} count by ${fields.join(', ')}`.replace(/ by $/, '');
   const table = `"${name}"`;
-  const records = `"${record.plural}"`;
-  const columns = fields.map((field) => columnsOf(record).find((column) => column.field === field)!);
+  const records = `"${declaration.plural}"`;
+  const columns = fields.map((field) => columnsOf(declaration).find((column) => column.field === field)!);
   const keys = columns.length > 0 ? columns : [WHOLE];
   const names = keys.map((key) => key.name).join(', ');
   const valueIn = (row: 'new' | 'old', key: (typeof keys)[number]) =>
     'value' in key ? key.value : `${row}.${key.name}`;
   // Records without a value are in no list filtered by it.
   const isThere = (prefix: string) => {
-    const optional = columns.filter(({ declaration }) => declaration.presence === 'optional');
+    const optional = columns.filter(({ declared }) => declared.presence === 'optional');
     return optional.map((column) => `${prefix}${column.name} is not null`).join(' and ') || 'true';
   };
   const is = (row: 'new' | 'old') => keys.map((key) => `${key.name} = ${valueIn(row, key)}`).join(' and ');

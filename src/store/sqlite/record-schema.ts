@@ -37,13 +37,15 @@ const indexStatements = (declaration: AnyDeclaration): ReadonlyMap<string, strin
   ]);
 
 /** The statement that adds a column to existing records. */
-function additionOf(record: AnyDeclaration, column: Column): string {
-  const { presence, default: value } = column.declaration;
+function additionOf(declaration: AnyDeclaration, column: Column): string {
+  const { presence, default: value } = column.declared;
   if (presence === 'required')
-    throw new Error(`${record.plural}.${column.name}: a field added to existing records needs a default.`);
+    throw new Error(
+      `${declaration.plural}.${column.name}: a field added to existing records needs a default.`,
+    );
   const stored = presence === 'optional' ? null : column.stored(value);
   const literal = typeof stored === 'string' ? `'${stored.replaceAll("'", "''")}'` : stored;
-  return `alter table "${record.plural}" add column ${definitionOf(record, column)} default ${literal}`;
+  return `alter table "${declaration.plural}" add column ${definitionOf(declaration, column)} default ${literal}`;
 }
 
 /** The number of records updated per statement. */
@@ -69,38 +71,37 @@ function fold(db: SqliteConnection, { plural }: AnyDeclaration, { name, stored, 
 
 /** The steps that bring tables in line with their declarations; none if they are up to date. */
 function* missing(db: SqliteConnection, declarations: readonly AnyDeclaration[]): Generator<() => void> {
-  for (const record of declarations) {
-    const { plural } = record;
+  for (const declaration of declarations) {
+    const { plural } = declaration;
     const storedTypes = db.json<Record<string, string>>(
       `select json_group_object('"' || name || '"', lower(type)) from pragma_table_info(?)`,
       [plural],
     )!;
-    if (Object.keys(storedTypes).length === 0) yield () => db.exec(tableOf(record));
+    if (Object.keys(storedTypes).length === 0) yield () => db.exec(tableOf(declaration));
     else
-      for (const column of allColumnsOf(record)) {
-        const { field, name, type, declaration } = column;
-        const former =
-          declaration.formerly &&
-          (column.folds ? foldedName(declaration.formerly) : columnName(declaration.formerly));
+      for (const column of allColumnsOf(declaration)) {
+        const { field, name, type } = column;
+        const { formerly } = column.declared;
+        const former = formerly && (column.folds ? foldedName(formerly) : columnName(formerly));
         if (former && former in storedTypes && !(name in storedTypes)) {
           yield () => db.exec(`alter table "${plural}" rename column ${former} to ${name}`);
           storedTypes[name] = storedTypes[former]!;
         }
-        if (!(name in storedTypes)) yield () => db.exec(additionOf(record, column));
+        if (!(name in storedTypes)) yield () => db.exec(additionOf(declaration, column));
         else if (storedTypes[name] !== type)
           throw new Error(
             `${plural}.${field} is stored as ${storedTypes[name]}, which no longer fits its kind; give the new field another name, or add a migration.`,
           );
-        if (!(name in storedTypes) && column.folds) yield () => fold(db, record, column);
+        if (!(name in storedTypes) && column.folds) yield () => fold(db, declaration, column);
       }
-    const wanted = indexStatements(record);
+    const wanted = indexStatements(declaration);
     const there = db.json<string[]>(
       `select json_group_array('"' || name || '"') from sqlite_schema where type = 'index' and tbl_name = ?`,
       [plural],
     )!;
     for (const name of there) if (!wanted.has(name)) yield () => db.exec(`drop index ${name}`);
     for (const [name, sql] of wanted) if (!there.includes(name)) yield () => db.exec(sql);
-    yield* missingCounts(db, record);
+    yield* missingCounts(db, declaration);
   }
 }
 
