@@ -274,8 +274,8 @@ export class Gateway implements RequestHandler {
   #logForKey(context: RequestContext, milliseconds: number): void {
     const { session, requestId: id, method, path, status, errorCodes } = context;
     if (!session) return;
-    const { transport, rootFields: operations } = session.resolvedSubject;
-    const operation = operations[0]?.name ?? OTHER;
+    const { transport, rootFields } = session.resolvedSubject;
+    const operation = rootFields[0]?.name ?? OTHER;
     // Pages that show the log and the budget read them every few seconds, which would soon fill the log.
     if (errorCodes.length === 0 && (operation === 'requests' || path === COST_PATH)) return;
     this.services.requestLog.add(session.principal, {

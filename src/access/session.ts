@@ -236,17 +236,17 @@ export class Session {
       history.touch(id, now);
       return;
     }
-    const { transport, rootFields: operations } = this.resolvedSubject;
+    const { transport, rootFields } = this.resolvedSubject;
     const requests = isRequest && !this.#isCounted ? 1 : 0;
     if (isRequest) this.#isCounted = true;
     let rest = units;
-    for (let i = 1; i < operations.length; i++) {
-      const own = Math.min(rest, operations[i]!.units);
+    for (let i = 1; i < rootFields.length; i++) {
+      const own = Math.min(rest, rootFields[i]!.units);
       rest -= own;
       if (own > 0)
-        history.add(id, now, transport, operations[i]!.name, { requests: 0, units: own, refused: 0 });
+        history.add(id, now, transport, rootFields[i]!.name, { requests: 0, units: own, refused: 0 });
     }
-    history.add(id, now, transport, operations[0]?.name ?? OTHER, { requests, units: rest, refused });
+    history.add(id, now, transport, rootFields[0]?.name ?? OTHER, { requests, units: rest, refused });
   }
 
   /** Counts a request that was paid for together with others, unless a charge of its own did. */

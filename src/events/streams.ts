@@ -75,7 +75,7 @@ export class EventStreams {
    *
    * @throws RATE_LIMITED if the plan allows no more open streams, and the store's errors for the position
    */
-  async open({ session, wanted, price: cost, requestId }: StreamOptions): Promise<EventStream> {
+  async open({ session, wanted, price, requestId }: StreamOptions): Promise<EventStream> {
     const { ending, close } = this.#openStreams.open(session);
     const reader = await this.feed.open(wanted, ending.signal).catch((error: unknown) => {
       close();
@@ -86,9 +86,9 @@ export class EventStreams {
       beginning: reader.beginning,
       ending,
       sent: 0,
-      meter: new Meter(cost),
-      events: paidEvents(reader, this.#types, ending.signal, session, cost, (count, isPaidAnew) => {
-        if (isPaidAnew) stream.meter = new Meter(cost);
+      meter: new Meter(price),
+      events: paidEvents(reader, this.#types, ending.signal, session, price, (count, isPaidAnew) => {
+        if (isPaidAnew) stream.meter = new Meter(price);
         stream.sent += count;
         this.sent += count;
       }),
@@ -136,7 +136,7 @@ async function* paidEvents(
   types: EventTypes,
   signal: AbortSignal,
   session: Session,
-  cost: number,
+  price: number,
   onSent: (count: number, isPaidAnew: boolean) => void,
 ): EventStream['events'] {
   let paid = 0;
@@ -148,7 +148,7 @@ async function* paidEvents(
       if (events.length === 0) break;
       const isPaidAnew = paid === 0;
       if (isPaidAnew) {
-        await session.charge(cost);
+        await session.charge(price);
         paid = EVENTS_PER_CHARGE;
       }
       const next = events.slice(0, paid);

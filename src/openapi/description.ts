@@ -24,7 +24,7 @@ export function openApiJson(api: Api, config: Config, { indent, routes = api.rou
 }
 
 function describe(
-  { resources, shapes, schemas, streamRoutes: streams }: Api,
+  { resources, shapes, schemas, streamRoutes }: Api,
   config: Config,
   routes: readonly ServedRoute[],
 ): JsonSchema {
@@ -33,7 +33,7 @@ function describe(
   for (const shape of shapes) addShape(components, shape);
   for (const [name, schema] of Object.entries(schemas)) components.add('schemas', name, schema);
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of [...routes, ...streams]) {
+  for (const route of [...routes, ...streamRoutes]) {
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = describeOperation(route, config, components);
   }

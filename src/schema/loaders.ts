@@ -8,7 +8,7 @@ import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Group, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
-/** The caller of a request that reads. */
+/** When the reads of an operation must end: once its client has gone, or its meter is used up. */
 export interface ReadLimits {
   /** The response to the client. Nothing more is read once the client has disconnected. */
   client?: { readonly destroyed: boolean } | undefined;
@@ -28,13 +28,13 @@ function checkBeforeRead({ client, meter }: ReadLimits): void {
   meter.check();
 }
 
-/** Draws a page on the caller's meter. @throws QUERY_TOO_COMPLEX */
+/** Draws a page on the meter of these limits. @throws QUERY_TOO_COMPLEX */
 function drawPage({ meter }: ReadLimits, { length }: readonly object[]): void {
   meter.draw('entries', length);
   meter.draw('records', length);
 }
 
-/** The source that loaders read from, and the caller they read for. */
+/** The source that loaders read from, and the limits of their reads. */
 interface Source {
   readonly tables: Tables;
   readonly limits: ReadLimits;
@@ -46,12 +46,9 @@ interface Source {
 export type Load<T> = (id: Id) => MaybePromise<T>;
 
 /** Creates a loader that batches reads, and stops when the client disconnects. */
-function loaderFor<T>(
-  { limits: caller, turns }: Source,
-  read: (ids: readonly Id[]) => MaybePromise<T[]>,
-): Load<T> {
+function loaderFor<T>({ limits, turns }: Source, read: (ids: readonly Id[]) => MaybePromise<T[]>): Load<T> {
   const batch = async (ids: readonly Id[]) => {
-    checkBeforeRead(caller);
+    checkBeforeRead(limits);
     return read(ids);
   };
   if (!turns) {
@@ -84,13 +81,13 @@ class RecordLoader<T extends { id: Id }> {
     if (cached !== undefined) return cached;
     this.#table ??= this.#from.tables.table(this.#record);
     const table = this.#table;
-    const { limits: caller, turns } = this.#from;
-    const { meter } = caller;
+    const { limits, turns } = this.#from;
+    const { meter } = limits;
     let stored = table.cached(id) as MaybePromise<T | null> | undefined;
     // Reads the first record alone. Further ones may be a level, which is read together.
     if (stored === undefined && !turns && !this.#hasRead && table.readFirst) {
       this.#hasRead = true;
-      checkBeforeRead(caller);
+      checkBeforeRead(limits);
       stored = table.readFirst(id) as MaybePromise<T | null>;
       this.#loaded.set(id, stored);
     }
@@ -143,7 +140,7 @@ export class Loaders {
     return turns ? list.map((entry) => (entry instanceof Promise ? entry : turns.pass(entry))) : list;
   }
 
-  /** New loaders for the same caller that read within an attempt at a transaction and draw on the attempt's meter. */
+  /** New loaders with the same limits that read within an attempt at a transaction and draw on the attempt's meter. */
   within(transaction: Transaction, meter: Meter): Loaders {
     return new Loaders(transaction, { ...this.#from.limits, meter });
   }
@@ -182,20 +179,20 @@ export class Loaders {
     filter: FilterOf<R>,
     request: PageRequest,
   ): MaybePromise<Page<RecordOf<R>>> {
-    const { limits: caller, tables } = this.#from;
+    const { limits, tables } = this.#from;
     const read = () => tables.table(record).page(filter, request);
     const loader = this.#recordLoader(record);
-    const page = caller.yieldsBetweenLevels ? this.inTurn(read) : this.#readNow(read);
+    const page = limits.yieldsBetweenLevels ? this.inTurn(read) : this.#readNow(read);
     return andThen(page, (read) => {
-      drawPage(caller, read.items);
+      drawPage(limits, read.items);
       loader.add(read);
       return read;
     });
   }
 
   count<R extends AnyDeclaration>(record: R, filter: FilterOf<R>): MaybePromise<number> {
-    const { limits: caller, tables } = this.#from;
-    return this.inTurn(() => tables.table(record).count(filter, caller.meter));
+    const { limits, tables } = this.#from;
+    return this.inTurn(() => tables.table(record).count(filter, limits.meter));
   }
 
   countsBy<R extends AnyDeclaration>(
@@ -203,8 +200,8 @@ export class Loaders {
     by: readonly FieldNameOf<R>[],
     filter: FilterOf<R>,
   ): MaybePromise<readonly Group[]> {
-    const { limits: caller, tables } = this.#from;
-    return this.list(() => tables.table(record).countsBy(by, filter, caller.meter));
+    const { limits, tables } = this.#from;
+    return this.list(() => tables.table(record).countsBy(by, filter, limits.meter));
   }
 
   /** The loader of pages of children by a field: the same page for all parents at once. */
@@ -214,12 +211,12 @@ export class Loaders {
     filter: FilterOf<R>,
     request: PageRequest,
   ): Load<Page<RecordOf<R>>> {
-    const { limits: caller, tables } = this.#from;
+    const { limits, tables } = this.#from;
     const list = `page ${JSON.stringify(request)} ${JSON.stringify(filter)}`;
     return this.#ofParents(record, field, list, (parents) =>
       andThen(tables.table(record).pagesByParent(field, parents, filter, request), (pages) => {
         for (const page of pages) {
-          drawPage(caller, page.items);
+          drawPage(limits, page.items);
           this.#recordLoader(record).add(page);
         }
         return pages;
@@ -233,9 +230,9 @@ export class Loaders {
     field: FieldNameOf<R>,
     filter: FilterOf<R>,
   ): Load<number> {
-    const { limits: caller, tables } = this.#from;
+    const { limits, tables } = this.#from;
     return this.#ofParents(record, field, `count ${JSON.stringify(filter)}`, (parents) =>
-      this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, caller.meter)),
+      this.inTurn(() => tables.table(record).countsByParent(field, parents, filter, limits.meter)),
     );
   }
 

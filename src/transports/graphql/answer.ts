@@ -13,11 +13,11 @@ import type { PreparedEntry, PreparedRequest } from '../../graphql/prepared-requ
 import { OperationRefused, type PublicResult } from '../../graphql/result.ts';
 import { noteErrors } from './over-http.ts';
 
-/** The maximum cost of an answer that is held as text, about 10 MB. */
+/** The maximum price of an answer that is held as text, about 10 MB. */
 const MAX_HELD_PRICE = 10;
 
 /** True if the answer must be sent in pieces. */
-export const isLarge = ({ price: cost }: PreparedRequest): boolean => cost > MAX_HELD_PRICE;
+export const isLarge = ({ price }: PreparedRequest): boolean => price > MAX_HELD_PRICE;
 
 /** Runs a request and responds with JSON. */
 export async function answer(

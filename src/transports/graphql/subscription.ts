@@ -26,10 +26,10 @@ export async function subscribe(
   operation: PreparedOperation,
 ): Promise<StreamedBody> {
   let stream: EventStream | undefined;
-  const { price: cost } = operation;
-  const contextOfEvent = () => newContext(session, { price: cost, requestId, meter: stream?.meter });
+  const { price } = operation;
+  const contextOfEvent = () => newContext(session, { price, requestId, meter: stream?.meter });
   const followEvents = async (wanted: StreamOptions['wanted']) => {
-    stream = await streams.open({ session, wanted, price: cost, requestId });
+    stream = await streams.open({ session, wanted, price, requestId });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);
