@@ -93,30 +93,10 @@ onAnyEngine('authentication', (kit) => {
     expect(overGraphql.json).not.toHaveProperty('data');
   });
 
-  it('refuses a revoked key within 5 seconds and a rotated secret after its grace period', async () => {
-    const { gateway } = kit;
-    const { key, apiKey } = newApiKey({ name: 'r', plan: 'pro', now: gateway.clock.now() });
-    await gateway.store.createApiKey(apiKey);
-    expect((await gateway.call('/pets', { key })).status).toBe(200);
-    const next = generateKey();
-    await gateway.store.rotateApiKey(apiKey.id, next.secret, gateway.clock.now() + 60_000);
-    const rotated = await gateway.call('/pets', { key: next.key });
-    // Both secrets draw on the budget of their key.
-    expect(rotated.headers['x-ratelimit-remaining']).toBe('298');
-    gateway.clock.advance(59_999);
-    expect((await gateway.call('/pets', { key })).status).toBe(200);
-    gateway.clock.advance(1);
-    expect((await gateway.call('/pets', { key })).status).toBe(401);
-    expect((await gateway.call('/pets', { key: next.key })).status).toBe(200);
-    await gateway.store.revokeApiKey(apiKey.id, gateway.clock.now());
-    gateway.clock.advance(5_000);
-    expect((await gateway.call('/pets', { key: next.key })).status).toBe(401);
-  });
-
   it('does what a key may do by now within 5 seconds, wider and narrower', async () => {
     const { gateway, clock } = kit;
-    const key = await gateway.newKey('free');
-    const { id } = (await gateway.store.apiKeys()).at(-1)!;
+    const { key, apiKey } = newApiKey({ name: 'r', plan: 'free', now: clock.now() });
+    await gateway.store.createApiKey(apiKey);
     const minute = (headers: Record<string, unknown>) => Number(headers['x-ratelimit-limit']);
     for (let i = 0; i < 60; i++) expect((await gateway.call('/pets', { key })).status).toBe(200);
     expect((await gateway.call('/pets', { key })).status).toBe(429);
@@ -139,7 +119,7 @@ onAnyEngine('authentication', (kit) => {
       [{ expiresAt: clock.now() + 3_600_000 }, 200, 300],
       [{ expiresAt: null }, 200, 300],
     ] as const) {
-      await gateway.store.updateApiKey(id, changes as ApiKeyChanges);
+      await gateway.store.updateApiKey(apiKey.id, changes as ApiKeyChanges);
       clock.advance(5_000);
       const reply = await gateway.call('/pets', { key });
       expect([reply.status, minute(reply.headers)], JSON.stringify(changes)).toEqual([status, limit]);

@@ -164,19 +164,6 @@ onAnyEngine('bans', (kit) => {
   });
 });
 
-describe('pages without a key', () => {
-  const kit = useGateway(sqlite);
-
-  it.each(['/health/live', '/health/ready', '/openapi.json', '/docs', '/metrics'])(
-    'have no rate-limit headers: %s',
-    async (path) => {
-      const reply = await kit.gateway.call(path, { key: null });
-      expect(reply.status).toBe(200);
-      expect(reply.headers['x-ratelimit-limit']).toBeUndefined();
-    },
-  );
-});
-
 describe('the message of a refusal', () => {
   const kit = useGateway(sqlite);
 

@@ -253,22 +253,6 @@ describe.each(Object.entries(engines))('an import to %s', (name, newStore) => {
     });
   });
 
-  it('that fails leaves the store as it was', async () => {
-    const copy = path();
-    cpSync(directory, copy, { recursive: true });
-    const categories = join(copy, 'categories.jsonl');
-    writeFileSync(categories, `${readFileSync(categories, 'utf8')}`.repeat(2));
-    const manifest = join(copy, 'manifest.json');
-    writeFileSync(manifest, readFileSync(manifest, 'utf8').replace(/("categories",\s+"rows": )1/, '$12'));
-    const target = newStore();
-    await expect(importFrom(copy, target)).rejects.toThrow(
-      /^categories\.jsonl, line 2: id: 1 is on an earlier line too/,
-    );
-    const store = await open(target);
-    expect(await store.table(Category).count({})).toBe(0);
-    await store.close();
-  });
-
   it('takes what an earlier build has exported, whose rows have checksums', async () => {
     const copy = path();
     const target = newStore();
@@ -387,6 +371,10 @@ describe('a damaged export', () => {
       const target = settings();
       await expect(importFrom(copy, target)).rejects.toThrow(message);
       expect(existsSync(target.DATA_FILE)).toBe(false);
+      if (!byStore) continue;
+      const store = await open(target);
+      expect(await store.table(Category).count({})).toBe(0);
+      await store.close();
     }
   });
 

@@ -11,7 +11,6 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { api } from '../../src/api.ts';
-import type { Resource, Route } from '../../src/rest-routes/route.ts';
 import {
   expectQueryRefusal,
   expectRefusal,
@@ -36,7 +35,8 @@ const isEnough = (has: string, needs: string | undefined): boolean =>
 
 const missing = (scope: string) => `The API key lacks the scope ${scope}.`;
 
-describe('every operation and scope', () => {
+// Those of REST are in domains/api-key/permissions.test.ts.
+describe('every root field and scope', () => {
   const kit = useGateway(sqlite);
   const keys = new Map<string, string>();
   const keyWith = async (...scopes: string[]): Promise<string> => {
@@ -44,41 +44,6 @@ describe('every operation and scope', () => {
     if (!keys.has(name)) keys.set(name, await kit.gateway.restrictedKey({ scopes }));
     return keys.get(name)!;
   };
-
-  /** A valid request to a REST operation; its record does not exist. */
-  const request = ({ method, path, body, shape, query = [] }: Route) => {
-    const required = query.filter(({ required }) => required);
-    const parameters = required
-      .map(({ name, schema }) => `?${name}=${(schema.enum as string[])[0]}`)
-      .join('');
-    const accepted = Object.entries(body?.example ?? shape?.example ?? {}).filter(
-      ([name]) => body && name in body.rules.shape && name !== 'id' && name !== 'scopes',
-    );
-    const line = `${method} ${path.replace(/\{\w+\}/, '987654321')}${parameters}`;
-    return body
-      ? ([line, { body: JSON.stringify(Object.fromEntries(accepted)) }] as const)
-      : ([line, {}] as const);
-  };
-
-  const rows = api.resources.flatMap((resource: Resource) =>
-    resource.routes.map((row) => ({ ...row, domain: resource.scope, isManaged: resource.isManaged })),
-  );
-  it.each(rows.map((row) => [row.operationId, row] as const))('%s', async (_, row) => {
-    const access = row.method === 'GET' && !row.isManaged ? 'read' : 'write';
-    const needs = row.domain === null ? undefined : `${row.domain}:${access}`;
-    for (const scope of SCOPES) {
-      const [line, call] = request(row);
-      const sent = await send(kit.gateway, line, {
-        ...call,
-        key: await keyWith(scope),
-        // A stream would not end.
-        ...(row.list === 'stream' && { headers: { 'last-event-id': 'x' } }),
-      });
-      if (isEnough(scope, needs)) expect(sent.json?.code, sent.about).not.toBe('FORBIDDEN');
-      else expectRefusal(sent, 'FORBIDDEN', missing(needs!));
-      expect(sent.status, sent.about).not.toBe(401);
-    }
-  });
 
   /** The scope of a root field, by its name. */
   const domainOf = (field: string): string | undefined =>

@@ -54,12 +54,6 @@ describe('parseJson', () => {
       expect(inspect((read(`[${literal}]`) as [unknown])[0]), literal.slice(0, 30)).toBe(literal);
   });
 
-  it('ignores a byte order mark', () => {
-    expect(read('\ufeff{"a":1.0}')).toEqual({ a: 1 });
-    expect(() => read('\ufeff{\n')).toThrow('The body is not valid JSON');
-    expect(() => read('\ufeff\ufeff{}')).toThrow('The body is not valid JSON');
-  });
-
   it('says where what is not JSON begins', () => {
     expect(() => read('{\n  "name": }')).toThrow('The body is not valid JSON (line 2, column 11).');
   });

@@ -84,20 +84,6 @@ describe('the log', () => {
     }
   });
 
-  it('contains no keys, bodies, literals or variables', async () => {
-    const { gateway } = kit;
-    lines();
-    const wrong = `petstore_${'w'.repeat(43)}`;
-    await send(gateway, 'POST /categories', { body: { name: 'Private', description: 'Secret' } });
-    await query(gateway, 'query ($a: String) { pets(after: $a) { totalCount } }', { a: 'Hidden' });
-    await query(gateway, '{ pets(after: "Concealed") { totalCount } }');
-    await send(gateway, '/pets', { key: wrong });
-    await send(gateway, '/pets', { key: null, headers: { authorization: `Bearer ${gateway.key}` } });
-    const text = JSON.stringify(lines());
-    for (const secret of [gateway.key.slice(9), wrong.slice(9), 'Private', 'Secret', 'Hidden', 'Concealed'])
-      expect(text).not.toContain(secret);
-  });
-
   it('marks a request as aborted if the client disconnected before the response', async () => {
     lines();
     const socket = connect(Number(new URL(kit.gateway.url).port), '127.0.0.1');

@@ -6,7 +6,6 @@ import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { ApiKey } from '../../src/store/stored-api-keys.ts';
 import type { Store, Transaction } from '../../src/store/store.ts';
-import type { Tables } from '../../src/foundation/table.ts';
 import { DAY } from '../../src/foundation/instant.ts';
 import { webhooksOf, webhookWritesOf } from '../../src/webhooks/stored-webhooks.ts';
 import { errorOf } from '../kit/errors.ts';
@@ -118,49 +117,6 @@ describe.each(engines)('$name', (engine) => {
         return await table(Category).update(id, { name: `${name}!` });
       }, 'single');
       expect((await changed).name).toMatch(/!$/);
-    });
-
-    it('reads its own writes, which leave nothing behind when it fails', async () => {
-      const { id: categoryId } = await store.table(Category).insert({ name: 'Before' });
-      const { id } = await store.table(Pet).insert({ name: 'Before', categoryId, status: 'available' });
-      const look = async ({ table }: Tables) => {
-        const pets = table(Pet);
-        return [
-          await pets.byIds([id]),
-          await pets.byIds([id, '999999']),
-          await table(Category).byIds([categoryId]),
-          await pets.page({ categoryId }, { limit: 5 }),
-          await pets.pagesByParent('categoryId', [categoryId], {}, { limit: 5 }),
-          await pets.count({ categoryId }),
-          await pets.countsByParent('categoryId', [categoryId], {}),
-        ];
-      };
-      const before = await look(store);
-      const pet = { id, name: 'Within', categoryId, status: 'available' as const, quantity: 0 };
-      const fault = new AppError('CONFLICT', 'no');
-      let seen: unknown;
-      const work = async (transaction: Transaction): Promise<never> => {
-        await transaction.table(Pet).update(id, { name: 'Within' });
-        await transaction.table(Category).update(categoryId, { name: 'Also' });
-        seen = [await transaction.table(Pet).insert(pet), await look(transaction)];
-        throw fault;
-      };
-      const once = { apiKeyId: 'key', idempotencyKey: randomUUID(), fingerprint: 'a', now: T, keepFor: DAY };
-      for (const run of [() => store.transaction(work), () => store.once(once, work)]) {
-        await errorOf(run);
-        const [other, results] = seen as [Pet, unknown];
-        const page = { items: [pet, other], hasMore: false };
-        expect(results).toEqual([
-          [pet],
-          [pet, null],
-          [{ id: categoryId, name: 'Also' }],
-          page,
-          [page],
-          2,
-          [2],
-        ]);
-        expect(await look(store)).toEqual(before);
-      }
     });
   });
 

@@ -74,6 +74,10 @@ onEachEngine('the permissions of keys', (kit, { name: engine }) => {
 
   const narrow = ['pets:read', 'orders:write', 'keys:write', 'webhooks:read'];
   const callers: [caller: string, own?: string[] | undefined, owner?: string[] | undefined][] = [
+    // The example of a new key has scopes of its own.
+    ...Object.keys(SCOPES)
+      .filter((scope) => scope !== '' && scope !== 'keys:write')
+      .map((scope): (typeof callers)[number] => [`an owner with ${scope}`, [scope]]),
     ['an owner', undefined],
     ['an owner with scopes', narrow],
     ['an owner that may read everything', ['*:read']],

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { DAY } from '../../../src/foundation/instant.ts';
 import type { UsageOperation } from '../../../src/store/stored-usage-history.ts';
+import { EventStreamClient } from '../../kit/event-stream.ts';
 import { TestGateway } from '../../kit/gateway.ts';
 import { rpc } from '../../kit/mcp.ts';
 import {
@@ -15,22 +14,6 @@ import {
   query,
   send,
 } from '../../kit/petstore.ts';
-
-/** Opens a stream and waits for the head of its response. */
-async function openStream(gateway: TestGateway, key: string, body?: object) {
-  const request = httpRequest(gateway.url + (body ? '/graphql' : '/events/stream'), {
-    method: body ? 'POST' : 'GET',
-    agent: false,
-    headers: { 'x-api-key': key, accept: 'text/event-stream', 'content-type': 'application/json' },
-  });
-  request.end(body && JSON.stringify(body));
-  const [response] = await once(request, 'response');
-  let text = '';
-  response.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  return { status: response.statusCode as number, text: () => text, close: () => request.destroy() };
-}
 
 onAnyEngine('usage', (kit) => {
   let other: TestGateway;
@@ -76,14 +59,21 @@ onAnyEngine('usage', (kit) => {
       await tool('getPet', { petId: String(world.P) });
       await tool('graphql', { query: '{ pets(first: 100) { nodes { orders(first: 1) { totalCount } } } }' });
       await tool('graphql', { query: '{ nope }' });
+      const subscription = JSON.stringify({ query: 'subscription { events { id } }' });
+      const json = { 'content-type': 'application/json' };
       const streams = [
-        await openStream(each, key),
-        await openStream(each, key, { query: 'subscription { events { id } }' }),
+        await EventStreamClient.open(each, '/events/stream', { key }),
+        await EventStreamClient.open(each, '/graphql', {
+          method: 'POST',
+          key,
+          headers: json,
+          body: subscription,
+        }),
       ];
-      expect(streams.map(({ status }) => status)).toEqual([200, 200]);
+      expect(streams.map(({ response }) => response.statusCode)).toEqual([200, 200]);
       await kit.gateway.store.table(Category).insert({ name: 'Seen' });
       for (const stream of streams) {
-        await expect.poll(() => stream.text()).toContain('data:');
+        await stream.untilText('data:');
         stream.close();
       }
     }

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Order } from '../../../src/domains/order/order.ts';
 import type { MongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { codeOf } from '../../kit/errors.ts';
 import { newDatabase } from './database.ts';
 
 describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
@@ -35,16 +34,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('assignment of ids', () => {
     }));
     await store.client.db().collection<{ _id: bigint }>('orders').bulkWrite(chosen);
     expect((await store.table(Order).insert({ complete: true })).id).toBe('1101');
-  });
-
-  it('assigns every id up to the largest and then throws CONFLICT', async () => {
-    const store = await database.open();
-    await setCounter(store, 9_223_372_036_854_775_805n);
-    expect([await create(store), await create(store)]).toEqual([
-      '9223372036854775806',
-      '9223372036854775807',
-    ]);
-    expect(await codeOf(create(store))).toBe('CONFLICT');
   });
 
   it('skips chosen order ids up to the largest and throws CONFLICT when none are left', async () => {

@@ -83,33 +83,6 @@ describe.runIf(process.env.TEST_MONGODB_URI)('charges on MongoDB', () => {
     expect([...decisions.keys()].sort()).toEqual(['banned', 'banned now', 'passed', 'refused']);
   });
 
-  it('passes exactly 60 of 200 concurrent charges on two instances', async () => {
-    const stores = [await database.open(), await database.open()] as const;
-    for (let round = 0; round < 2; round++) {
-      const charge = {
-        apiKeyId: `busy ${round}`,
-        limits: { perMinute: 60, perDay: 1000 },
-        cost: 1,
-        now: NOW,
-      };
-      const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores[i % 2]!.charge(charge)));
-      expect(results.filter(({ verdict }) => verdict === 'passed')).toHaveLength(60);
-      // Each one that passed reports a different count.
-      const counts = results.flatMap(({ verdict, usage }) =>
-        verdict === 'passed' ? [usage.minuteUsed] : [],
-      );
-      expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
-    }
-  });
-
-  it('counts each strike of concurrent refusals on two instances', async () => {
-    const stores = [await database.open(), await database.open()] as const;
-    const charge = { apiKeyId: 'refused', limits: { perMinute: 0, perDay: 9 }, cost: 1, now: NOW };
-    await stores[0].charge(charge);
-    await Promise.all(Array.from({ length: 16 }, (_, i) => stores[i % 2]!.charge(charge)));
-    expect((await stores[0].usage(['refused']))[0]!.strikes).toHaveLength(16);
-  });
-
   it('combines concurrent charges of a key into one command, as if made one after the other', async () => {
     const store = await database.open();
     const charge = { apiKeyId: 'many', limits: { perMinute: 100, perDay: 1000 }, cost: 1, now: NOW };

@@ -93,6 +93,7 @@ onAnyEngine('subscription { events }', (kit) => {
   it.each([
     ['subscription { events(after: "nonsense") { id } }', 'VALIDATION_FAILED', {}],
     ['subscription { events(types: []) { id } }', 'VALIDATION_FAILED', {}],
+    ['subscription { events(types: [pet_created, pet_created]) { id } }', 'VALIDATION_FAILED', {}],
     ['subscription {', 'GRAPHQL_PARSE_FAILED', {}],
     ['subscription { events { id } rest: events { id } }', 'GRAPHQL_VALIDATION_FAILED', {}],
     ...['@skip(if: false)', '@include(if: true)'].flatMap((condition) =>
