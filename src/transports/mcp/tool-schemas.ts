@@ -26,17 +26,14 @@ function translate(schema: JsonSchema, named: Named): JsonSchema {
     return translate(named[nameIn(schema.$ref)] ?? { type: 'object' }, named);
   if (Array.isArray(schema.allOf)) return translate(schema.allOf[0], named);
   if (schema.oneOf) return { type: 'object' };
-  if (schema.format === 'int64') return nullable(schema.minimum === 1 ? ID : BIG_INTEGER, schema);
+  if (schema.format === 'int64') return schema.minimum === 1 ? ID : BIG_INTEGER;
   const translated: Record<string, unknown> = {};
   for (const key of KEPT) {
     if (schema[key] !== undefined && !OMITTED.has(schema[key])) translated[key] = schema[key];
   }
   if (schema.items) translated.items = translate(schema.items as JsonSchema, named);
-  return nullable(translated, schema);
+  return translated;
 }
-
-const nullable = (translated: JsonSchema, { nullable }: JsonSchema): JsonSchema =>
-  nullable ? { ...translated, type: [translated.type, 'null'] } : translated;
 
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
 
@@ -93,10 +90,8 @@ export function inputSchemaOf(route: Route, named: Named): ObjectSchema {
       };
     else properties[name] = described(schema, description, named);
   }
-  for (const [name, schema] of Object.entries(fields?.properties ?? {})) {
-    const { nullable: _, ...property } = schema as JsonSchema;
-    properties[name] = described(property, property.description, named);
-  }
+  for (const [name, schema] of Object.entries(fields?.properties ?? {}))
+    properties[name] = described(schema as JsonSchema, (schema as JsonSchema).description, named);
   const removable = removableFields(route);
   if (removable.length > 0)
     properties.remove = {

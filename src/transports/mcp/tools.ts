@@ -192,7 +192,10 @@ function graphqlTool(services: TransportServices): Tool {
         ['query'],
       ),
       outputSchema: object(
-        { data: { type: ['object', 'null'] }, errors: { type: 'array', items: { type: 'object' } } },
+        {
+          data: { anyOf: [{ type: 'object' }, { type: 'null' }] },
+          errors: { type: 'array', items: { type: 'object' } },
+        },
         ['data'],
       ),
       annotations: READ_ONLY,
