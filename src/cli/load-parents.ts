@@ -101,12 +101,13 @@ export async function withParents(
   { field, column, parent }: NamedReference,
   rows: readonly Values[],
   canCreate: boolean,
-): Promise<{ rows: Values[]; created: number }> {
+): Promise<{ rows: readonly Values[]; created: number }> {
   const names = new Set(rows.map((values) => values[column] as string | undefined));
+  names.delete(undefined);
+  if (names.size === 0) return { rows, created: 0 };
   const ids = new Map<string, Id>();
   const missing = new Map<string, string>();
-  for (const name of names) {
-    if (name === undefined) continue;
+  for (const name of names as Set<string>) {
     const called = await recordCalled(tables, parent, name);
     if (typeof called === 'object') ids.set(name, called.id);
     else if (called === 'none' && canCreate && isNameEnough(parent)) missing.set(folded(name), name);

@@ -1,4 +1,4 @@
-import { pipeline, Readable } from 'node:stream';
+import { once } from 'node:events';
 import { Tokenizer, TokenType } from '@streamparser/json';
 import { type CsvError, parse } from 'csv-parse';
 import { closest, distance } from 'fastest-levenshtein';
@@ -83,17 +83,8 @@ const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
 const readCsv: Reader = async function* (source, columns, onFault) {
   const { delimiter, line: firstLine } = source.format;
   /** The latest text, at least from the beginning of the current row. */
-  let chunks: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let [size, end] = [0, 0];
-  async function* kept() {
-    for await (const chunk of source.read()) {
-      chunks.push(chunk);
-      size += chunk.length;
-      end += chunk.length;
-      while (size - chunks[0]!.length > 2 * MAX_ROW_SIZE) size -= chunks.shift()!.length;
-      yield chunk;
-    }
-  }
   const parser = parse({
     delimiter,
     trim: true,
@@ -106,38 +97,51 @@ const readCsv: Reader = async function* (source, columns, onFault) {
       if (error) parser.push(new Malformed(Buffer.concat(chunks).toString('utf8', begin)));
     },
   });
-  pipeline(Readable.from(kept()), parser, () => {
-    chunks = [];
-  });
+  const records: (string[] | Malformed)[] = [];
+  // Iterating the parser would make several promises for each row.
+  parser.on('data', (record) => records.push(record));
+  async function* parsed() {
+    for await (const chunk of source.read()) {
+      chunks.push(chunk);
+      size += chunk.length;
+      end += chunk.length;
+      while (size - chunks[0]!.length > 2 * MAX_ROW_SIZE) size -= chunks.shift()!.length;
+      if (!parser.write(chunk)) await once(parser, 'drain');
+      yield records.splice(0);
+    }
+    parser.end();
+    await once(parser, 'end');
+    yield records;
+  }
 
   let line = firstLine - 1;
   let header: Header | undefined;
-  let rows: Row[] = [];
-  for await (const record of parser as AsyncIterable<string[] | Malformed>) {
-    if (record instanceof Malformed) {
-      const fault = quoteFault(record.text, delimiter, line + 1);
-      onFault(fault.line, `${fault.message}; what follows was not read`);
-      break;
+  for await (const some of parsed()) {
+    const rows: Row[] = [];
+    for (const record of some) {
+      if (record instanceof Malformed) {
+        const fault = quoteFault(record.text, delimiter, line + 1);
+        onFault(fault.line, `${fault.message}; what follows was not read`);
+        yield rows;
+        return;
+      }
+      line++;
+      let isEmpty = true;
+      for (const value of record) {
+        if (value === '') continue;
+        isEmpty = false;
+        if (value.includes('\n') || value.includes('\r')) line += breaksIn(value);
+      }
+      if (isEmpty) continue;
+      if (!header) {
+        header = headerOf(record, columns);
+        continue;
+      }
+      const values = header.valuesOf(record, line, onFault);
+      if (values) rows.push(rowOf(line, values));
     }
-    line++;
-    let isEmpty = true;
-    for (const value of record) {
-      if (value === '') continue;
-      isEmpty = false;
-      if (value.includes('\n') || value.includes('\r')) line += breaksIn(value);
-    }
-    if (isEmpty) continue;
-    if (!header) {
-      header = headerOf(record, columns);
-      continue;
-    }
-    const values = header.valuesOf(record, line, onFault);
-    if (values && rows.push(rowOf(line, values)) === BATCH_SIZE) {
-      yield rows;
-      rows = [];
-    }
+    yield rows;
   }
-  yield rows;
 };
 
 /** Finds the first wrong quote. @param begin the line on which the row begins */

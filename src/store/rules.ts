@@ -387,10 +387,12 @@ function writesOf(
   };
 }
 
+const fieldsOf = memoized(({ fields }: AnyDeclaration) => Object.entries(fields as Fields));
+
 /** The values of a record after a change (null removes, undefined keeps), in canonical form, without absent ones. */
-export function canonical({ fields }: AnyDeclaration, change: Values, current: Values): Values {
+export function canonical(declaration: AnyDeclaration, change: Values, current: Values): Values {
   const values: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(fields as Fields)) {
+  for (const [name, field] of fieldsOf(declaration)) {
     const changed = change[name];
     const value = changed === undefined ? (current[name] ?? defaultOf(field)) : changed;
     if (value != null) values[name] = canonicalValue(field, value);
