@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
-import { stage } from './foundation/turns.ts';
 import type { Headers } from './http/response.ts';
 
 /** The time limit for requests in progress after a stop signal, in milliseconds. Their usage is stored afterwards. */
@@ -58,7 +57,9 @@ interface Connection {
 /** The gateway's HTTP server, with limits on time for slow clients. */
 export class HttpServer extends Server {
   readonly #connections = new Map<Socket, Connection>();
-  readonly #stage = stage();
+  readonly #handler: RequestHandler;
+  /** The requests to begin at the end of this turn of the event loop. */
+  #arrived: Exchange[] = [];
   #isDraining = false;
 
   constructor(handler: RequestHandler, limits: Timeouts = TIMEOUTS) {
@@ -72,6 +73,7 @@ export class HttpServer extends Server {
       // Node's own response would have another format.
       requireHostHeader: false,
     });
+    this.#handler = handler;
     // Node would silently drop headers beyond its default; maxHeaderSize limits them.
     this.maxHeadersCount = 0;
     this.setTimeout(limits.idle);
@@ -83,7 +85,7 @@ export class HttpServer extends Server {
       const connection = this.#connections.get(request.socket);
       if (!connection || request.socket.destroyed) return;
       if (connection.waiting.length === MAX_WAITING) request.socket.destroy();
-      else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection, handler);
+      else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection);
     });
     // Node would answer 417 without a body. Servers may ignore what they are expected to do (RFC 9110 section 10.1.1).
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
@@ -100,15 +102,26 @@ export class HttpServer extends Server {
    * Begins the first waiting request. Node emits all pipelined requests at once, and would buffer the responses for a
    * client that reads none. So each begins when the client has taken the response before it.
    */
-  #begin(connection: Connection, handler: RequestHandler): void {
-    const { request, response } = connection.waiting[0]!;
+  #begin(connection: Connection): void {
+    const exchange = connection.waiting[0]!;
+    const { request, response } = exchange;
     response.once('close', () => {
       connection.waiting.shift();
-      if (connection.waiting.length > 0 && !request.socket.destroyed) this.#begin(connection, handler);
+      if (connection.waiting.length > 0 && !request.socket.destroyed) this.#begin(connection);
     });
     if (this.#isDraining) response.shouldKeepAlive = false;
-    this.#stage(() => handler.serve(request, response));
+    if (this.#arrived.push(exchange) === 1) setImmediate(this.#serve);
   }
+
+  /**
+   * Serves all requests that arrived in a turn of the event loop one after another, which takes each half as long: its
+   * code and data are still in the processor's caches.
+   */
+  readonly #serve = (): void => {
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    for (const { request, response } of arrived) this.#handler.serve(request, response);
+  };
 
   /**
    * Disconnects clients that have taken no data for `limit` milliseconds. Node's own timeout restarts with every byte

@@ -13,7 +13,6 @@
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
-import type { MaybePromise } from './maybe-promise.ts';
 
 let last: Promise<void> = Promise.resolve();
 
@@ -24,22 +23,6 @@ let last: Promise<void> = Promise.resolve();
 export function ownTurn(): Promise<void> {
   last = last.then(() => setImmediate());
   return last;
-}
-
-/**
- * Batches the same work of many requests: the first of a turn of the event loop runs at once, the others together at
- * its end. Work that follows its own kind takes half as long or less, since its code and data are still in the
- * processor's caches.
- */
-export function stage(): <T>(work: () => MaybePromise<T>) => MaybePromise<T> {
-  let end: Promise<void> | undefined;
-  return (work) => {
-    if (end) return end.then(work);
-    end = setImmediate().then(() => {
-      end = undefined;
-    });
-    return work();
-  };
 }
 
 /** The time that work may run before it yields, in milliseconds. */

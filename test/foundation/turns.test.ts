@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { MAX_TURN, ownTurn, stage, Turns } from '../../src/foundation/turns.ts';
+import { MAX_TURN, ownTurn, Turns } from '../../src/foundation/turns.ts';
 
 it('lets others in between pieces of work that wait at the same time', async () => {
   const order: string[] = [];
@@ -11,22 +11,6 @@ it('lets others in between pieces of work that wait at the same time', async () 
   }
   await Promise.all(pieces);
   expect(order).toEqual(['a', 'first', 'b', 'second', 'c', 'third']);
-});
-
-it('runs the first work of a turn at once, and the others in order at its end', async () => {
-  const order: string[] = [];
-  const run = stage();
-  const note = (name: string) => run(() => order.push(name));
-  const waiting = ['first', 'second', 'third'].map(note);
-  const failed = run<never>(() => {
-    throw new Error('fails');
-  });
-  order.push('turn');
-  expect(order).toEqual(['first', 'turn']);
-  await expect(failed).rejects.toThrow('fails');
-  expect(await Promise.all(waiting)).toEqual([1, 3, 4]);
-  note('next');
-  expect(order).toEqual(['first', 'turn', 'second', 'third', 'next']);
 });
 
 /** Runs work whose parts take a while, and lists them with the turns of others in between. */

@@ -285,6 +285,17 @@ export class SqliteConnection {
     return isWhole;
   }
 
+  /** Reads within one snapshot, so that the file is locked only once. */
+  snapshot<T>(read: () => T): T {
+    if (this.isInTransaction) return read();
+    this.exec('begin');
+    try {
+      return read();
+    } finally {
+      this.rollback();
+    }
+  }
+
   /** Runs `work` in a transaction, which is rolled back if it throws. */
   transaction<T>(work: () => T): T {
     this.exec('begin immediate');

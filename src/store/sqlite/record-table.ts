@@ -1,9 +1,9 @@
+import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
 import { LatestKeys } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import type { AnyDeclaration, Fields } from '../../foundation/record.ts';
-import { stage } from '../../foundation/turns.ts';
 import type { RowWrites, StoredRow } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page } from '../../foundation/table.ts';
@@ -21,6 +21,28 @@ const bytesOf = (record: StoredRow): number => ENTRY_BYTES + 2 * JSON.stringify(
 
 /** Runs work when a gate opens, at once if it is open. */
 const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(work) ?? work();
+
+/**
+ * Reads for many requests together, once those of a turn of the event loop have asked: one statement for ten records,
+ * and one snapshot for ten lists, take half as long as ten. If that fails, each reads alone.
+ */
+function together<Key, Value>(
+  gate: Gate,
+  read: (keys: readonly Key[]) => Value[],
+): (key: Key) => Promise<Value> {
+  const attempted = (keys: readonly Key[]): (Value | Error)[] => {
+    try {
+      return read(keys);
+    } catch (error) {
+      return keys.length === 1 ? [error as Error] : keys.flatMap((key) => attempted([key]));
+    }
+  };
+  const loader = new DataLoader<Key, Value>(async (keys) => await passing(gate, () => attempted(keys)), {
+    cache: false,
+    batchScheduleFn: process.nextTick,
+  });
+  return (key) => loader.load(key);
+}
 
 /**
  * The records of one kind in the embedded engine.
@@ -93,16 +115,16 @@ export function tableOf(
 
   const byIds = (ids: readonly Id[]) => (ids.length === 1 ? [find(ids[0]!)] : findAll(ids));
 
-  const stagedReads = stage();
-
-  /** Reads for a request, in stages, or within a transaction, without them. */
-  const reading = <T>(gate: Gate, work: () => T): MaybePromise<T> =>
-    gate === writer.committed ? stagedReads(() => passing(gate, work)) : passing(gate, work);
+  const findTogether = together(writer.committed, byIds);
+  const readTogether = together(writer.committed, (reads: readonly (() => Page<StoredRow>[])[]) => {
+    const readEach = () => reads.map((read) => read());
+    return reads.length > 2 ? db.snapshot(readEach) : readEach();
+  });
 
   return (gate) => ({
     cached: (id) => (gate() ? undefined : cache.get(id)),
 
-    readFirst: (id) => reading(gate, () => find(id)),
+    readFirst: (id) => (gate === writer.committed ? findTogether(id) : passing(gate, () => find(id))),
     byIds: (ids) => passing(gate, () => byIds(ids)),
 
     pages(lists, request) {
@@ -113,7 +135,8 @@ export function tableOf(
         if (latest.add(query)) pages.set(query, list);
         return list;
       };
-      return kept ?? reading(gate, readList);
+      if (kept) return kept;
+      return gate === writer.committed ? readTogether(readList) : passing(gate, readList);
     },
 
     async counts(lists, meter) {

@@ -12,7 +12,15 @@ it('answers requests that read in the same turn of the event loop each with its 
   const store = folder.open();
   await addSampleData(store, api);
   const gateway = await TestGateway.start(store);
-  const paths = ['/pets/2', '/pets/999', '/pets?limit=1&after=2', '/pets/2', '/pets?limit=2', '/pets/3'];
+  const paths = [
+    '/pets/2',
+    '/pets/999',
+    '/pets?limit=1&after=2',
+    '/pets/2',
+    '/pets?limit=2',
+    '/pets?limit=3',
+    '/pets/3',
+  ];
   const alone: unknown[] = [];
   for (const path of paths) alone.push((await gateway.call(path)).json);
   for (let n = 0; n < 5; n++) {
@@ -22,17 +30,20 @@ it('answers requests that read in the same turn of the event loop each with its 
   await gateway.close();
 });
 
-it('what reads in a turn fails apart from the others', async () => {
+it('reads for requests of the same turn together, and alone what fails', async () => {
   const table = folder.open().table(Category);
-  const { id } = await table.insert({ name: 'Lions' });
+  const added = await table.insertAll(['Lions', 'Tigers', 'Bears'].map((name) => ({ name })));
   const row = vi.spyOn(SqliteConnection.prototype, 'row');
-  const first = table.readFirst!(id);
-  row.mockImplementationOnce(() => {
+  const readAll = () => Promise.allSettled([...added, { id: '8' }].map(({ id }) => table.readFirst!(id)));
+  const values = [...added, null].map((value) => ({ status: 'fulfilled', value }));
+  expect(await readAll()).toEqual(values);
+  expect(row).toHaveBeenCalledTimes(1);
+  const fail = () => {
     throw new Error('cannot read');
-  });
-  const [second, third] = [table.readFirst!('8'), table.readFirst!('9')];
-  await expect(second).rejects.toThrow('cannot read');
-  expect(await Promise.all([first, third])).toEqual([{ id, name: 'Lions' }, null]);
+  };
+  row.mockImplementationOnce(fail).mockImplementationOnce(fail);
+  const reason = expect.objectContaining({ message: 'cannot read' });
+  expect(await readAll()).toEqual([{ status: 'rejected', reason }, ...values.slice(1)]);
   row.mockRestore();
 });
 
