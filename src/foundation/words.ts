@@ -8,8 +8,8 @@ export const listed = (words: readonly string[], conjunction: 'and' | 'or'): str
 /** `a pet`, `an order` */
 export const indefinite = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
-/** `1,000` */
-export const grouped = (number: number): string => number.toLocaleString('en-US');
+/** Formats an integer: `1,000`. The first use of `toLocaleString` takes 60 ms of a start. */
+export const grouped = (number: number): string => String(number).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** `1 pet`, `1,000 pets` */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Webhook as Signer } from 'standardwebhooks';
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { AppError } from '../foundation/errors.ts';
 import type { AttemptError, WebhookSecret } from './stored-webhooks.ts';
 import { literalOf, RefusedAddressError, type Targets } from './targets.ts';
@@ -37,7 +37,9 @@ export class WebhookClient {
     this.#timeout = timeout;
   }
 
-  #agentFor(protocol: string): Agent {
+  async #agentFor(protocol: string): Promise<Agent> {
+    // A third of the server's source, which most processes don't need.
+    const { Agent } = await import('undici');
     let agent = this.#agents.get(protocol);
     if (!agent) {
       agent = new Agent({
@@ -68,11 +70,12 @@ export class WebhookClient {
     const literal = literalOf(url);
     if (literal !== undefined && !this.#targets.permits(url.protocol, literal))
       return { error: 'refused_address' };
+    const agent = await this.#agentFor(url.protocol);
     const ending = new AbortController();
     const timer = setTimeout(() => ending.abort(), this.#timeout);
     let interim = 0;
     try {
-      const response = await this.#agentFor(url.protocol).request({
+      const response = await agent.request({
         origin: url.origin,
         path: url.pathname + url.search,
         method: 'POST',

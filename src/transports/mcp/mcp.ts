@@ -39,13 +39,17 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
 export class McpTransport implements Transport {
   readonly name = 'mcp';
   readonly roots = [MCP_PATH, '/.well-known'];
-  readonly #tools: ReadonlyMap<string, Tool>;
   readonly #options: TransportServices;
+  #toolsByName: ReadonlyMap<string, Tool> | undefined;
   #sdk: Promise<Sdk> | undefined;
 
   constructor(options: TransportServices) {
     this.#options = options;
-    this.#tools = new Map(toolsOf(options).map((tool) => [tool.definition.name, tool]));
+  }
+
+  get #tools(): ReadonlyMap<string, Tool> {
+    this.#toolsByName ??= new Map(toolsOf(this.#options).map((tool) => [tool.definition.name, tool]));
+    return this.#toolsByName;
   }
 
   match({ path }: RequestContext): boolean {
