@@ -184,6 +184,26 @@ echo '{"type": "module"}' > package.json
 node program.mjs "$URL" "$KEY"`,
     /^Relay added, 0 left after its deletion$/,
   ],
+  genqlient: [
+    'command -v go',
+    `cp "$PROGRAMS"/genqlient.yaml "$PROGRAMS/operations.graphql" "$ROOT/schema/schema.graphql" .
+go mod init petstore
+# Its own x/tools does not compile with the current Go.
+go get github.com/Khan/genqlient/generate@v0.8.1 github.com/Khan/genqlient@v0.8.1 golang.org/x/tools@v0.40.0
+go run github.com/Khan/genqlient
+${runGo('genqlient').replace('go mod init petstore\n', '')}`,
+    ROUND_TRIP,
+  ],
+  'ariadne-codegen': [
+    `python3 -m venv "$TOOLS/ariadne_codegen"
+"$TOOLS/ariadne_codegen/bin/pip" install --quiet ariadne-codegen==0.19.0`,
+    `cp "$PROGRAMS/operations.graphql" "$PROGRAMS/ariadne_codegen.py" "$ROOT/schema/schema.graphql" .
+printf '[tool.ariadne-codegen]\\nschema_path = "schema.graphql"\\nqueries_path = "operations.graphql"\\n' > pyproject.toml
+echo 'target_package_name = "petstore"' >> pyproject.toml
+"$TOOLS/ariadne_codegen/bin/ariadne-codegen"
+"$TOOLS/ariadne_codegen/bin/python" ariadne_codegen.py "$URL" "$KEY"`,
+    ROUND_TRIP,
+  ],
   fastmcp: python('fastmcp_client', 'fastmcp==4.2.3'),
   'langchain-mcp-adapters': python('langchain_adapters', 'langchain-mcp-adapters==0.3.2'),
   LlamaIndex: python('llama_index_tools', 'llama-index-tools-mcp==0.6.0'),
