@@ -204,6 +204,18 @@ echo 'target_package_name = "petstore"' >> pyproject.toml
 "$TOOLS/ariadne_codegen/bin/python" ariadne_codegen.py "$URL" "$KEY"`,
     ROUND_TRIP,
   ],
+  'MCP Inspector': [
+    installNpm(NODE, '@modelcontextprotocol/inspector@2.12.0'),
+    `${useNpm}
+export HOME=$PWD
+inspect() {
+  node node_modules/.bin/mcp-inspector --cli "$URL/mcp" --transport http --header "X-API-Key: $KEY" --method "$@"
+}
+inspect tools/list --strict > tools.json 2> remarks || true
+inspect tools/call --tool-name listPets --tool-arg limit=2 > pets.json
+echo "$(grep -c inputSchema tools.json) tools, $(grep -c categoryId pets.json) lines of pets, remarks: $(tail -n 1 remarks | grep . || echo none)"`,
+    /^[1-9]\d tools, 3 lines of pets, remarks: none$/,
+  ],
   fastmcp: python('fastmcp_client', 'fastmcp==4.2.3'),
   'langchain-mcp-adapters': python('langchain_adapters', 'langchain-mcp-adapters==0.3.2'),
   LlamaIndex: python('llama_index_tools', 'llama-index-tools-mcp==0.6.0'),
