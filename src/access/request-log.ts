@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { lruCache } from '../foundation/cache.ts';
+import { ownTurn } from '../foundation/turns.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import {
   type AnsweredRequest,
-  type JournalSegment,
   lineOf,
   MAX_REQUESTS,
   positionAt,
@@ -19,20 +19,21 @@ const INTERVAL = 1_000;
 const MAX_WAITING = 20_000;
 /** The number of requests whose lines are made together, which takes a fifth of the time. */
 const MAX_ADDED = 100;
-/** Requests that are added to the journal at once: those of a busy second would delay others by 10 ms. */
-const MAX_JOURNALED = 1_000;
 /** The maximum number of keys whose stored requests are counted. */
 const MAX_KEYS = 50_000;
 /** The maximum number of requests in a chunk. */
-const CHUNK_SIZE = 100;
+const CHUNK_SIZE = 200;
 /** The number of keys whose requests are stored together, beside a journal: they delay others by a few milliseconds. */
 const KEYS_AT_ONCE = 100;
-/** The minimum number of intervals for which requests are only in the journal. */
-const JOURNALED = 60;
+/**
+ * The minimum number of intervals for which requests are only in the journal. The longer, the more of them a key has,
+ * which cost little more than one to store.
+ */
+const JOURNALED = 600;
 /** The number of intervals in which requests that have been there so long are stored by key. */
 const FILED = 15;
 /** The length of the journal above which requests leave it early, in characters. */
-const MAX_JOURNAL = 8_000_000;
+const MAX_JOURNAL = 9_000_000;
 /** The number of intervals in which a full journal is emptied. */
 const EMPTIED = 4;
 
@@ -50,35 +51,33 @@ interface Segment {
   /** The offset of its text. */
   start: number;
   text: string;
-  /** Its parts in the journal. */
-  positions: string[];
-  /** The requests that are not in the journal yet. */
-  rest: Omit<JournalSegment, 'position'>;
+  /** As in the journal; empty once they are there. */
+  keys: string[];
+  /** Unset until it is in the journal. */
+  position?: string;
 }
-
-const NOTHING: Segment['rest'] = { keys: [], text: '' };
 
 /**
  * The latest requests of each key, for its holder. The requests of a second are written together: as a chunk per key
  * or, where that would cost more than everything else in a request, as a segment of a journal. From there they are
- * stored by key some at a time, each key's about once a minute, and before they are read.
+ * stored by key some at a time, each key's about every ten minutes, and before they are read.
  */
 export class RequestLog extends WriteBehind {
   readonly #store: RequestLogStore;
   readonly #now: () => number;
   readonly #isKept: boolean;
-  readonly #waiting = new Map<string, Waiting>();
+  /** By the id of the key, oldest first. */
+  #waiting = new Map<string, Waiting>();
   /** Requests as added. Each keeps its URL in memory, which may be as long as all headers. */
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
-  /** The keys and lines of requests that are in no segment yet. */
-  #keys: string[] = [];
-  #text = '';
   /** The number of requests that are not written yet. */
   #size = 0;
   /** Counts the intervals. */
   #interval = 0;
-  /** Oldest first. The last one is not in the journal yet. Empty until the journal of a killed process is read. */
-  readonly #segments: Segment[] = [];
+  /** Oldest first. Requests are added to the last one. */
+  readonly #segments: Segment[] = [{ start: 0, text: '', keys: [] }];
+  /** Set once the journal of an earlier process has been read. */
+  #isRecovered = false;
   /** The number of requests stored per key since a position. At MAX_REQUESTS, older ones are useless. */
   readonly #stored = lruCache<{ since: string; count: number }>(MAX_KEYS);
   readonly #instance = randomBytes(6).toString('base64url');
@@ -101,9 +100,7 @@ export class RequestLog extends WriteBehind {
   add(principal: Principal, request: AnsweredRequest): void {
     if (!this.#isKept || this.#size >= MAX_WAITING) return;
     if (this.#added.push({ principal, request, time: this.#now() }) === MAX_ADDED) this.#makeLines();
-    if (++this.#size % MAX_JOURNALED === 0 && this.#store.requestJournal)
-      // A failed write is retried.
-      this.inTurn(async () => void (await this.#journal())).catch(() => {});
+    this.#size++;
     this.writeLater();
   }
 
@@ -113,7 +110,7 @@ export class RequestLog extends WriteBehind {
     const { keyId, account } = query;
     await this.inTurn(async () => {
       await this.#recover();
-      this.#take();
+      this.#makeLines();
       // Only these keys: storing all would create a chunk per key for each reader.
       await this.#file([...this.#waiting].filter(([id, each]) => id === keyId || each.account === account));
     });
@@ -121,79 +118,49 @@ export class RequestLog extends WriteBehind {
   }
 
   protected async write(): Promise<void> {
-    const size = await this.#journal();
-    if (this.#segments.at(-1)!.text !== '') this.#endSegment();
-    await this.#file(this.#store.requestJournal ? this.#due() : [...this.#waiting]);
+    await this.#recover();
+    this.#makeLines();
+    const size = this.#size;
+    const { start, text } = this.#segments.at(-1)!;
+    if (text !== '') this.#segments.push({ start: start + text.length, text: '', keys: [] });
+    const { requestJournal } = this.#store;
+    if (requestJournal)
+      for (const segment of this.#segments.slice(0, -1)) {
+        if (segment.position !== undefined) continue;
+        const position = this.#nextPosition();
+        await requestJournal.add({ position, keys: segment.keys, text: segment.text });
+        Object.assign(segment, { position, keys: [] });
+      }
+    await this.#file(requestJournal ? this.#due() : [...this.#waiting]);
     await this.#removeSegments();
     this.#size -= size;
     this.#interval++;
   }
 
-  /** Adds requests to the journal. @returns the number of unstored requests that it covers */
-  async #journal(): Promise<number> {
-    await this.#recover();
-    this.#take();
-    const size = this.#size;
-    const segment = this.#segments.at(-1)!;
-    if (segment.rest !== NOTHING) {
-      const position = this.#nextPosition();
-      await this.#store.requestJournal?.add({ position, ...segment.rest });
-      segment.positions.push(position);
-      segment.rest = NOTHING;
-    }
-    return size;
-  }
-
+  /** Moves added requests to the last segment. */
   #makeLines(): void {
-    const lines = this.#added.map(({ principal: { id, account }, request, time }) => {
-      this.#keys.push(id, account === id ? '' : account);
-      return lineOf(request, time);
-    });
-    this.#text += [...lines, ''].join('\n');
-    this.#added = [];
-  }
-
-  /** Moves added requests to the last segment. Runs in turn, so nothing else does meanwhile. */
-  #take(): void {
-    this.#makeLines();
-    if (this.#text === '') return;
-    this.#append(this.#keys, this.#text);
-    this.#keys = [];
-    this.#text = '';
-  }
-
-  /** Adds requests to the last segment. */
-  #append(keys: readonly string[], text: string): void {
     const segment = this.#segments.at(-1)!;
-    const start = segment.start + segment.text.length;
-    let from = 0;
-    for (let n = 0; n < keys.length; n += 2) {
-      const keyId = keys[n]!;
-      const account = keys[n + 1] || keyId;
-      const waiting = this.#waiting.get(keyId) ?? { account, places: [], since: this.#interval };
-      waiting.places.push(start + from);
-      this.#waiting.set(keyId, waiting);
-      from = text.indexOf('\n', from) + 1;
-    }
-    segment.rest = { keys: [...segment.rest.keys, ...keys], text: segment.rest.text + text };
-    segment.text += text;
-  }
-
-  #endSegment(): void {
-    const { start, text } = this.#segments.at(-1)!;
-    this.#segments.push({ start: start + text.length, text: '', positions: [], rest: NOTHING });
-  }
-
-  #lineAt(place: number): string {
-    const { start, text } = this.#segments.findLast((segment) => segment.start <= place)!;
-    return text.slice(place - start, text.indexOf('\n', place - start));
+    let place = segment.start + segment.text.length;
+    const lines = this.#added.map(({ principal: { id, account }, request, time }) => {
+      const line = lineOf(request, time);
+      addPlace(this.#waiting, id, account, place, this.#interval);
+      place += line.length + 1;
+      segment.keys.push(id, account === id ? '' : account);
+      return line;
+    });
+    this.#added = [];
+    segment.text += [...lines, ''].join('\n');
   }
 
   /** The keys whose requests are to be stored now: those that have been in the journal longest. */
   #due(): (readonly [keyId: string, Waiting])[] {
     const isFull = this.#segments.at(-1)!.start - this.#segments[0]!.start > MAX_JOURNAL;
     const last = isFull ? this.#interval : this.#interval - JOURNALED;
-    const due = [...this.#waiting].filter(([, { since }]) => since <= last);
+    const due: [string, Waiting][] = [];
+    for (const entry of this.#waiting) {
+      if (entry[1].since > last) break;
+      due.push(entry);
+    }
     // Within an interval by key, since neighbours share pages of the index.
     due.sort(([a, one], [b, other]) => one.since - other.since || (a < b ? -1 : 1));
     return due.slice(0, Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED)));
@@ -204,25 +171,38 @@ export class RequestLog extends WriteBehind {
     const atOnce = this.#store.requestJournal ? KEYS_AT_ONCE : Math.max(1, waiting.length);
     for (let n = 0; n < waiting.length; n += atOnce) {
       const some = waiting.slice(n, n + atOnce);
-      await this.#add(some);
-      // Only after they are stored, so that a failed write is repeated.
+      // Those added meanwhile wait anew.
       for (const [keyId] of some) this.#waiting.delete(keyId);
+      try {
+        await this.#add(some);
+      } catch (error) {
+        this.#waiting = joined(some, this.#waiting);
+        throw error;
+      }
     }
   }
 
   /** Removes the segments before the oldest waiting request. */
   async #removeSegments(): Promise<void> {
-    const oldest = [...this.#waiting.values()].reduce(
-      (least, { places }) => Math.min(least, places[0]!),
-      this.#segments.at(-1)!.start,
-    );
+    const [oldest] = this.#waiting.values();
+    const place = oldest?.places[0] ?? this.#segments.at(-1)!.start;
     const left = this.#segments.slice(
       0,
-      this.#segments.findLastIndex(({ start }) => start <= oldest),
+      this.#segments.findLastIndex(({ start }) => start <= place),
     );
     if (left.length === 0) return;
-    await this.#store.requestJournal?.delete(left.flatMap(({ positions }) => positions));
+    await this.#store.requestJournal?.delete(left.map(({ position }) => position!));
     this.#segments.splice(0, left.length);
+  }
+
+  /** The lines at some places, in ascending order. */
+  #linesAt(places: readonly number[]): string[] {
+    let n = 0;
+    return places.map((place) => {
+      while (this.#segments[n + 1] && this.#segments[n + 1]!.start <= place) n++;
+      const { start, text } = this.#segments[n]!;
+      return text.slice(place - start, text.indexOf('\n', place - start));
+    });
   }
 
   async #add(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
@@ -230,7 +210,7 @@ export class RequestLog extends WriteBehind {
     const outdated = new Map<string, string>();
     const counts = new Map<string, { since: string; count: number }>();
     for (const [keyId, { account, places }] of waiting) {
-      const shown = places.slice(-MAX_REQUESTS).map((place) => this.#lineAt(place));
+      const shown = this.#linesAt(places.slice(-MAX_REQUESTS));
       const { since, count } = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
       for (let n = 0; n < shown.length; n += CHUNK_SIZE)
         chunks.push({
@@ -249,25 +229,55 @@ export class RequestLog extends WriteBehind {
 
   /** Takes over the journal of an earlier process, without requests that it had stored by key. */
   async #recover(): Promise<void> {
-    if (this.#segments.length > 0) return;
+    if (this.#isRecovered) return;
     const { requestJournal, lastRequestOf } = this.#store;
-    const segments = (await requestJournal?.segments()) ?? [];
+    const journal = (await requestJournal?.segments()) ?? [];
+    const segments: Segment[] = [];
+    const waiting = new Map<string, Waiting>();
     const last = new Map<string, number>();
-    for (const keyId of new Set(segments.flatMap(({ keys }) => keys)))
-      last.set(keyId, await lastRequestOf(keyId));
-    this.#segments.push({ start: 0, text: '', positions: [], rest: NOTHING });
-    for (const { position, keys, text } of segments) {
-      this.#append(keys, text);
-      Object.assign(this.#segments.at(-1)!, { positions: [position], rest: NOTHING });
-      this.#endSegment();
+    let place = -journal.reduce((length, { text }) => length + text.length, 0);
+    for (const { position, keys, text } of journal) {
+      await ownTurn();
+      segments.push({ start: place, text, keys: [], position });
+      const lines = text.split('\n').slice(0, -1);
+      for (const [n, line] of lines.entries()) {
+        const keyId = keys[2 * n]!;
+        if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
+        if (timeOf(line) > last.get(keyId)!) addPlace(waiting, keyId, keys[2 * n + 1] || keyId, place, 0);
+        place += line.length + 1;
+      }
     }
-    for (const [keyId, waiting] of this.#waiting) {
-      waiting.places = waiting.places.filter((place) => timeOf(this.#lineAt(place)) > last.get(keyId)!);
-      if (waiting.places.length === 0) this.#waiting.delete(keyId);
-    }
+    this.#segments.unshift(...segments);
+    this.#waiting = joined(waiting, this.#waiting);
+    this.#isRecovered = true;
   }
 
   #nextPosition(): string {
     return positionAt(this.#now(), this.#instance, this.#positions++);
   }
+}
+
+function addPlace(
+  waiting: Map<string, Waiting>,
+  keyId: string,
+  account: string,
+  place: number,
+  interval: number,
+): void {
+  const places = waiting.get(keyId)?.places;
+  if (places) places.push(place);
+  else waiting.set(keyId, { account, places: [place], since: interval });
+}
+
+/** All waiting requests, oldest first. @param later those of the same keys are later too */
+function joined(
+  earlier: Iterable<readonly [keyId: string, Waiting]>,
+  later: Iterable<readonly [keyId: string, Waiting]>,
+): Map<string, Waiting> {
+  const all = new Map(earlier);
+  for (const [keyId, waiting] of later) {
+    const before = all.get(keyId);
+    all.set(keyId, before ? { ...before, places: [...before.places, ...waiting.places] } : waiting);
+  }
+  return new Map([...all].sort(([, one], [, other]) => one.places[0]! - other.places[0]!));
 }
