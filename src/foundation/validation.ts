@@ -47,7 +47,7 @@ export const graphqlDialect: InputDialect = {
 
 export const string = () => z.string({ error: required('must be a string') });
 
-/** Text of `min` to `max` code points, without control characters that could break a terminal, log or CSV. */
+/** Text of `min` to `max` code points, all valid and none a control character, which could break a terminal, log or CSV. */
 export const text = (min: number, max: number, of = string()) => {
   const length = new RegExp(`^.{${min},${max}}$`, 'su');
   return of
@@ -55,7 +55,8 @@ export const text = (min: number, max: number, of = string()) => {
       (value) => length.test(value),
       min > 0 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`,
     )
-    .refine((value) => !/[\p{Cc}\p{Cs}]/u.test(value), 'must not contain control characters');
+    .refine((value) => !/\p{Cc}/u.test(value), 'must not contain control characters')
+    .refine((value) => !/\p{Cs}/u.test(value), 'must not contain unpaired surrogates');
 };
 
 /** The longest name, in characters. */

@@ -19,7 +19,7 @@ export function parseIdempotencyKey(header: unknown): string | null {
 
 export const IDEMPOTENCY_KEY_ISSUE: Issue = {
   path: 'Idempotency-Key',
-  message: 'must have 1 to 255 visible ASCII characters',
+  message: 'must have 1 to 255 visible ASCII characters, all of them or none in quotes',
 };
 
 /** @throws VALIDATION_FAILED if the header is present but malformed */

@@ -263,10 +263,10 @@ onAnyEngine('idempotent requests', (kit) => {
 describe('the Idempotency-Key header', () => {
   const kit = useGateway(sqlite);
 
-  it.each(['', 'a b', 'é', 'x'.repeat(256), '"abc', '"a\\b"', `"${'x'.repeat(256)}"`])(
+  it.each(['', 'a b', 'é', 'x'.repeat(256), '"abc', '"a\\b"', '"x";v=1', `"${'x'.repeat(256)}"`])(
     'is rejected as %j',
     async (key) => {
-      const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters.';
+      const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters, all of them or none in quotes.';
       const headers = { 'idempotency-key': key };
       expectRefusal(
         await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }),
@@ -282,7 +282,7 @@ describe('the Idempotency-Key header', () => {
       expectRefusal(
         both,
         'VALIDATION_FAILED',
-        `Idempotency-Key: must have 1 to 255 visible ASCII characters; quantity: must be an integer from 1 to 2147483647.`,
+        `Idempotency-Key: must have 1 to 255 visible ASCII characters, all of them or none in quotes; quantity: must be an integer from 1 to 2147483647.`,
       );
     },
   );

@@ -1,5 +1,5 @@
 import type { GraphQLFormattedError } from 'graphql';
-import { AppError, type ErrorCode } from '../../foundation/errors.ts';
+import { AppError, type ErrorCode, validationFailed } from '../../foundation/errors.ts';
 import { readBody } from '../../http/body.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
 import { parseJson } from '../../http/parse-json.ts';
@@ -61,11 +61,16 @@ export async function readParameters(context: RequestContext): Promise<unknown> 
 /**
  * Reads the parameters of a URL without rounding integers.
  *
- * @throws BAD_REQUEST if the percent-encoding is broken, or variables or extensions are not JSON
+ * @throws VALIDATION_FAILED if one is repeated, BAD_REQUEST if the percent-encoding is broken, or variables or extensions
+ * are not JSON
  */
 export function readQueryString(query: string): Record<string, unknown> {
   const texts = textsIn(query);
-  const text = (name: string) => texts.get(name)?.[0];
+  const text = (name: string) => {
+    const [value, ...more] = texts.get(name) ?? [];
+    if (more.length > 0) throw validationFailed([{ path: name, message: 'must not be repeated' }]);
+    return value;
+  };
   const json = (name: string) => {
     const value = text(name);
     return value ? parseJson(Buffer.from(value), `The parameter ${name}`) : undefined;

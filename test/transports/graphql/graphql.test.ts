@@ -44,6 +44,7 @@ describe('GraphQL over HTTP', () => {
       ),
       ['BAD_REQUEST', 'GET /graphql', {}],
       ['BAD_REQUEST', 'GET /graphql?query=%7B__typename%7D&variables=%7B', {}],
+      ['VALIDATION_FAILED', 'GET /graphql?query=%7B__typename%7D&query=%7B', {}],
       ['GRAPHQL_PARSE_FAILED', 'GET /graphql?query=%7B', {}],
       ['GRAPHQL_VALIDATION_FAILED', 'GET /graphql?query=%7Bnothing%7D', {}],
       [

@@ -129,7 +129,7 @@ POST /pets {"name":"${'x'.repeat(201)}","categoryId":$C}
 POST /pets {"name":"a\u0000b","categoryId":$C}
   VALIDATION_FAILED name: must not contain control characters.
 POST /pets {"name":"a\ud800b","categoryId":$C}
-  VALIDATION_FAILED name: must not contain control characters.
+  VALIDATION_FAILED name: must not contain unpaired surrogates.
 PUT /pets/$P {"id":"$P","name":"Max","categoryId":$C}
   VALIDATION_FAILED id: must equal the id in the path.
 POST /categories {"description":7}
