@@ -266,7 +266,8 @@ describe('the Idempotency-Key header', () => {
   it.each(['', 'a b', 'é', 'x'.repeat(256), '"abc', '"a\\b"', '"x";v=1', `"${'x'.repeat(256)}"`])(
     'is rejected as %j',
     async (key) => {
-      const message = 'Idempotency-Key: must have 1 to 255 visible ASCII characters, all of them or none in quotes.';
+      const message =
+        'Idempotency-Key: must have 1 to 255 visible ASCII characters, all of them or none in quotes.';
       const headers = { 'idempotency-key': key };
       expectRefusal(
         await send(kit.gateway, 'POST /store/orders', { body: '{}', headers }),
