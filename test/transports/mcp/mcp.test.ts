@@ -441,26 +441,6 @@ describe('MCP over HTTP', () => {
     );
     expect((await rpc(kit.gateway, 'tools/list', {}, { key })).json.result.tools.length).toBeGreaterThan(20);
   });
-
-  it('answers a call as the SDK does, which gets those with anything unusual', async () => {
-    const { P } = await makeWorld(kit);
-    const call = async (id: string, about: object, args: Record<string, string>, name?: string) => {
-      const params = { name: 'getPet', arguments: { petId: id }, ...about };
-      const more = name === undefined ? {} : { 'mcp-name': name };
-      const sent = await post({ jsonrpc: '2.0', id: 'a', method: CALL, params }, { ...args, ...more });
-      expect(sent.status, sent.about).toBe(200);
-      return sent.json;
-    };
-    const inBase64 = `=?base64?${Buffer.from('getPet').toString('base64')}?=`;
-    for (const id of [String(P), '999999']) {
-      const current = await call(id, { _meta: META }, headers(CALL), 'getPet');
-      expect(current.result._meta).toBeDefined();
-      expect(await call(id, { _meta: META }, headers(CALL), inBase64)).toEqual(current);
-      const earlier = await call(id, {}, { 'mcp-protocol-version': '2025-11-25' });
-      expect(earlier.result.content).toEqual(current.result.content);
-      expect(await call(id, { _meta: { progressToken: 1 } }, {})).toEqual(earlier);
-    }
-  });
 });
 
 onAnyEngine('MCP with a restricted key', (kit) => {
