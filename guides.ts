@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import GithubSlugger from 'github-slugger';
 import hljs from 'highlight.js';
 import MarkdownIt, { type Token } from 'markdown-it';
-import type { Guide } from './src/transports/pages/templates.ts';
+import type { Guide } from './src/transports/pages/files.ts';
 
 /** The order of the guides: for clients, for operators, for maintainers of the gateway. Others follow. */
 const ORDER = [

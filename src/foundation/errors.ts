@@ -38,7 +38,6 @@ export const ERRORS = {
   PRECONDITION_FAILED: { status: 412, when: 'If-Match does not name the current version of the resource.' },
   PAYLOAD_TOO_LARGE: { status: 413, when: 'The body exceeds 100 kB, or the batch exceeds 10 operations.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'The operation does not accept this Content-Type.' },
-  RANGE_NOT_SATISFIABLE: { status: 416, when: 'The Range names no byte of the file.' },
   UNKNOWN_REFERENCE: { status: 422, when: 'A field of the body refers to a record that does not exist.' },
   IDEMPOTENCY_KEY_REUSED: {
     status: 422,

@@ -118,7 +118,7 @@ const BOTH: readonly Row[] = [
 
 /** Of operations of the domains, which domains/agreement.test.ts compares. */
 const AGREED: ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'UNKNOWN_REFERENCE'];
-const REST_ONLY: ErrorCode[] = ['GONE', 'PRECONDITION_FAILED', 'RANGE_NOT_SATISFIABLE'];
+const REST_ONLY: ErrorCode[] = ['GONE', 'PRECONDITION_FAILED'];
 const GRAPHQL_ONLY: ErrorCode[] = [
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',

@@ -1,15 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { Eta } from 'eta';
 import { lookup } from 'mrmime';
 import Negotiator from 'negotiator';
-import parseRange from 'range-parser';
 import { ROOT } from '../../config.ts';
-import { AppError } from '../../foundation/errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { errorResponse, etagOf, type Headers, type HttpResponse, namesTag } from '../../http/response.ts';
+import { etagOf, type Headers, type HttpResponse } from '../../http/response.ts';
 
 /** The folder of the pages built by Vite (vite.config.ts), both from the sources and from the compiled program. */
-export const FOLDER = fileURLToPath(new URL('dist/pages/', ROOT));
+const FOLDER = fileURLToPath(new URL('dist/pages/', ROOT));
 
 /** The path of scripts and styles. Their names contain a digest, so browsers can cache them forever. */
 const HASHED = '/explorer/';
@@ -40,47 +39,27 @@ export function hasFile(path: string): boolean {
   return names.has(path);
 }
 
-/** The response to a GET or HEAD of an existing file, or to a request for one range of it (RFC 9110 section 14). */
-export function fileResponse(context: RequestContext): HttpResponse {
-  const { path, request, method, headers: asked } = context;
+/** The response to a GET or HEAD of an existing file. */
+export function fileResponse({ path, request }: RequestContext): HttpResponse {
   const accepted = new Negotiator(request).encodings(CODING_NAMES);
   const coding = CODING_NAMES.find((name) => accepted.includes(name));
   const { content, etag } = contentOf(coding === undefined ? path : path + CODINGS[coding]);
   const headers: Headers = [
-    'Accept-Ranges',
-    'bytes',
     'Cache-Control',
     path.startsWith(HASHED) ? 'public, max-age=31536000, immutable' : 'no-cache',
     'Vary',
     'Accept-Encoding',
   ];
   if (coding !== undefined) headers.push('Content-Encoding', coding);
-  // Other origins have no use for files.
-  const whole: HttpResponse = {
+  return {
     status: 200,
     headers,
     body: content,
     etag,
+    // Other origins have no use for files.
     sameOriginOnly: true,
     contentType: lookup(path) ?? 'application/octet-stream',
   };
-  const { range, 'if-range': ifRange = etag, 'if-none-match': ifNoneMatch = '' } = asked;
-  if (method !== 'GET' || range === undefined || ifRange !== etag || namesTag(ifNoneMatch, etag))
-    return whole;
-  const ranges = parseRange(content.length, range, { combine: true });
-  if (ranges === -1) {
-    const error = new AppError(
-      'RANGE_NOT_SATISFIABLE',
-      `The range names no byte of the file, which has ${content.length}.`,
-    );
-    context.addError(error.code, error.message);
-    return { ...errorResponse(error), headers: ['Content-Range', `bytes */${content.length}`] };
-  }
-  // Malformed ranges and other units are ignored. A request for several parts may get the whole.
-  if (ranges === -2 || ranges.type !== 'bytes' || ranges.length > 1) return whole;
-  const { start, end } = ranges[0]!;
-  headers.push('Content-Range', `bytes ${start}-${end}/${content.length}`);
-  return { ...whole, status: 206, body: content.subarray(start, end + 1) };
 }
 
 function contentOf(name: string) {
@@ -92,3 +71,28 @@ function contentOf(name: string) {
   }
   return read;
 }
+
+const eta = new Eta({ views: FOLDER, defaultExtension: '.html', cache: true, tags: ['{{', '}}'] });
+
+/** @param data the variable `it` of the template */
+export const render = (template: string, data: object): string => eta.render(template, data);
+
+/** A guide as rendered by `guides.ts` at the root of the repository, from a file of `docs`. */
+export interface Guide {
+  slug: string;
+  title: string;
+  /** The first sentence, as text. */
+  about: string;
+  /** The headings of levels 2 and 3, in order, with GitHub's ids and the text that follows each. */
+  headings: { level: number; id: string; title: string; text: string }[];
+  /** The text before the first heading, for the search. */
+  text: string;
+  html: string;
+}
+
+// Read on the first request for a page: a gateway that serves only programs doesn't need them.
+let read: readonly Guide[] | undefined;
+
+/** All guides, in the order of the list. */
+export const guides = (): readonly Guide[] =>
+  (read ??= JSON.parse(readFileSync(`${FOLDER}../guides.json`, 'utf8')) as Guide[]);

@@ -11,8 +11,7 @@ import { postmanJson } from '../../openapi/postman.ts';
 import { bodyExample } from '../../openapi/schemas.ts';
 import { hasOwnVariables, type Route } from '../../rest-routes/route.ts';
 import type { TransportServices } from '../transport-services.ts';
-import { FILE_ROOTS, fileResponse, hasFile } from './files.ts';
-import { guides, render } from './templates.ts';
+import { FILE_ROOTS, fileResponse, guides, hasFile, render } from './files.ts';
 import { textPage } from './text-page.ts';
 
 /**
