@@ -74,11 +74,11 @@ export interface RowWrites extends Reads {
   /** @param before the record as it was read in this transaction */
   replace(before: StoredRow, after: StoredRow): Promise<void>;
   /**
-   * Adds to an integer in one command, unless that takes it out of its range.
+   * Adds to an integer in one command, unless that takes it out of its range. Unset where transactions exclude one another.
    *
    * @returns the changed record; null if it doesn't exist or the result would be out of range
    */
-  add(id: Id, field: string, amount: number): Promise<StoredRow | null>;
+  add?(id: Id, field: string, amount: number): Promise<StoredRow | null>;
   /** @param record as it was read in this transaction */
   delete(record: StoredRow): Promise<void>;
 }

@@ -350,7 +350,7 @@ function writesOf(
 
     async adjust(id, field, amount, check) {
       const isFree = !check && !hooks && declaration.rules === NO_RULES;
-      const added = isFree && amount !== 0 ? await own.add(id, field, amount) : null;
+      const added = isFree && amount !== 0 ? await own.add?.(id, field, amount) : null;
       if (added) {
         beforeWrite?.();
         return added as StoredRecord;

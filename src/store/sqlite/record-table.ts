@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { LatestKeys } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
-import type { AnyDeclaration, Fields } from '../../foundation/record.ts';
+import type { AnyDeclaration } from '../../foundation/record.ts';
 import type { RowWrites, StoredRow } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';
 import type { Page } from '../../foundation/table.ts';
@@ -185,17 +185,6 @@ export function tableOf(
         BigInt(after.id),
       ]);
       changed(before, after);
-    },
-
-    /** Reads and then writes, since nobody else writes in between. */
-    async add(id, field, amount) {
-      const [before] = await this.byIds([id]);
-      const value = Number(before?.[field] ?? 0) + amount;
-      const [smallest, largest] = (declaration.fields as Fields)[field]!.range!;
-      if (!before || value < smallest || value > largest) return null;
-      const after = { ...before, [field]: value };
-      await this.replace(before, after);
-      return after;
     },
 
     async delete(deleted) {
