@@ -1,6 +1,5 @@
 import type { Issue } from './errors.ts';
 import { type Compute, type Computed, computed, isFolded, ownId } from './fields.ts';
-import type { Hooks } from './hooks.ts';
 import { type Id, MAX_INT32, MAX_INT64, MIN_INT32, MIN_INT64 } from './id.ts';
 import {
   type AnyDeclaration,
@@ -16,6 +15,7 @@ import {
   type ValuesOf,
   boundNames,
 } from './record.ts';
+import type { Hooks } from './table.ts';
 import { graphqlDialect } from './validation.ts';
 
 let declared = 0;

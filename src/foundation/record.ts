@@ -45,7 +45,7 @@ export interface RecordDeclaration<F extends Fields = Fields, Filters extends st
   index: number;
 }
 
-/** The functions that run before and after a change of a record: see `hooks.ts`. */
+/** The functions that run before and after a change of a record: see `Hooks` of table.ts. */
 export interface AnyHooks {
   before?(change: never, tables: never): void | Promise<void>;
   after?(change: never, tables: never): void | Promise<void>;

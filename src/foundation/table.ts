@@ -2,7 +2,7 @@ import type { SortValue } from './cursor.ts';
 import type { Id } from './id.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { Meter } from './meter.ts';
-import type { AnyDeclaration, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
+import type { AnyDeclaration, AnyHooks, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
 
 /**
  * A page of a list, by default in ascending order of id. Bounds are exclusive unless `inclusive`; `after` may be "0".
@@ -107,4 +107,24 @@ export interface Table<R extends AnyDeclaration> {
 /** The tables of a store or transaction. All reads and writes through them belong to it. */
 export interface Tables {
   table<R extends AnyDeclaration>(record: R): Table<R>;
+}
+
+/** The change of a record: a creation has no `before`, a deletion no `after`. */
+export interface Change<R> {
+  before: R | undefined;
+  after: R | undefined;
+}
+
+/** A change before it is written: a new record has an id only if the client chose one. */
+type Planned<R> = Change<R> | { before: undefined; after: Omit<R, 'id'> & { id?: Id } };
+
+/**
+ * A shop's own rules for a kind of record. They run in the transaction of every change except imports, and refuse a
+ * change by throwing one of their refusals or passing on a table's error.
+ */
+export interface Hooks<R> extends AnyHooks {
+  /** Runs before the record is written, once its own rules and references hold. Must not write the record itself. */
+  before?(change: Planned<R>, tables: Tables): void | Promise<void>;
+  /** Runs after the record is written, in the same commit. */
+  after?(change: Change<R>, tables: Tables): void | Promise<void>;
 }
