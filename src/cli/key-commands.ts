@@ -128,13 +128,7 @@ async function rowsOf(store: Store, keys: readonly ApiKey[]) {
 function treeOf(rows: readonly KeyRow[]): readonly KeyRow[] {
   const ids = new Set(rows.map(({ id }) => id));
   const isChild = ({ owner }: KeyRow) => owner !== undefined && ids.has(owner);
-  const children = new Map<string, KeyRow[]>();
-  for (const row of rows.filter(isChild)) {
-    const siblings = children.get(row.owner!);
-    if (siblings) siblings.push(row);
-    else children.set(row.owner!, [row]);
-  }
-  return rows.flatMap((row) => (isChild(row) ? [] : [row, ...(children.get(row.id) ?? [])]));
+  return rows.flatMap((row) => (isChild(row) ? [] : [row, ...rows.filter(({ owner }) => owner === row.id)]));
 }
 
 /** A table of keys, followed by details that don't fit into it. */

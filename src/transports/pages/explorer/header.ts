@@ -3,8 +3,7 @@ import './theme.ts';
 import { capitalised, grouped } from '../../../foundation/words.ts';
 import { element } from './browser.ts';
 import { apiKey, type KeyState } from './key.ts';
-import { type Budget, secondsUntilLeft, type Window } from './responses.ts';
-import { duration } from './duration.ts';
+import { type Budget, duration, secondsUntilLeft, type Window } from './responses.ts';
 
 /** The interval at which the budget is checked, in milliseconds. */
 const CHECK_INTERVAL = 3_000;
