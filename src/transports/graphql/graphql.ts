@@ -1,5 +1,6 @@
 import { requireScopes } from '../../access/scopes.ts';
 import { FAILURE_PRICE, type Session, type UsageSubject } from '../../access/session.ts';
+import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { AppError } from '../../foundation/errors.ts';
 import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
@@ -8,25 +9,29 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { COST_PATH, GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
-import { type PreparedEntry, type PreparedRequest, prepareRequest } from '../../graphql/prepared-request.ts';
+import {
+  type DocumentServices,
+  type PreparedEntry,
+  type PreparedRequest,
+  prepareRequest,
+} from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { answer, isLarge, run } from './answer.ts';
-import { handleCost } from './cost.ts';
 import {
   BODY_TYPES,
   contentTypeFor,
   describe,
   graphqlErrorResponse,
   METHODS,
+  noteErrors,
   RESPONSE_TYPES,
   RESPONSES,
   readParameters,
   readQueryString,
   STREAMS,
 } from './over-http.ts';
-import { subscribe } from './subscription.ts';
-import { encodeEvents, loadYoga } from './yoga.ts';
+import { encodeEvents, loadYoga, subscribe } from './subscription.ts';
 
 /** The cost of opening a subscription, in units. */
 const SUBSCRIPTION_PRICE = 1;
@@ -131,4 +136,36 @@ function subscriptionIn({ batch, operations }: PreparedRequest): PreparedOperati
   );
   if (subscription && batch) throw new AppError('BAD_REQUEST', 'A subscription cannot be part of a batch.');
   return subscription;
+}
+
+const COST_METHODS = 'POST, OPTIONS';
+
+/**
+ * Responds with the cost of a GraphQL request and the remaining budget. Runs nothing and is free, even on errors,
+ * except for bodies of more than 10 kB.
+ */
+async function handleCost(
+  context: RequestContext,
+  session: Session,
+  services: DocumentServices,
+): Promise<HttpResponse> {
+  const { method } = context;
+  await session.requireFree();
+  if (method === 'OPTIONS') return { status: 204, headers: ['Allow', COST_METHODS] };
+  if (method !== 'POST') throw new MethodNotAllowed(method, context.path, COST_METHODS);
+  const type = RESPONSES.require(context.accept);
+  const parameters = await readParameters(context);
+  if (Array.isArray(parameters))
+    throw new AppError('BAD_REQUEST', 'The cost is available for one operation at a time, not for a batch.');
+  const prepared = await prepareRequest(session, services, parameters, true);
+  describe(context, prepared);
+  const [operation] = prepared.operations;
+  const cost = session.costOf(prepared.price);
+  await session.charge(0);
+  if (operation instanceof OperationRefused) {
+    noteErrors(context, operation.errors);
+    const body = JSON.stringify({ errors: operation.errors });
+    return { status: 400, headers: [], body, contentType: contentTypeFor(type) };
+  }
+  return { status: 200, headers: [], body: JSON.stringify(formatBudget(session.budget(cost))) };
 }

@@ -6,9 +6,22 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 import { MOUNT } from '../browser.ts';
 import { messageOf, UNREACHABLE } from '../responses.ts';
 import { theme } from '../theme.ts';
-import { EXAMPLES, type Example } from './examples.ts';
+import examples from './examples.graphql?raw';
 import { fetcher } from './fetcher.ts';
 import { Footer } from './footer.tsx';
+
+/** An example operation. */
+interface Example {
+  title: string;
+  about: string;
+  variables?: string;
+  query: string;
+}
+
+const EXAMPLE = /^# (?<title>.*)\n# (?<about>.*)\n(?:# (?<variables>\{.*)\n)?(?<query>(?:.+\n)+)/gm;
+
+/** All examples. GraphiQL shows the first one on the first visit. */
+const EXAMPLES = [...examples.matchAll(EXAMPLE)].map(({ groups }) => groups as unknown as Example);
 
 const EXAMPLES_PLUGIN: GraphiQLPlugin = {
   title: 'Examples',
