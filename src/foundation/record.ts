@@ -1,9 +1,8 @@
 import { memoized } from './cache.ts';
 import { listed } from './words.ts';
-import { type Issue, validationFailed } from './errors.ts';
+import { type ChangeKind, type Issue, type Refusal, validationFailed } from './errors.ts';
 import type { Computed, Field, Reference } from './fields.ts';
 import type { Id } from './id.ts';
-import type { ChangeKind, Refusal } from './refusal.ts';
 
 export type Fields = Readonly<Record<string, Field>>;
 

@@ -26,7 +26,7 @@ export interface Transport {
   /** Formats an error for the transport's clients. */
   errorResponse(error: AppError, context: RequestContext): HttpResponse;
   /** Loads slow, rarely needed modules. */
-  load?(): Promise<void>;
+  load?(): Promise<unknown>;
 }
 
 /** GraphQL for programs, GraphiQL for browsers. */

@@ -1,6 +1,5 @@
-import { ERRORS, type ErrorCode } from '../foundation/errors.ts';
+import { type ChangeKind, ERRORS, type ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
-import type { ChangeKind } from '../foundation/refusal.ts';
 import { referencesOf, refusalsOf } from '../foundation/record.ts';
 import { acceptsIdempotencyKey, type Route, type ServedRoute } from '../rest-routes/route.ts';
 import { type Components, refTo } from './components.ts';

@@ -5,7 +5,7 @@ import { DOMAINS } from '../../src/domains/index.ts';
 import * as fields from '../../src/foundation/fields.ts';
 import { declareRecord } from '../../src/foundation/declare-record.ts';
 import type { AnyDeclaration } from '../../src/foundation/record.ts';
-import { refusal } from '../../src/foundation/refusal.ts';
+import { refusal } from '../../src/foundation/errors.ts';
 import { prefixFields, rangesOf } from '../../src/schema/list-arguments.ts';
 import { recordDomain } from '../../src/domains/record-domain.ts';
 

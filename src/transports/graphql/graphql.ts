@@ -52,9 +52,7 @@ export class GraphQLTransport implements Transport {
   }
 
   /** Loads modules that aren't needed at startup. */
-  async load(): Promise<void> {
-    await loadYoga();
-  }
+  readonly load = loadYoga;
 
   match({ path }: RequestContext): boolean {
     return path === GRAPHQL_PATH || path === COST_PATH;

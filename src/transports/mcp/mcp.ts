@@ -57,11 +57,7 @@ export class McpTransport implements Transport {
   }
 
   /** Loads the SDK, which takes 160 ms and most requests don't need. */
-  async load(): Promise<void> {
-    await this.#loaded();
-  }
-
-  #loaded(): Promise<Sdk> {
+  load(): Promise<Sdk> {
     this.#sdk ??= import('@modelcontextprotocol/server');
     return this.#sdk;
   }
@@ -107,7 +103,7 @@ export class McpTransport implements Transport {
     if (isObject(params)) message = { ...(message as object), params: withoutNull(params) };
     if (called !== 'tools/call') await session.chargeFree();
     context.operation = FREE.find((free) => free === called);
-    const sdk = await this.#loaded();
+    const sdk = await this.load();
     const response = await answer(sdk, this.#serverFor(sdk, context, session), headers, message);
     // The call reached no tool.
     if (!session.decision) await session.charge(FAILURE_PRICE);
