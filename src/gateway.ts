@@ -17,7 +17,7 @@ import type { Headers, HttpResponse } from './http/response.ts';
 import { addRateLimitHeaders, ResponseWriter } from './http/response-writer.ts';
 import { COST_PATH, type Transport } from './http/transport.ts';
 import { instrumentedStore } from './observability/instrumented-store.ts';
-import { type GatewayLog, shownPath } from './observability/log.ts';
+import type { GatewayLog } from './observability/log.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Tracing } from './observability/tracing.ts';
 import { NamedDocuments } from './graphql/named-documents.ts';
@@ -121,6 +121,8 @@ export class Gateway implements RequestHandler {
   /** The transports that may match, by the root of the path; for any other path under an empty root. */
   readonly #byRoot: ReadonlyMap<string, readonly Transport[]>;
   readonly #writer: ResponseWriter;
+  /** The requests of this turn of the event loop that have their responses but are not recorded yet. */
+  #unrecorded: RequestContext[] = [];
   #hasWarned = false;
   /** The words of the schema, which need no hiding in the request log. */
   #publicWords: ReadonlySet<string> | undefined;
@@ -182,7 +184,11 @@ export class Gateway implements RequestHandler {
       } catch (error) {
         answer = await this.#failed(transport, context, error, isAdmitted);
       }
-      this.#record(context, this.#writer.respond(context, answer));
+      context.isSent = this.#writer.respond(context, answer);
+      context.milliseconds = performance.now() - context.startedAt;
+      tracing?.end(context);
+      // Recorded together, which takes less time, and delays no other response.
+      if (this.#unrecorded.push(context) === 1) process.nextTick(this.#record);
     } catch (error) {
       report(error, context.requestId);
       response.destroy();
@@ -214,10 +220,8 @@ export class Gateway implements RequestHandler {
   #requireAcceptable(context: RequestContext, isBelow: boolean): void {
     const fault = faultOf(context.request);
     if (fault === undefined && isBelow) return;
-    const { access, config } = this.services;
-    context.guardWindow = access.addressWindow(context.address);
     if (fault !== undefined) throw new AppError('BAD_REQUEST', fault);
-    throw new AppError('NOT_FOUND', `Everything here is below ${config.BASE_PATH}/.`);
+    throw new AppError('NOT_FOUND', `Everything here is below ${this.services.config.BASE_PATH}/.`);
   }
 
   /** The response to a failed request. Charges it if it was admitted. */
@@ -227,7 +231,8 @@ export class Gateway implements RequestHandler {
     error: unknown,
     isAdmitted: boolean,
   ): Promise<HttpResponse> {
-    const { session, requestId } = context;
+    const { session, requestId, address } = context;
+    if (!isAdmitted && !session) context.guardWindow = this.services.access.addressWindow(address);
     const latest = isAdmitted && session ? await session.fail(error) : error;
     const refusal = asAppError(latest);
     if (isUnreported(latest)) this.services.report(latest, requestId);
@@ -245,34 +250,24 @@ export class Gateway implements RequestHandler {
     return headers;
   }
 
-  /** @param isSent true if the client was still connected */
-  #record(context: RequestContext, isSent: boolean): void {
-    const { log, metrics, tracing } = this.services;
-    const milliseconds = performance.now() - context.startedAt;
-    metrics?.observe(context, milliseconds);
-    tracing?.end(context);
-    this.#logForKey(context, milliseconds);
-    const { requestId, method, path, operation, operationName, status, span, session, errorCodes } = context;
-    log.request({
-      requestId,
-      method,
-      path: shownPath(path),
-      transport: context.transport!.name,
-      operation: operationName ?? operation,
-      status,
-      codes: errorCodes.length > 0 ? errorCodes : undefined,
-      units: session?.units ?? 0,
-      apiKey: session?.principal.id,
-      client: context.address,
-      ms: Math.round(milliseconds * 1000) / 1000,
-      traceId: span?.spanContext().traceId,
-      aborted: isSent ? undefined : true,
-    });
-  }
+  /** Adds the requests that have their responses to the metrics and logs. */
+  readonly #record = (): void => {
+    const { log, metrics, report } = this.services;
+    const contexts = this.#unrecorded;
+    this.#unrecorded = [];
+    for (const context of contexts)
+      try {
+        metrics?.observe(context);
+        this.#logForKey(context);
+        log.request(context);
+      } catch (error) {
+        report(error, context.requestId);
+      }
+  };
 
   /** Adds a request to the request log, for the holder of its key. */
-  #logForKey(context: RequestContext, milliseconds: number): void {
-    const { session, requestId: id, method, path, status, errorCodes } = context;
+  #logForKey(context: RequestContext): void {
+    const { session, requestId: id, method, path, status, errorCodes, milliseconds } = context;
     if (!session) return;
     const { transport, rootFields } = session.resolvedSubject;
     const operation = rootFields[0]?.name ?? OTHER;

@@ -23,8 +23,6 @@ const TIMEOUTS = {
   request: 30_000,
   /** Without reading anything of a response. */
   unread: 30_000,
-  /** Without a byte in either direction. */
-  idle: 60_000,
   /** Between requests. */
   keepAlive: 65_000,
 };
@@ -76,7 +74,6 @@ export class HttpServer extends Server {
     this.#handler = handler;
     // Node would silently drop headers beyond its default; maxHeaderSize limits them.
     this.maxHeadersCount = 0;
-    this.setTimeout(limits.idle);
     this.on('connection', (socket) => {
       this.#connections.set(socket, { waiting: [], taken: 0, since: performance.now() });
       socket.once('close', () => this.#connections.delete(socket));
@@ -105,7 +102,7 @@ export class HttpServer extends Server {
   #begin(connection: Connection): void {
     const exchange = connection.waiting[0]!;
     const { request, response } = exchange;
-    response.once('close', () => {
+    response.on('close', () => {
       connection.waiting.shift();
       if (connection.waiting.length > 0 && !request.socket.destroyed) this.#begin(connection);
     });

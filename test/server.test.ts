@@ -11,7 +11,6 @@ const PATIENT: Timeouts = {
   headers: 60_000,
   request: 60_000,
   unread: 60_000,
-  idle: 60_000,
   keepAlive: 60_000,
 };
 /** More than the kernel buffers for a client that doesn't read. */

@@ -1,6 +1,6 @@
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
-import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { ApiKey, ApiKeyStore } from '../store/stored-api-keys.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, MINUTE, SECOND } from '../foundation/instant.ts';
@@ -36,8 +36,6 @@ export interface Caller extends Sender {
   readonly query: string;
   /** Set once the key is accepted. */
   session: Session | undefined;
-  /** Set otherwise: the address's window, shown instead of a key's budget. */
-  guardWindow: WindowView | undefined;
 }
 
 interface AccessOptions {
@@ -82,23 +80,16 @@ export class Access {
    * @throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, API_KEY_BANNED, UNAVAILABLE
    */
   admit(caller: Caller, expected: ExpectedPrice, subject: Session['subject']): MaybePromise<void> {
-    const { apiKey, address } = caller;
+    const { apiKey } = caller;
     const store = this.#options.storeOf(caller);
-    const fail = (error: unknown): never => {
-      caller.guardWindow = this.addressWindow(address);
-      throw error;
-    };
     const begin = (principal: Principal | null): MaybePromise<void> => {
       const session = principal && new Session(principal, store, this.#counters, caller);
-      if (!session?.isAllowed) return andThen(this.#rejection(caller, session !== null, store), fail);
+      if (!session?.isAllowed) return andThen(this.#rejection(caller, session !== null, store), raise);
       caller.session = session;
       session.subject = subject;
       return session.begin(expected);
     };
-    return andThen(
-      attempt(() => (apiKey === undefined ? null : this.principalOf(apiKey, store)), fail),
-      begin,
-    );
+    return andThen(apiKey === undefined ? null : this.principalOf(apiKey, store), begin);
   }
 
   /** Opens a session for work on behalf of a key without a request; null if the key is no longer valid. */
@@ -187,6 +178,10 @@ export class Access {
     return this.#addressGuard.view(customerNetwork(address));
   }
 }
+
+const raise = (error: unknown): never => {
+  throw error;
+};
 
 /** The key that owns a child; undefined for any other key. */
 const ownerOf = (apiKey: ApiKey | null, store: ApiKeyStore): MaybePromise<ApiKey | undefined> =>

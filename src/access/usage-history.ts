@@ -21,13 +21,19 @@ type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 /** The oldest date in the history. */
 export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
 
+/** The use of a key that is not stored yet. */
+interface Use {
+  /** Milliseconds since 1970. */
+  lastUsedAt: number;
+  /** `day` is the number of days since 1970. */
+  counts: (Omit<UsageCount, 'date'> & { day: number })[];
+}
+
 /** The usage of keys by day and operation, counted in memory and added to the store at intervals. */
 export class UsageHistory extends WriteBehind {
   readonly #store: UsageHistoryStore;
-  /** By key, day, transport and operation. */
-  readonly #rows = new Map<string, UsageCount>();
-  /** The time of each key's last use. */
-  readonly #uses = new Map<string, number>();
+  /** By key. */
+  #uses = new Map<string, Use>();
 
   constructor(store: UsageHistoryStore, report: (error: unknown) => void) {
     super(INTERVAL, report);
@@ -36,8 +42,15 @@ export class UsageHistory extends WriteBehind {
 
   /** Records that a key was used, for `lastUsedAt`. */
   touch(apiKeyId: string, now: number): void {
-    if (now > (this.#uses.get(apiKeyId) ?? 0)) this.#uses.set(apiKeyId, now);
+    this.#useOf(apiKeyId, now);
+  }
+
+  #useOf(apiKeyId: string, now: number): Use {
+    let use = this.#uses.get(apiKeyId);
+    if (!use) this.#uses.set(apiKeyId, (use = { lastUsedAt: now, counts: [] }));
+    use.lastUsedAt = Math.max(use.lastUsedAt, now);
     this.writeLater();
+    return use;
   }
 
   /** Counts part of a request. */
@@ -48,13 +61,15 @@ export class UsageHistory extends WriteBehind {
     operation: string,
     { requests, units, refused }: Counts,
   ): void {
-    this.touch(apiKeyId, now);
-    const name = `${apiKeyId} ${Math.floor(now / DAY)} ${transport} ${operation}`;
-    const counts = this.#rows.get(name);
+    const use = this.#useOf(apiKeyId, now);
+    const day = Math.floor(now / DAY);
+    // A key uses few operations, and creating a name to look up would take longer.
+    let counts = use.counts.find(
+      (each) => each.operation === operation && each.transport === transport && each.day === day,
+    );
     if (!counts) {
-      const row = { apiKeyId, date: formatDate(now), operation, transport, requests, units, refused };
-      this.#rows.set(name, row);
-      return;
+      counts = { apiKeyId, day, operation, transport, requests: 0, units: 0, refused: 0 };
+      use.counts.push(counts);
     }
     counts.requests += requests;
     counts.units += units;
@@ -69,15 +84,17 @@ export class UsageHistory extends WriteBehind {
 
   protected async write(): Promise<void> {
     if (this.#uses.size === 0) return;
-    const rows = [...this.#rows.values()];
-    const uses = Object.fromEntries(this.#uses);
-    this.#rows.clear();
-    this.#uses.clear();
+    const uses = this.#uses;
+    this.#uses = new Map();
+    const counts = [...uses.values()].flatMap((use) => use.counts);
+    const rows = counts.map(({ day, ...row }) => ({ ...row, date: formatDate(day * DAY) }));
+    const times = [...uses].map(([apiKeyId, { lastUsedAt }]) => [apiKeyId, lastUsedAt]);
     try {
-      await this.#store.addUsage(rows, uses);
+      await this.#store.addUsage(rows, Object.fromEntries(times));
     } catch (error) {
-      for (const [apiKeyId, lastUsedAt] of Object.entries(uses)) this.touch(apiKeyId, lastUsedAt);
-      for (const row of rows) this.add(row.apiKeyId, Date.parse(row.date), row.transport, row.operation, row);
+      for (const [apiKeyId, { lastUsedAt }] of uses) this.touch(apiKeyId, lastUsedAt);
+      for (const { apiKeyId, day, transport, operation, ...count } of counts)
+        this.add(apiKeyId, day * DAY, transport, operation, count);
       throw error;
     }
   }

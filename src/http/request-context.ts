@@ -56,6 +56,10 @@ export class RequestContext {
   span: Span | undefined;
   /** Set when the response is sent. */
   status = 0;
+  /** Set then: the time since the request began. */
+  milliseconds = 0;
+  /** Set then: true if the client was still connected. */
+  isSent = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, requestId: string, address: string) {
     const { headers, method = 'GET' } = request;

@@ -41,10 +41,11 @@ export class ResponseWriter {
       return false;
     }
     const { base, cors, now } = this.#options;
+    const length = Buffer.byteLength(body);
     const all: Headers = ['X-Request-Id', context.requestId, 'X-Content-Type-Options', 'nosniff'];
     if (status !== 204 && status !== 304) {
       all.push('Content-Type', contentType ?? 'application/json');
-      if (stream === undefined) all.push('Content-Length', Buffer.byteLength(body));
+      if (stream === undefined) all.push('Content-Length', length);
     }
     addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
     // Responses to reads are private to the key and may change any time (RFC 9111). Vary names the request headers that
@@ -74,7 +75,8 @@ export class ResponseWriter {
     else if (content.length <= PIECE) {
       // `end` alone hands the socket a second, empty chunk, which takes 9 µs.
       response.cork();
-      response.write(content);
+      // ASCII, which most bodies are, is written fastest as Latin-1.
+      response.write(content, length === body.length ? 'latin1' : 'utf8');
       response.uncork();
       response.end();
     }

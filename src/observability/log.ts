@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { masked } from '../foundation/masking.ts';
+import type { RequestContext } from '../http/request-context.ts';
 
 const STDOUT = 1;
 /** The number of waiting characters at which lines are written … */
@@ -19,20 +20,39 @@ export const shownPath = (path: string): string =>
 
 /** The log of a gateway. */
 export interface GatewayLog extends Logger {
-  /** Logs a request at the level `info`. JSON.stringify takes half as long for it as the log's own way, a fifteenth of a request. */
-  request(fields: object): void;
+  /** Logs a request that has its response, at the level `info`. A template takes a third of the time of the log's own way. */
+  request(context: RequestContext): void;
 }
 
 /** Creates a log of JSON lines. Secrets anywhere in a line are masked. */
 export function createLog(level: string, lines: DestinationStream): GatewayLog {
   const log = pino({ level, base: null, hooks: { streamWrite: masked } }, lines);
   return Object.assign(log, {
-    request(fields: object): void {
-      if (!log.isLevelEnabled('info')) return;
-      const members = JSON.stringify(fields).slice(1, -1);
-      lines.write(masked(`{"level":30,"time":${Date.now()},${members},"msg":"request"}\n`));
+    request(context: RequestContext): void {
+      if (log.isLevelEnabled('info')) lines.write(lineOf(context));
     },
   });
+}
+
+/** The line of a request. Only quoted texts come from clients. */
+function lineOf(context: RequestContext): string {
+  const { method, path, operation, operationName, status, span, session, errorCodes, milliseconds } = context;
+  const name = operationName ?? operation;
+  let line = `{"level":30,"time":${Date.now()},"requestId":${quoted(context.requestId)},"method":"${method}","path":${quoted(shownPath(path))},"transport":"${context.transport!.name}"`;
+  if (name !== undefined) line += `,"operation":${quoted(name)}`;
+  line += `,"status":${status}`;
+  if (errorCodes.length > 0) line += `,"codes":${JSON.stringify(errorCodes)}`;
+  line += `,"units":${session?.units ?? 0}`;
+  if (session) line += `,"apiKey":"${session.principal.id}"`;
+  line += `,"client":${quoted(context.address)},"ms":${Math.round(milliseconds * 1000) / 1000}`;
+  if (span) line += `,"traceId":"${span.spanContext().traceId}"`;
+  return `${line}${context.isSent ? '' : ',"aborted":true'},"msg":"request"}\n`;
+}
+
+/** A text as JSON, masked. */
+function quoted(text: string): string {
+  const shown = masked(text);
+  return /^[ !#-[\]-~]*$/.test(shown) ? `"${shown}"` : JSON.stringify(shown);
 }
 
 /** The log on standard output, and other text for it. */

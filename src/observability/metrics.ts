@@ -195,18 +195,22 @@ export class Metrics {
     return requests;
   }
 
-  observe(context: RequestContext, milliseconds: number): void {
+  /** Adds a request that has its response. */
+  observe(context: RequestContext): void {
     const { transport, status, session } = context;
     const { decision, principal } = session ?? {};
     const { name } = transport!;
     // Not the client's name for the operation, which as a label could exhaust memory.
     const operation = context.operation ?? 'unknown';
     const { add, byStatus } = this.#requestsTo(name, operation);
-    add(milliseconds / 1000);
+    add(context.milliseconds / 1000);
     byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
     for (const code of context.errorCodes) this.#errors.inc({ transport: name, code });
     if (decision && principal) {
-      this.#decisions.get(principal.plan)![decision.verdict]++;
+      const counts = this.#decisions.get(principal.plan)!;
+      // Nearly all pass, and a property by its name takes an eighth of the time.
+      if (decision.verdict === 'passed') counts.passed++;
+      else counts[decision.verdict]++;
       // Concurrent requests may see the same new ban, which is counted once.
       if (decision.banBegan !== undefined && this.#banned.get(principal.id) !== decision.banBegan) {
         this.#banned.set(principal.id, decision.banBegan);

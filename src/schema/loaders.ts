@@ -122,7 +122,7 @@ export class Loaders {
   #lastTurn: Promise<unknown> | undefined;
   readonly #records: RecordLoader<never>[] = [];
   /** The loaders of values below parents, by the values: one loader, and so one command, for each. */
-  readonly #children = new Map<string, Load<unknown>>();
+  #children: Map<string, Load<unknown>> | undefined;
   /** The latest lists below parents, for connections: the entries of a page request the same ones in turn. */
   latest: unknown;
 
@@ -244,6 +244,7 @@ export class Loaders {
     read: (parents: readonly Id[]) => MaybePromise<T[]>,
   ): Load<T> {
     const key = `${declaration.index} ${field} ${what}`;
+    this.#children ??= new Map();
     const load = this.#children.get(key) ?? loaderFor(this.#from, read);
     this.#children.set(key, load);
     return load as Load<T>;

@@ -66,10 +66,8 @@ export class McpTransport implements Transport {
     context.route = MCP_PATH;
     // Hosts would start OAuth with metadata; without it, they use the key.
     const { access } = this.#options;
-    if (isOAuthMetadata(context.path)) {
-      context.guardWindow = access.addressWindow(context.address);
+    if (isOAuthMetadata(context.path))
       throw new AppError('NOT_FOUND', 'There is no OAuth here: send an API key as a bearer token.');
-    }
     return access.admit(context, 'perhaps free', { transport: 'mcp', rootFields: [] });
   }
 
