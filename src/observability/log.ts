@@ -104,8 +104,10 @@ export async function openLog(level: string): Promise<Log> {
   });
   // Lines are passed on in bulk: counting the bytes of each takes longer than creating it.
   let waiting = '';
+  let waitingLines = 0;
   const handOver = () => {
-    unwritten += countLines(waiting);
+    unwritten += waitingLines;
+    waitingLines = 0;
     if (isClosed) drop(unwritten);
     else if (waiting) destination.write(waiting);
     waiting = '';
@@ -114,6 +116,7 @@ export async function openLog(level: string): Promise<Log> {
   const output: DestinationStream = {
     write(line) {
       waiting += line;
+      waitingLines++;
       if (waiting.length >= MIN_WRITE) handOver();
     },
   };
@@ -123,6 +126,7 @@ export async function openLog(level: string): Promise<Log> {
     dropped: () => dropped,
     print(text) {
       output.write(text);
+      waitingLines += countLines(text) - 1;
       handOver();
     },
     async end(milliseconds) {

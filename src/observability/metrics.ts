@@ -25,21 +25,22 @@ type Add = (seconds: number) => void;
 class Durations {
   readonly name: string;
   readonly #help: string;
-  readonly #bounds: readonly number[];
-  /** The sum and bucket counts of each series; the last bucket is unbounded. */
-  readonly #series: { labels: Labels; sum: number; counts: number[] }[] = [];
+  /** Ends with infinity, so that each duration has a bucket. */
+  readonly #bounds: Float64Array;
+  /** The sum and bucket counts of each series. */
+  readonly #series: { labels: Labels; sum: number; counts: Float64Array }[] = [];
 
   /** @param bounds the upper bounds of buckets, in seconds, ascending */
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
     this.#help = help;
-    this.#bounds = bounds;
+    this.#bounds = Float64Array.of(...bounds, Number.POSITIVE_INFINITY);
   }
 
   /** Adds a series. */
   series(labels: Labels): Add {
     const bounds = this.#bounds;
-    const series = { labels, sum: 0, counts: Array<number>(bounds.length + 1).fill(0) };
+    const series = { labels, sum: 0, counts: new Float64Array(bounds.length) };
     this.#series.push(series);
     return (seconds) => {
       let bucket = 0;
@@ -53,8 +54,8 @@ class Durations {
   async get() {
     const values = this.#series.flatMap(({ labels, sum, counts }) => {
       let count = 0;
-      const buckets = counts.map((added, bucket) => {
-        const le = String(this.#bounds[bucket] ?? '+Inf');
+      const buckets = Array.from(counts, (added, bucket) => {
+        const le = String(this.#bounds[bucket]).replace('Infinity', '+Inf');
         return { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: (count += added) };
       });
       const total = { metricName: `${this.name}_sum`, labels, value: sum };

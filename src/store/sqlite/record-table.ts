@@ -95,15 +95,20 @@ export function tableOf(
   };
 
   const findAll = (ids: readonly Id[]): (StoredRow | null)[] => {
-    const records = new Map<Id, StoredRow | null>(ids.map((id) => [id, cache.get(id) ?? null]));
-    const missing = [...records.keys()].filter((id) => !records.get(id));
+    const records = new Map<Id, StoredRow>();
+    const missing: Id[] = [];
+    for (const id of ids) {
+      const cached = cache.get(id);
+      if (cached) records.set(id, cached);
+      else missing.push(id);
+    }
     const some = `"${plural}" where id in (select value from json_each(?))`;
     if (missing.length > 0)
       for (const row of db.rows(read, some, [idList(missing)])) {
         const record = decoded(row);
         records.set(record.id, record);
       }
-    return ids.map((id) => records.get(id)!);
+    return ids.map((id) => records.get(id) ?? null);
   };
 
   const changed = (before: StoredRow | undefined, after: StoredRow | undefined): void => {
