@@ -52,11 +52,6 @@ describe('a server', () => {
     );
   });
 
-  it('keeps another from its data file, which exits with 1', async () => {
-    await expect(startServer(settings)).rejects.toThrow(/ended with 1[\s\S]*in use by another server/);
-    expect((await get(server, '/pets')).status).toBe(200);
-  });
-
   it.runIf(onLinux)(
     'out of file descriptors serves an open connection, and new ones and /docs as soon as files can be opened',
     async () => {

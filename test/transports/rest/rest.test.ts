@@ -207,26 +207,6 @@ describe('REST requests', () => {
     const both = /application\/json or application\/merge-patch\+json/;
     expectRefusal(await write('PATCH', `/store/orders/${O}`, 'text/plain'), 'UNSUPPORTED_MEDIA_TYPE', both);
   });
-
-  it.each([
-    ['identity', 201],
-    ['Identity', 201],
-    ['gzip', 415],
-    ['deflate, gzip', 415],
-  ])('responds to Content-Encoding: %s with %i', async (coding, status) => {
-    const headers = { 'content-encoding': coding };
-    const sent = await send(kit.gateway, 'POST /store/orders', { body: '{}', headers });
-    expect(sent.status, sent.about).toBe(status);
-  });
-
-  it('reads an inventory quantity of -0 as 0, over REST and GraphQL', async () => {
-    const { P } = await makeWorld(kit);
-    const put = await send(kit.gateway, `PUT /store/inventory/${P}`, { body: '{"quantity":-0}' });
-    expect([put.status, put.json.quantity]).toEqual([200, 0]);
-    await send(kit.gateway, `PUT /store/inventory/${P}`, { body: '{"quantity":5}' });
-    const mutation = `mutation { updateInventory(petId: ${P}, input: {quantity: -0}) { quantity } }`;
-    expect((await kit.gateway.graphql(mutation)).text).toBe('{"data":{"updateInventory":{"quantity":0}}}');
-  });
 });
 
 describe('REST checks', () => {
