@@ -16,9 +16,8 @@ import {
   type Stability,
 } from '../rest-routes/route.ts';
 import { schemaNameOf } from '../rest-routes/shape.ts';
-import { type Components, refTo } from './components.ts';
+import { type Components, refTo, CACHING, describeHeaders, LIFECYCLE } from './components.ts';
 import { changeOf, describeErrors } from './error-responses.ts';
-import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { bodyExample, bodySchema } from './schemas.ts';
 

@@ -2,8 +2,7 @@ import { type ChangeKind, ERRORS, type ErrorCode } from '../foundation/errors.ts
 import type { JsonSchema } from '../foundation/fields.ts';
 import { referencesOf, refusalsOf } from '../foundation/record.ts';
 import { acceptsIdempotencyKey, type Route, type ServedRoute } from '../rest-routes/route.ts';
-import { type Components, refTo } from './components.ts';
-import { CACHING, describeHeaders, LIFECYCLE } from './headers.ts';
+import { type Components, refTo, CACHING, describeHeaders, LIFECYCLE } from './components.ts';
 
 /** The kind of change that an operation makes to a record; undefined for reads. */
 export const changeOf = ({ method, pathParameter }: Route): ChangeKind | undefined => {

@@ -113,7 +113,7 @@ export interface Engine extends EventStore, LimiterStore {
    * Commits all writes of `work`, or none if it throws. If anything that it read has changed by the commit, or an id or
    * unique combination was taken, the engine rolls back and runs it again.
    *
-   * @param how `single` if `work` makes at most one write, at its end, which is cheaper (`single-write.ts`)
+   * @param how `single` if `work` makes at most one write, at its end, which is cheaper ({@link singleWrite})
    * @throws what `work` throws, UNAVAILABLE
    */
   transaction<T>(work: (transaction: EngineTransaction) => Promise<T>, how?: 'single'): Promise<T>;
@@ -132,3 +132,44 @@ export interface Engine extends EventStore, LimiterStore {
   ping(): Promise<void>;
   close(): Promise<void>;
 }
+
+/**
+ * Limits a transaction to the single write that was announced. Engines commit a single write without a real
+ * transaction, so a second one would be committed separately.
+ *
+ * @returns the same transaction, whose second write throws, as a programming error
+ */
+export function singleWrite({ rows, objects }: EngineTransaction): EngineTransaction {
+  let hasWritten = false;
+  const beforeWrite = (): void => {
+    if (hasWritten) throw new Error('A single write was followed by another: leave out `single`.');
+    hasWritten = true;
+  };
+  const write = async <T>(command: () => Promise<T>): Promise<T> => {
+    beforeWrite();
+    return await command();
+  };
+  return {
+    rows,
+    beforeWrite,
+    objects(kind) {
+      const own = objects(kind);
+      return {
+        ...own,
+        put: (put) => write(() => own.put(put)),
+        delete: (keys) => write(() => own.delete(keys)),
+        deleteBefore: (keys) => write(() => own.deleteBefore(keys)),
+      };
+    },
+  };
+}
+
+/** Makes an engine enforce that `single` transactions make one write. */
+export const withSingleWrites = <E extends Pick<Engine, 'transaction'>>(engine: E): E => ({
+  ...engine,
+  transaction: ((work, how) =>
+    engine.transaction(
+      how === 'single' ? (own) => work(singleWrite(own)) : work,
+      how,
+    )) satisfies Engine['transaction'],
+});

@@ -18,11 +18,20 @@ import {
 } from '../foundation/record.ts';
 import { API_KEYS, apiKeysOver, CHILD_COUNTS } from './stored-api-keys.ts';
 import { idTaken, notUnique, outOfRange, stillReferred, tooManyGroups } from './conflicts.ts';
-import type { Engine, EngineTransaction, Lists, Reads, Run, StoredRow, Values } from './engine.ts';
+import {
+  type Engine,
+  type EngineTransaction,
+  type Lists,
+  type Reads,
+  type Run,
+  singleWrite,
+  type StoredRow,
+  type Values,
+  withSingleWrites,
+} from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
 import { compareValues } from './sort-order.ts';
-import { singleWrite, withSingleWrites } from './single-write.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
