@@ -114,7 +114,7 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const names = VARIABLE_NAMES.filter((name) => environment[name]);
   const values = Object.fromEntries(names.map((name) => [name, environment[name]]));
-  const parsed = VARIABLES.safeParse(values);
+  const parsed = VARIABLES.safeParse(values, { jitless: true });
   const errors = new Map(parsed.error?.issues.map(({ path, message }) => [String(path[0]), message]));
   if (values.MONGODB_URI !== undefined && values.DATA_FILE !== undefined)
     errors.set('DATA_FILE', 'must not be set beside MONGODB_URI: it is the file of the embedded store');

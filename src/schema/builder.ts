@@ -150,7 +150,9 @@ export function buildSchema(builder: Builder): GraphQLSchema {
   const types = schema.getTypeMap();
   types[IdScalar.name] = IdScalar;
   const withIdScalar = <T extends GraphQLType>(type: T): T =>
-    typeFromAST(schema, parseType(String(type)) as never) as unknown as T;
+    getNamedType(type).name === IdScalar.name
+      ? (typeFromAST(schema, parseType(String(type)) as never) as unknown as T)
+      : type;
   for (const type of Object.values(types)) {
     if (type.name.startsWith('__')) continue;
     if (isInputObjectType(type))
