@@ -1,6 +1,5 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
-import ValidationPlugin from '@pothos/plugin-validation';
 import {
   defaultFieldResolver,
   type GraphQLField,
@@ -23,14 +22,12 @@ import {
   parseType,
   typeFromAST,
 } from 'graphql';
-import type { z } from 'zod';
-import { validationFailed } from '../foundation/errors.ts';
 import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import { issuesOf } from '../foundation/validation.ts';
 import { IdScalar, textScalar, withRule } from './arguments.ts';
+import { parseInputs } from './input-rules.ts';
 import { Connection, connectionRule } from './list-connection.ts';
 import type { Context } from './context.ts';
 
@@ -88,14 +85,11 @@ interface SchemaTypes {
 export type Builder = ReturnType<typeof newBuilder>;
 export type Types = Builder['$inferSchemaTypes'];
 
-/**
- * Creates a builder without domains. The validation plugin checks inputs by their rules (`checkedBy`), and failures
- * become VALIDATION_FAILED.
- */
+/** Creates a builder without domains. */
 export function newBuilder() {
   const builder = new SchemaBuilder<SchemaTypes>({
     defaultFieldNullability: false,
-    plugins: [RelayPlugin, ValidationPlugin],
+    plugins: [RelayPlugin],
     relay: {
       nodeQueryOptions: false,
       nodesQueryOptions: false,
@@ -121,10 +115,6 @@ export function newBuilder() {
       lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
       afterArgOptions: { description: 'Only items after this cursor.' },
       beforeArgOptions: { description: 'Only items before this cursor.' },
-    },
-    validation: {
-      // All rules are zod schemas.
-      validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
     },
   });
   builder.addScalarType('ID', IdScalar);
@@ -169,6 +159,7 @@ export function buildSchema(builder: Builder): GraphQLSchema {
 }
 
 function adaptResolver(type: string, field: GraphQLField<unknown, Context>): void {
+  parseInputs(field);
   const { name, resolve = defaultFieldResolver } = field;
   // PageInfo's properties may be promises: compiled code awaits the results of resolvers, but not properties.
   if (type === 'PageInfo') field.resolve = (...call) => defaultFieldResolver(...call);

@@ -60,7 +60,7 @@ export function tableOf(
 ): (gate: Gate) => RowWrites {
   const { plural } = declaration;
   const { read, decode } = rowForm(declaration);
-  const nextId = idsOf(db, writer, declaration);
+  const assigner = idsOf(db, writer, declaration);
   /** Records by id, returned without copying and therefore frozen. */
   const cache = new LRUCache<string, StoredRow>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
   /** Pages read since the last write to the table, by query. */
@@ -168,11 +168,12 @@ export function tableOf(
         return new Set(ids.filter((_, n) => records[n]));
       }),
 
-    nextIds: (count) => passing(gate, () => Array.from({ length: count }, nextId)),
+    nextIds: (count) => passing(gate, () => Array.from({ length: count }, assigner.next)),
 
     insert: (added) =>
       passing(gate, () => {
         insertRecords(db, declaration, added);
+        assigner.added(added);
         // After adding many records, a caller reads others next.
         if (added.length === 1) changed(undefined, added[0]);
         else for (const one of added) append(eventOf(declaration, undefined, one));
