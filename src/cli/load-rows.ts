@@ -36,7 +36,7 @@ export interface Columns {
 }
 
 /** The maximum number of rows that are read together. */
-const BATCH_SIZE = 1_000;
+const BATCH_SIZE = 500;
 /** The maximum number of listed faults. */
 export const MAX_FAULTS = 50;
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileFault } from '../foundation/errors.ts';
 
-/** The number of bytes to read at once. */
-const CHUNK_SIZE = 65_536;
+/** The number of bytes to read at once: few, so that most rows are used before garbage collection would copy them. */
+const CHUNK_SIZE = 16_384;
 /** The maximum size of a row, in bytes: a longer one has an unclosed quote or bracket. */
 export const MAX_ROW_SIZE = 1_048_576;
 /** The number of bytes to detect the form of a file from, and in which a header must end. */

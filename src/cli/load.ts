@@ -174,7 +174,8 @@ function readerOf(
   const rules = newRules(record.fields, graphqlDialect, takesId).extend(namedRules);
   const changeRules = patchRules({ id: record.id, ...record.fields }, graphqlDialect).extend(namedRules);
   const names = Object.keys(rules.shape);
-  const [checkNew, checkChange] = [fieldwise(rules), fieldwise(changeRules)];
+  const checkNew = fieldwise(rules);
+  const checkChange = fieldwise(changeRules);
   for (const [column, field] of map)
     if (!names.includes(field))
       throw new Error(`--map ${column}=${field}: ${field} is none of ${names.join(', ')}.`);
@@ -232,8 +233,10 @@ function readerOf(
 
 type Reader = ReturnType<typeof readerOf>;
 
-/** The number of values of a field whose results are kept, and their maximum length. */
-const [MAX_KEPT, MAX_KEPT_LENGTH] = [1_000, 100];
+/** The maximum number of results that are kept for a field. */
+const MAX_KEPT = 1_000;
+/** The maximum length of a value whose result is kept. */
+const MAX_KEPT_LENGTH = 100;
 
 /**
  * Checks the fields of an object one by one. Files repeat most values, and finding a result takes a tenth of the time
