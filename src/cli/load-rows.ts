@@ -65,15 +65,6 @@ const rowOf = (line: number, values: Row['values']): Row => ({ index: 0, line, v
 
 // ---- CSV
 
-/** A row with wrong quotes, and the text after it that has been read. */
-class Malformed {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 const breaksIn = (text: string): number => text.match(/\r\n?|\n/g)?.length ?? 0;
 
 /**
@@ -94,10 +85,11 @@ const readCsv: Reader = async function* (source, columns, onFault) {
     skip_records_with_error: true,
     on_skip: (error: CsvError | undefined) => {
       const begin = Number(error?.bytes) - (end - size);
-      if (error) parser.push(new Malformed(Buffer.concat(chunks).toString('utf8', begin)));
+      if (error) parser.push(Buffer.concat(chunks).toString('utf8', begin));
     },
   });
-  const records: (string[] | Malformed)[] = [];
+  /** The latest rows, or the text from a row with wrong quotes on. */
+  const records: (string[] | string)[] = [];
   // Iterating the parser would make several promises for each row.
   parser.on('data', (record) => records.push(record));
   async function* parsed() {
@@ -115,12 +107,12 @@ const readCsv: Reader = async function* (source, columns, onFault) {
   }
 
   let line = firstLine - 1;
-  let header: Header | undefined;
+  let valuesOf: ReturnType<typeof headerOf> | undefined;
   for await (const some of parsed()) {
     const rows: Row[] = [];
     for (const record of some) {
-      if (record instanceof Malformed) {
-        const fault = quoteFault(record.text, delimiter, line + 1);
+      if (typeof record === 'string') {
+        const fault = quoteFault(record, delimiter, line + 1);
         onFault(fault.line, `${fault.message}; what follows was not read`);
         yield rows;
         return;
@@ -133,11 +125,11 @@ const readCsv: Reader = async function* (source, columns, onFault) {
         if (value.includes('\n') || value.includes('\r')) line += breaksIn(value);
       }
       if (isEmpty) continue;
-      if (!header) {
-        header = headerOf(record, columns);
+      if (!valuesOf) {
+        valuesOf = headerOf(record, columns);
         continue;
       }
-      const values = header.valuesOf(record, line, onFault);
+      const values = valuesOf(record, line, onFault);
       if (values) rows.push(rowOf(line, values));
     }
     yield rows;
@@ -169,13 +161,11 @@ function quoteFault(text: string, delimiter: string, begin: number): { line: num
   return { line: begin, message: `the row is longer than ${MAX_ROW_SIZE / 1_048_576} MB` };
 }
 
-interface Header {
-  /** @returns undefined if the row does not fit */
-  valuesOf(record: readonly string[], line: number, onFault: OnFault): Row['values'] | undefined;
-}
-
-/** @throws Error if the header is wrong, as every row would then be */
-function headerOf(names: readonly string[], columns: Columns): Header {
+/**
+ * @returns a function that returns the values of a row; undefined if it does not fit
+ * @throws Error if the header is wrong, as every row would then be
+ */
+function headerOf(names: readonly string[], columns: Columns) {
   const length = names.findLastIndex((name) => name !== '') + 1;
   const targets = names.slice(0, length).map((name) => targetOf(name, columns));
   const unknown = [
@@ -191,29 +181,27 @@ function headerOf(names: readonly string[], columns: Columns): Header {
     throw new Error(['Nothing was loaded: the header is wrong.', ...faults.slice(0, MAX_FAULTS)].join('\n'));
   const count = `the header has ${length} ${length === 1 ? 'column' : 'columns'}`;
 
-  return {
-    valuesOf(record, line, onFault) {
-      let { length: filled } = record;
-      while (filled > length && record[filled - 1] === '') filled--;
-      if (filled !== length) {
-        onFault(line, `has ${filled} ${filled === 1 ? 'value' : 'values'}, but ${count}`);
-        return undefined;
-      }
-      const values: Row['values'] = {};
-      for (let n = 0; n < length; n++) {
-        const target = targets[n];
-        const cell = record[n]!;
-        // Skips an ObjectId of mongoexport.
-        if (names[n] === '_id' && isObjectId(cell)) continue;
-        if (target !== undefined) values[target] = parsedCell(cell, columns.fields[target]);
-        // The first column may be pandas' index.
-        else if (cell !== '' && names[n] === '' && n > 0)
-          onFault(line, `column ${n + 1}: has no name in the header`);
-        else if (cell !== '' && names[n] === '_id' && !columns.ignoreUnknown)
-          onFault(line, '_id: is not a field; --ignore-unknown ignores it');
-      }
-      return values;
-    },
+  return (record: readonly string[], line: number, onFault: OnFault): Row['values'] | undefined => {
+    let { length: filled } = record;
+    while (filled > length && record[filled - 1] === '') filled--;
+    if (filled !== length) {
+      onFault(line, `has ${filled} ${filled === 1 ? 'value' : 'values'}, but ${count}`);
+      return undefined;
+    }
+    const values: Row['values'] = {};
+    for (let n = 0; n < length; n++) {
+      const target = targets[n];
+      const cell = record[n]!;
+      // Skips an ObjectId of mongoexport.
+      if (names[n] === '_id' && isObjectId(cell)) continue;
+      if (target !== undefined) values[target] = parsedCell(cell, columns.fields[target]);
+      // The first column may be pandas' index.
+      else if (cell !== '' && names[n] === '' && n > 0)
+        onFault(line, `column ${n + 1}: has no name in the header`);
+      else if (cell !== '' && names[n] === '_id' && !columns.ignoreUnknown)
+        onFault(line, '_id: is not a field; --ignore-unknown ignores it');
+    }
+    return values;
   };
 }
 

@@ -98,15 +98,14 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
   const { record, from, dryRun = false } = options;
   const source = await openSource(options.file);
   try {
-    const reader = readerOf(source, options);
+    const reader = readerOf(source, options, new Names(store));
     const content = `${record.plural} ${source.digest}`;
     const interrupted = from === undefined ? undefined : await store.interruptedLoad(content, from);
     const begun = {
       ...(interrupted ?? { id: randomUUID(), source: content, line: from ?? 1, rows: 0 }),
       process: randomUUID(),
     };
-    const names = new Names(store);
-    const checked = await check(store, reader, names, options, begun.rows);
+    const checked = await check(store, reader, options, begun.rows);
     if (dryRun) return report(options, checked, checked);
     let written: Written | undefined;
     try {
@@ -114,7 +113,6 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
         written = await write(
           store,
           reader,
-          names,
           options,
           begun,
           () => COMMIT_TIMES[isAlone() ? 'alone' : store.engine],
@@ -162,6 +160,7 @@ const amount = (number: number, { kind, plural }: AnyDeclaration): string => cou
 function readerOf(
   source: Source,
   { record, map = new Map(), ignoreUnknown = false, update = false }: LoadOptions,
+  parentNames: Names,
 ) {
   const named = namedReferencesOf(record);
   const namedRules = Object.fromEntries(
@@ -208,13 +207,13 @@ function readerOf(
     },
 
     /** Replaces names that match one record by its id. @returns the other names, with their rows */
-    async resolve(rows: readonly Row[], names: Names) {
+    async resolve(rows: readonly Row[]) {
       const unresolved: { row: Row; name: string; called: 'several' | 'none'; reference: NamedReference }[] =
         [];
       for (const reference of named) {
         const { field, column, parent } = reference;
         const byName = rows.filter(({ values }) => values[column] !== undefined);
-        const records = await names.find(parent, namesIn(byName, column));
+        const records = await parentNames.find(parent, namesIn(byName, column));
         for (const row of byName) {
           const name = row.values[column] as string;
           const called = records.get(name)!;
@@ -299,13 +298,7 @@ async function recordsOf(
  * @param done the number of rows that are loaded already
  * @throws Error with the first faults, if any
  */
-async function check(
-  store: Store,
-  reader: Reader,
-  names: Names,
-  options: LoadOptions,
-  done: number,
-): Promise<Checked> {
+async function check(store: Store, reader: Reader, options: LoadOptions, done: number): Promise<Checked> {
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
   const checked: Checked = { ...noCounts(), before: 0, newParents: new Map() };
@@ -317,7 +310,7 @@ async function check(
       const asked = rows.filter(({ line }) => line >= (options.from ?? 1));
       const wanted = asked.filter(({ index }) => index >= done);
       checked.before += asked.length - wanted.length;
-      await checkBatch(store, reader, options, wanted, { checked, names, seen, onFault });
+      await checkBatch(store, reader, options, wanted, { checked, seen, onFault });
       faults.endBatch();
     }
   } finally {
@@ -330,7 +323,6 @@ async function check(
 /** The state of the first pass across batches. */
 interface Pass {
   checked: Checked;
-  names: Names;
   /** Ids, new parents and unique combinations so far. */
   seen: DiskSet;
   onFault: OnFault;
@@ -344,7 +336,7 @@ async function checkBatch(
   reader: Reader,
   options: LoadOptions,
   wanted: readonly Row[],
-  { checked, names, seen, onFault }: Pass,
+  { checked, seen, onFault }: Pass,
 ): Promise<void> {
   const { record, createParents = false, update = false } = options;
   const there = await recordsOf(store, record, wanted);
@@ -364,7 +356,7 @@ async function checkBatch(
       refuse(`id: ${row.values.id} is taken; --update changes the ${record.kind} that has it`);
   }
 
-  for (const { row, name, called, reference } of await reader.resolve(rows, names)) {
+  for (const { row, name, called, reference } of await reader.resolve(rows)) {
     const { field, column, parent } = reference;
     const refuse = (message: string) => onFaultOf(row, onFault)(`${column}: ${message}`);
     const canCreate = isNameEnough(parent);
@@ -452,7 +444,6 @@ class Faults {
 async function write(
   store: Store,
   reader: Reader,
-  names: Names,
   options: LoadOptions,
   begun: Omit<Load, 'expiresAt'>,
   commitTime: () => number,
@@ -489,7 +480,7 @@ async function write(
       last = rows.at(-1)?.line ?? last;
       const there = update ? await recordsOf(store, record, wanted) : new Map<Id, Values>();
       const accepted = reader.accepted(wanted, new Set(there.keys()), refuse);
-      await reader.resolve(accepted, names);
+      await reader.resolve(accepted);
       waiting.push(...accepted);
       while (waiting.length > most) await flush();
     }
