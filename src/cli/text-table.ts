@@ -1,12 +1,12 @@
 /** The width of most terminals. */
 const WIDTH = 80;
 const GAP = '  ';
-/** Words up to this length, such as ids of keys, are not broken. */
+/** Words up to this length are not broken. */
 const UNBROKEN = 16;
 
 /**
  * Formats a table with aligned columns for terminals, at most 80 characters wide: the widest columns are narrowed, and
- * longer text is wrapped.
+ * longer text is wrapped. Ids are never wrapped, since people copy them into other commands.
  *
  * @param header the column names
  * @param rows one cell per column
@@ -21,8 +21,10 @@ export function formatTable(
   const widest = (texts: readonly string[]) => texts.reduce((most, { length }) => Math.max(most, length), 0);
   const columns = header.map((_, column) => table.map((cells) => cells[column]!));
   const widths = columns.map(widest);
-  const least = columns.map((cells) =>
-    Math.min(UNBROKEN, widest(cells.flatMap((cell) => cell.split(/[ ,]/)))),
+  const least = columns.map((cells, column) =>
+    header[column] === 'ID'
+      ? widths[column]!
+      : Math.min(UNBROKEN, widest(cells.flatMap((cell) => cell.split(/[ ,]/)))),
   );
   let surplus = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - WIDTH;
   while (surplus-- > 0) {

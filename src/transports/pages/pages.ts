@@ -132,7 +132,7 @@ export class Pages implements Transport {
         mount,
       );
     const landing = (address: string) => ({ address, guides: guides(), metrics: metrics && config.METRICS });
-    addPage('/', 'landing', landing, isNavigation);
+    addPage('/', 'landing', landing, (context) => !isRead(context) || isNavigation(context));
     addPage('/docs', 'docs', () => ({
       tags: operationsByTag([...routes, ...api.streamRoutes], graphiql && introspection),
     }));
