@@ -147,7 +147,7 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /** Loads slow, rarely needed modules, since later no file descriptor may be left for them. */
+  /** Loads rarely used modules before they are needed, while there are file descriptors for them. */
   async load(): Promise<void> {
     for (const transport of this.#transports) await transport.load?.();
   }

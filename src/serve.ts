@@ -23,8 +23,8 @@ const RETRY_DELAY = 2_000;
 const STOP_TIMEOUT = 10_000;
 const LOG_FLUSH_TIMEOUT = 500;
 
-/** The delay before rarely needed modules are loaded, in milliseconds. */
-const LOAD_DELAY = 1_000;
+/** The number of connections at which rarely used modules are loaded. Far more could leave no file descriptors for that. */
+const MANY_CONNECTIONS = 100;
 
 /** The command `petstore serve`. */
 export function define(command: Command): void {
@@ -72,6 +72,11 @@ async function serve(
   metrics?.observeProcess();
   const gateway = new Gateway({ api, store, config, log, metrics, tracing });
   const server = new HttpServer(gateway);
+  let connections = 0;
+  server.on('connection', (socket) => {
+    socket.once('close', () => connections--);
+    if (++connections === MANY_CONNECTIONS) gateway.load().catch((err) => log.error({ err }, 'error'));
+  });
   const port = await listen(server, config.PORT, config.HOST);
   printBanner(output, config, port, key);
 
@@ -79,9 +84,6 @@ async function serve(
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   const { features } = gateway.services;
   for (const feature of features) feature.begin?.();
-  // Delayed, since the first requests would wait for it.
-  const isStopping = await Promise.race([sleep(LOAD_DELAY, false), signalled.then(() => true)]);
-  if (!isStopping) await gateway.load();
   log.info({ signal: await signalled }, 'stopping');
   // Load balancers notice, and send no more requests by the time connections are refused.
   gateway.services.readiness.isStopping = true;

@@ -75,7 +75,7 @@ describe('a server', () => {
       await expect
         .poll(() => readdirSync(`/proc/${server.child.pid}/fd`).length)
         .toBeGreaterThanOrEqual(before + 20);
-      // Modules can't be loaded now, so even rarely used ones must have been loaded at startup.
+      // No module can be loaded now.
       expect(await statusOf('/graphql?query=%7B__typename%7D')).toBe(200);
       expect(await statusOf('/pets')).toBe(200);
       for (const other of others) other.destroy();

@@ -25,7 +25,7 @@ export interface Transport {
   handle(context: RequestContext): MaybePromise<HttpResponse>;
   /** Formats an error for the transport's clients. */
   errorResponse(error: AppError, context: RequestContext): HttpResponse;
-  /** Loads slow, rarely needed modules. */
+  /** Loads rarely used modules. */
   load?(): Promise<unknown>;
 }
 

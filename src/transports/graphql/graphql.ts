@@ -51,7 +51,7 @@ export class GraphQLTransport implements Transport {
     this.#services = services;
   }
 
-  /** Loads modules that aren't needed at startup. */
+  /** Loads Yoga. */
   readonly load = loadYoga;
 
   match({ path }: RequestContext): boolean {
