@@ -37,7 +37,7 @@ const ATTEMPTS_PER_CHARGE = 10;
 const DELIVERY_SCOPES = [readScope('events'), writeScope('webhooks')];
 /** The subject under which attempts are counted. */
 const SUBJECT: UsageSubject = { transport: 'webhook', rootFields: [{ name: 'events', units: 1 }] };
-/** The interval at which positions are saved without matching events, in milliseconds, varied by half. */
+/** The interval at which positions are saved without matching events, in milliseconds. */
 const QUIET_INTERVAL = 30 * SECOND;
 /** The pause after a round that failed, for example because the database is unreachable, in milliseconds. */
 const FAILED_PAUSE = SECOND;
@@ -81,8 +81,6 @@ export class Delivery {
   #isUnsaved = false;
   /** The time when the latest save, and renewal of the claim, began. */
   #savedAt = Number.NEGATIVE_INFINITY;
-  /** The age of the latest save after which a position without matching events is saved, in milliseconds. */
-  #quietInterval = 0;
   /** The commit time of the event in delivery; undefined if none is. */
   pendingSince: number | undefined;
   /** Resolves when the last attempt has ended and the position is saved. */
@@ -175,8 +173,7 @@ export class Delivery {
       checkedAt = performance.now();
       const session = await this.#sessionOrDisable();
       if (!session || String(this.#typesFor(session)) !== String(types)) return;
-      if (this.#age > this.#quietInterval && next !== this.#webhook.progress.after)
-        this.#advance({ after: next });
+      if (this.#age > QUIET_INTERVAL && next !== this.#webhook.progress.after) this.#advance({ after: next });
       if (this.#isUnsaved && !(await this.#save())) return;
     }
   }
@@ -276,7 +273,6 @@ export class Delivery {
       return false;
     }
     this.#savedAt = began;
-    this.#quietInterval = QUIET_INTERVAL * (Math.random() + 0.5);
     this.#webhook = saved;
     if (saved.version !== version) return false;
     if (reason === undefined) return true;

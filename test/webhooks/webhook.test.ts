@@ -237,6 +237,20 @@ describe.each(enginesAtLength)('webhooks ($name)', (engine: Engine) => {
     expect(receiver.received).toHaveLength(already + 1);
     verify(received, last.secret);
     for (const old of [secret, rotated.secret]) expect(() => verify(received, old)).toThrow();
+
+    let finish = () => {};
+    receiver.answer = (_request, response) => {
+      finish = () => response.writeHead(204).end();
+    };
+    const twice = { headers: { 'idempotency-key': 'twice' } };
+    const running = webhooks.send(`POST /webhooks/${id}/test`, twice);
+    await receiver.until(already + 2);
+    const meanwhile = await webhooks.send(`POST /webhooks/${id}/test`, twice);
+    expectRefusal(meanwhile, 'CONFLICT', 'The test is still being sent.');
+    expect(meanwhile.headers['retry-after']).toBe('1');
+    finish();
+    const { json: sent } = await running;
+    expect((await webhooks.send(`POST /webhooks/${id}/test`, twice)).json).toEqual(sent);
   });
 
   it('pauses, replays and filters from its place', async () => {
