@@ -1,5 +1,5 @@
 import { AppError } from '../foundation/errors.ts';
-import { andThen, attempt, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
 import type { PlanName } from '../store/stored-api-keys.ts';
 import type { Store } from '../store/store.ts';
 import type { UsageTransport } from '../store/stored-usage-history.ts';
@@ -202,14 +202,19 @@ export class Session {
 
   #charge(units: number): MaybePromise<void> {
     const { store, principal } = this;
-    const charged = attempt(
-      () => this.counters.limiter.charge(store, principal, units, this.now()),
-      (error) => {
-        this.decision = this.#uncountedDecision();
-        throw error;
-      },
-    );
-    return andThen(charged, (decision) => this.#enforce(units, decision));
+    const fail = (error: unknown): never => {
+      this.decision = this.#uncountedDecision();
+      throw error;
+    };
+    let charged: MaybePromise<Decision>;
+    try {
+      charged = this.counters.limiter.charge(store, principal, units, this.now());
+    } catch (error) {
+      return fail(error);
+    }
+    if (charged instanceof Promise)
+      return charged.catch(fail).then((decision) => this.#enforce(units, decision));
+    return this.#enforce(units, charged);
   }
 
   #enforce(units: number, decision: Decision): void {

@@ -36,7 +36,12 @@ export const lruCache = <V extends {}>(
 /** An approximate set of recent keys: most are requested once, so only a repeated one earns a place in a cache. */
 export class LatestKeys {
   /** The hash of the latest key at each place. */
-  readonly #hashes = new Int32Array(8_192);
+  readonly #hashes: Int32Array;
+
+  /** @param places their number, a power of two */
+  constructor(places: number) {
+    this.#hashes = new Int32Array(places);
+  }
 
   /** Adds a key. @returns true if it was added recently */
   add(key: string): boolean {
@@ -51,7 +56,7 @@ export class LatestKeys {
 }
 
 /** Wraps a function to compute its result once per object and keep it for the object's lifetime. */
-export function memoized<K extends object, V extends object>(compute: (key: K) => V): (key: K) => V {
+export function memoized<K extends object, V extends {}>(compute: (key: K) => V): (key: K) => V {
   const results = new WeakMap<K, V>();
   return (key) => {
     let result = results.get(key);

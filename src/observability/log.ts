@@ -4,7 +4,7 @@ import { masked } from '../foundation/masking.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
 const STDOUT = 1;
-/** The number of waiting characters at which lines are written … */
+/** The number of waiting bytes at which lines are written, or somewhat fewer … */
 const MIN_WRITE = 65_536;
 /** … or the time, in milliseconds. */
 const FLUSH_INTERVAL = 200;
@@ -102,22 +102,24 @@ export async function openLog(level: string): Promise<Log> {
     isClosed = true;
     drop(unwritten);
   });
-  // Lines are passed on in bulk: counting the bytes of each takes longer than creating it.
-  let waiting = '';
+  // Lines are passed on in bulk: counting the bytes of each takes longer than creating it. They wait outside of the heap.
+  const waiting = Buffer.allocUnsafeSlow(MIN_WRITE);
+  let length = 0;
   let waitingLines = 0;
-  const handOver = () => {
+  const handOver = (more = '') => {
     unwritten += waitingLines;
-    waitingLines = 0;
+    const text = waiting.toString('utf8', 0, length) + more;
+    [length, waitingLines] = [0, 0];
     if (isClosed) drop(unwritten);
-    else if (waiting) destination.write(waiting);
-    waiting = '';
+    else if (text) destination.write(text);
   };
-  setInterval(handOver, FLUSH_INTERVAL).unref();
+  setInterval(() => handOver(), FLUSH_INTERVAL).unref();
   const output: DestinationStream = {
     write(line) {
-      waiting += line;
       waitingLines++;
-      if (waiting.length >= MIN_WRITE) handOver();
+      // A character takes up to three bytes.
+      if (3 * line.length > waiting.length - length) handOver(line);
+      else length += waiting.write(line, length);
     },
   };
   const stream = isatty(STDOUT) ? await readable(output) : output;

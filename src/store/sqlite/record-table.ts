@@ -16,8 +16,9 @@ import type { Gate, Writer } from './writer.ts';
 /** The overhead of a cache entry, in bytes. */
 const ENTRY_BYTES = 200;
 
-/** Estimates the size of a record in memory, in bytes. */
-const bytesOf = (record: StoredRow): number => ENTRY_BYTES + 2 * JSON.stringify(record).length;
+/** Estimates the size of records in memory, in bytes. */
+const bytesOf = (records: readonly StoredRow[]): number =>
+  ENTRY_BYTES * records.length + 2 * JSON.stringify(records).length;
 
 /** Runs work when a gate opens, at once if it is open. */
 const passing = <T>(gate: Gate, work: () => T): MaybePromise<T> => gate()?.then(work) ?? work();
@@ -62,18 +63,22 @@ export function tableOf(
   const { read, decode } = rowForm(declaration);
   const assigner = idsOf(db, writer, declaration);
   /** Records by id, returned without copying and therefore frozen. */
-  const cache = new LRUCache<string, StoredRow>({ maxSize: cacheBytes, sizeCalculation: bytesOf });
+  const cache = new LRUCache<string, StoredRow>({
+    maxSize: cacheBytes,
+    sizeCalculation: (record) => bytesOf([record]),
+  });
   /** Pages read since the last write to the table, by query. */
   const pages = new LRUCache<string, Page<StoredRow>[]>({
     maxSize: cacheBytes,
     sizeCalculation: (pages, key) =>
-      pages.reduce(
-        (bytes, { items }) => items.reduce((sum, item) => sum + bytesOf(item), bytes + ENTRY_BYTES),
-        2 * key.length,
-      ),
+      pages.reduce((bytes, { items }) => bytes + ENTRY_BYTES + bytesOf(items), 2 * key.length),
   });
-  /** Recent ids and queries. Only repeated ones are cached, since caching takes longer than the read itself. */
-  const latest = new LatestKeys();
+  /**
+   * Recent ids and queries, about as many as are cached. Only repeated ones are cached, since caching takes longer than
+   * the read itself.
+   */
+  const latest = new LatestKeys(8_192);
+  const latestQueries = new LatestKeys(1_024);
   writer.follow({
     refresh() {
       cache.clear();
@@ -137,7 +142,7 @@ export function tableOf(
       const kept = gate() ? undefined : pages.get(query);
       const readList = () => {
         const list = readPages(db, declaration, lists, request);
-        if (latest.add(query)) pages.set(query, list);
+        if (latestQueries.add(query)) pages.set(query, list);
         return list;
       };
       if (kept) return kept;
