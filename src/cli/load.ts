@@ -61,7 +61,7 @@ interface Counts {
   parents: Map<AnyDeclaration, number>;
 }
 
-/** The result of the second pass. */
+/** The progress of the second pass. */
 interface Written extends Counts {
   /** The line to continue from. */
   line: number;
@@ -107,21 +107,17 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
     };
     const checked = await check(store, reader, options, begun.rows);
     if (dryRun) return report(options, checked, checked);
-    let written: Written | undefined;
+    const written: Written = { ...noCounts(), line: from ?? 1 };
     try {
-      await store.filling(record, checked.added, async (isAlone) => {
-        written = await write(
-          store,
-          reader,
-          options,
-          begun,
-          () => COMMIT_TIMES[isAlone() ? 'alone' : store.engine],
-        );
+      await store.filling(record, checked.added, (isAlone) => {
+        const commitTime = () => COMMIT_TIMES[isAlone() ? 'alone' : store.engine];
+        return write(store, reader, options, begun, written, commitTime);
       });
     } catch (error) {
-      throw written ? interruption(error, record, written) : error;
+      const loaded = `Loaded ${amount(loadedBy(written), record)}. Continue with --from ${written.line}.`;
+      throw new Error(`${explained(error)}\n${loaded}`, { cause: error });
     }
-    return report(options, checked, written!);
+    return report(options, checked, written);
   } finally {
     await source.close();
   }
@@ -440,66 +436,57 @@ class Faults {
   }
 }
 
-/** The second pass: adds the records, many per commit, and missing parents. */
+/**
+ * The second pass: adds the records, many per commit, and missing parents.
+ *
+ * @param written gets what is committed so far
+ */
 async function write(
   store: Store,
   reader: Reader,
   options: LoadOptions,
   begun: Omit<Load, 'expiresAt'>,
+  written: Written,
   commitTime: () => number,
-): Promise<Written> {
+): Promise<void> {
   const { record, update, from = 1, onProgress, signal } = options;
-  const written = noCounts();
-  const loaded = () => loadedBy(written);
-  let line = from;
-  try {
-    const load = await store.beginLoad(begun);
-    const { rows: done } = load;
-    let waiting: Row[] = [];
-    let last = from - 1;
-    let most = FIRST_COMMITTED;
-    /** Commits as many of the waiting rows as fit in the time. */
-    const flush = async (): Promise<void> => {
-      signal?.throwIfAborted();
-      line = waiting[0]!.line;
-      onProgress(line, loaded(), false);
-      const rows = waiting.slice(0, most);
-      const next = waiting[most]?.line ?? last + 1;
-      const { count, ...progress } = await commit(store, load, reader, options, rows, next, commitTime);
-      include(written, progress);
-      waiting = waiting.slice(count);
-      ({ line } = progress);
-      most = Math.min(2 * most, MAX_COMMITTED);
-      await sleep(PAUSE);
-    };
-    const refuse: OnFault = (line, message) => {
-      throw new Error(`line ${line}: ${message}`);
-    };
-    for await (const rows of reader.read(refuse)) {
-      const wanted = rows.filter(({ index, line }) => index >= done && line >= from);
-      last = rows.at(-1)?.line ?? last;
-      const there = update ? await recordsOf(store, record, wanted) : new Map<Id, Values>();
-      const accepted = reader.accepted(wanted, new Set(there.keys()), refuse);
-      await reader.resolve(accepted);
-      waiting.push(...accepted);
-      while (waiting.length > most) await flush();
-    }
-    while (waiting.length > 0) await flush();
-    onProgress(last + 1, loaded(), true);
-    return { ...written, line: last + 1 };
-  } catch (error) {
-    throw interruption(error, record, { ...written, line });
+  const load = await store.beginLoad(begun);
+  const { rows: done } = load;
+  let waiting: Row[] = [];
+  let last = from - 1;
+  let most = FIRST_COMMITTED;
+  /** Commits as many of the waiting rows as fit in the time. */
+  const flush = async (): Promise<void> => {
+    signal?.throwIfAborted();
+    written.line = waiting[0]!.line;
+    onProgress(written.line, loadedBy(written), false);
+    const rows = waiting.slice(0, most);
+    const next = waiting[most]?.line ?? last + 1;
+    const { count, line, ...counts } = await commit(store, load, reader, options, rows, next, commitTime);
+    include(written, counts);
+    written.line = line;
+    waiting = waiting.slice(count);
+    most = Math.min(2 * most, MAX_COMMITTED);
+    await sleep(PAUSE);
+  };
+  const refuse: OnFault = (line, message) => {
+    throw new Error(`line ${line}: ${message}`);
+  };
+  for await (const rows of reader.read(refuse)) {
+    const wanted = rows.filter(({ index, line }) => index >= done && line >= from);
+    last = rows.at(-1)?.line ?? last;
+    const there = update ? await recordsOf(store, record, wanted) : new Map<Id, Values>();
+    const accepted = reader.accepted(wanted, new Set(there.keys()), refuse);
+    await reader.resolve(accepted);
+    waiting.push(...accepted);
+    while (waiting.length > most) await flush();
   }
+  while (waiting.length > 0) await flush();
+  written.line = last + 1;
+  onProgress(written.line, loadedBy(written), true);
 }
 
 const loadedBy = ({ added, changed, same }: Counts): number => added + changed + same;
-
-/** The error for an interrupted load, which can be continued. */
-const interruption = (error: unknown, declaration: AnyDeclaration, written: Written): Error =>
-  new Error(
-    `${explained(error)}\nLoaded ${amount(loadedBy(written), declaration)}. Continue with --from ${written.line}.`,
-    { cause: error },
-  );
 
 /** The time after which a commit ends, in milliseconds. */
 const COMMIT_TIMES: Record<Store['engine'] | 'alone', number> = {
