@@ -76,8 +76,6 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       writer.catchUp();
       housekeep();
       shorten?.();
-      // A failed flush is retried, and shows in `writer.failure`.
-      flush().catch(() => {});
     } catch {
       // The next call that needs the file reports the error.
     }

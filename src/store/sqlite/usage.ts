@@ -15,6 +15,9 @@ const MAX_IN_MEMORY = 20_000;
 /** The share of the minute's limit that may be charged before it is saved. */
 const UNSAVED_SHARE = 0.1;
 
+/** How long a charge may be unsaved, in milliseconds. */
+const UNSAVED_TIME = 100;
+
 /** Saves the usage of keys, by their ids. */
 export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, UsageState>) =>
   db.run(
@@ -24,9 +27,9 @@ export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, Usag
   );
 
 /**
- * The usage of each key. Charges happen in memory. A flush saves changes in one statement; a ban, or more than a tenth
- * of the minute's limit, is saved before the response. While saving fails, for example because the disk is full,
- * charging goes on.
+ * The usage of each key. Charges happen in memory. A flush saves changes in one statement, {@link UNSAVED_TIME} after
+ * the first of them; a ban, or more than a tenth of the minute's limit, is saved before the response. While saving fails,
+ * for example because the disk is full, charging goes on, and the next charge tries again.
  */
 export function usageLedger(db: SqliteConnection, writer: Writer) {
   const states = new Map<string, UsageState>();
@@ -34,6 +37,7 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
   /** Charged units that are not saved yet and would be lost in a kill. */
   const unsaved = new Map<string, number>();
   let saving: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
   const stateOf = (apiKeyId: string): UsageState | undefined =>
     states.get(apiKeyId) ?? db.json('select state from usage where api_key_id = ?', [apiKeyId]);
@@ -76,6 +80,11 @@ export function usageLedger(db: SqliteConnection, writer: Writer) {
       if (result.usage !== before) {
         states.set(apiKeyId, result.usage);
         changed.set(apiKeyId, result.usage);
+        timer ??= setTimeout(() => {
+          timer = undefined;
+          // `writer.failure` shows a failure.
+          flush().catch(() => {});
+        }, UNSAVED_TIME).unref();
         const units = (unsaved.get(apiKeyId) ?? 0) + (result.verdict === 'passed' ? charge.cost : 0);
         if (units > 0) unsaved.set(apiKeyId, units);
         const isDue = units > charge.limits.perMinute * UNSAVED_SHARE;

@@ -138,12 +138,20 @@ describe('a commit', () => {
     expect((await store.table(Category).page({}, { limit: 5 })).items).toMatchObject([{ name: 'Next' }]);
   });
 
-  it('has a ban in the file before anybody is told of it', async () => {
+  it('has counts in the file 100 ms after a charge, and a ban before anybody is told of it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
     const store = folder.open();
-    const charge = { apiKeyId: 'k', limits: { perMinute: 0, perDay: 0 }, cost: 1, now: Date.now() };
-    let result = await store.charge(charge);
-    while (result.verdict !== 'banned') result = await store.charge(charge);
-    expect(await folder.open({ role: 'tool' }).usage(['k'])).toEqual([result.usage]);
+    const tool = folder.open({ role: 'tool' });
+    const charge = { apiKeyId: 'k', limits: { perMinute: 60, perDay: 1_000 }, cost: 1, now: Date.now() };
+    for (const cost of [1, 2]) {
+      const { usage } = await store.charge({ ...charge, cost });
+      await vi.advanceTimersByTimeAsync(100);
+      await store.transaction(async () => {});
+      expect(await tool.usage(['k'])).toEqual([usage]);
+    }
+    let result = await store.charge({ ...charge, cost: 60 });
+    while (result.verdict !== 'banned') result = await store.charge({ ...charge, cost: 60 });
+    expect(await tool.usage(['k'])).toEqual([result.usage]);
   });
 
   it.each([
