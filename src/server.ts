@@ -39,14 +39,9 @@ const MESSAGES: Partial<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
-interface Exchange {
-  request: IncomingMessage;
-  response: ServerResponse;
-}
-
 interface Connection {
-  /** The request in progress, if any, and those behind it. */
-  waiting: Exchange[];
+  /** The responses to the request in progress, if any, and to those behind it. */
+  waiting: ServerResponse[];
   /** The number of bytes that the client has taken, and the time when it last took any. */
   taken: number;
   since: number;
@@ -57,7 +52,7 @@ export class HttpServer extends Server {
   readonly #connections = new Map<Socket, Connection>();
   readonly #handler: RequestHandler;
   /** The requests to begin at the end of this turn of the event loop. */
-  #arrived: Exchange[] = [];
+  #arrived: ServerResponse[] = [];
   #isDraining = false;
 
   constructor(handler: RequestHandler, limits: Timeouts = TIMEOUTS) {
@@ -82,7 +77,7 @@ export class HttpServer extends Server {
       const connection = this.#connections.get(request.socket);
       if (!connection || request.socket.destroyed) return;
       if (connection.waiting.length === MAX_WAITING) request.socket.destroy();
-      else if (connection.waiting.push({ request, response }) === 1) this.#begin(connection);
+      else if (connection.waiting.push(response) === 1) this.#begin(connection);
     });
     // Node would answer 417 without a body. Servers may ignore what they are expected to do (RFC 9110 section 10.1.1).
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
@@ -100,14 +95,13 @@ export class HttpServer extends Server {
    * client that reads none. So each begins when the client has taken the response before it.
    */
   #begin(connection: Connection): void {
-    const exchange = connection.waiting[0]!;
-    const { request, response } = exchange;
+    const response = connection.waiting[0]!;
     response.on('close', () => {
       connection.waiting.shift();
-      if (connection.waiting.length > 0 && !request.socket.destroyed) this.#begin(connection);
+      if (connection.waiting.length > 0 && !response.req.socket.destroyed) this.#begin(connection);
     });
     if (this.#isDraining) response.shouldKeepAlive = false;
-    if (this.#arrived.push(exchange) === 1) setImmediate(this.#serve);
+    if (this.#arrived.push(response) === 1) setImmediate(this.#serve);
   }
 
   /**
@@ -117,7 +111,7 @@ export class HttpServer extends Server {
   readonly #serve = (): void => {
     const arrived = this.#arrived;
     this.#arrived = [];
-    for (const { request, response } of arrived) this.#handler.serve(request, response);
+    for (const response of arrived) this.#handler.serve(response.req, response);
   };
 
   /**
@@ -139,7 +133,7 @@ export class HttpServer extends Server {
     this.#isDraining = true;
     for (const { waiting } of this.#connections.values())
       // Has no effect once the head of the response is sent.
-      if (waiting[0]) waiting[0].response.shouldKeepAlive = false;
+      if (waiting[0]) waiting[0].shouldKeepAlive = false;
   }
 
   /**
@@ -153,7 +147,7 @@ export class HttpServer extends Server {
     const closed = new Promise((resolve) => this.close(resolve));
     const disconnect = () => {
       for (const [socket, { waiting }] of this.#connections) {
-        const response = waiting[0]?.response;
+        const response = waiting[0];
         if (!response || response.writableFinished) socket.destroy();
         // The head of the response may have said that the connection stays open.
         else response.once('close', () => socket.destroy());
@@ -167,10 +161,8 @@ export class HttpServer extends Server {
 }
 
 /** True if a response is due or has begun, but isn't sent yet. */
-const isWithin = (exchange: Exchange | undefined): boolean =>
-  exchange !== undefined &&
-  !exchange.response.writableFinished &&
-  (exchange.response.headersSent || exchange.request.complete);
+const isWithin = (response: ServerResponse | undefined): boolean =>
+  response !== undefined && !response.writableFinished && (response.headersSent || response.req.complete);
 
 /** Responds to malformed HTTP in the common error format, and ends the connection. */
 function refuse(

@@ -84,7 +84,7 @@ export class Access {
     const store = this.#options.storeOf(caller);
     const begin = (principal: Principal | null): MaybePromise<void> => {
       const session = principal && new Session(principal, store, this.#counters, caller);
-      if (!session?.isAllowed) return andThen(this.#rejection(caller, session !== null, store), raise);
+      if (!session?.isAllowed) return this.#reject(caller, session !== null, store);
       caller.session = session;
       session.subject = subject;
       return session.begin(expected);
@@ -147,28 +147,23 @@ export class Access {
    * Counts a request without a valid key, or from a network where the key is not allowed, against its address, so that
    * a thief can't use up the key's budget.
    *
-   * @returns the error to respond with
-   * @throws UNAVAILABLE if the store cannot be read
+   * @throws RATE_LIMITED, FORBIDDEN, UNAUTHENTICATED, or UNAVAILABLE if the store cannot be read
    */
-  #rejection(
-    { apiKey, address, query }: Caller,
-    isKeyValid: boolean,
-    store: ApiKeyStore,
-  ): MaybePromise<AppError> {
+  #reject({ apiKey, address, query }: Caller, isKeyValid: boolean, store: ApiKeyStore): MaybePromise<never> {
     if (!this.#addressGuard.take(customerNetwork(address))) {
       const { resetAt } = this.addressWindow(address);
       const retryAfter = toRetryAfter(resetAt - this.#clock.now());
       const message = `Too many requests without a valid API key. Retry in ${retryAfter} s.`;
-      return new AppError('RATE_LIMITED', message, { retryAfter });
+      throw new AppError('RATE_LIMITED', message, { retryAfter });
     }
-    if (isKeyValid) return foreignAddress();
+    if (isKeyValid) throw foreignAddress();
     const fault = formFault(apiKey, query);
-    if (apiKey === undefined || fault !== undefined) return new AppError('UNAUTHENTICATED', fault!);
+    if (apiKey === undefined || fault !== undefined) throw new AppError('UNAUTHENTICATED', fault!);
     const keyHash = hashOf(apiKey);
     return andThen(store.apiKeyBySecretHash(keyHash), (stored) =>
       andThen(ownerOf(stored, store), (owner) => {
         const why = this.#faultOf(stored, owner, keyHash);
-        return new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
+        throw new AppError('UNAUTHENTICATED', why ?? 'The API key was not valid until now. Send it again.');
       }),
     );
   }
@@ -178,10 +173,6 @@ export class Access {
     return this.#addressGuard.view(customerNetwork(address));
   }
 }
-
-const raise = (error: unknown): never => {
-  throw error;
-};
 
 /** The key that owns a child; undefined for any other key. */
 const ownerOf = (apiKey: ApiKey | null, store: ApiKeyStore): MaybePromise<ApiKey | undefined> =>

@@ -41,11 +41,7 @@ export class UsageHistory extends WriteBehind {
   }
 
   /** Records that a key was used, for `lastUsedAt`. */
-  touch(apiKeyId: string, now: number): void {
-    this.#useOf(apiKeyId, now);
-  }
-
-  #useOf(apiKeyId: string, now: number): Use {
+  touch(apiKeyId: string, now: number): Use {
     let use = this.#uses.get(apiKeyId);
     if (!use) this.#uses.set(apiKeyId, (use = { lastUsedAt: now, counts: [] }));
     use.lastUsedAt = Math.max(use.lastUsedAt, now);
@@ -61,19 +57,19 @@ export class UsageHistory extends WriteBehind {
     operation: string,
     { requests, units, refused }: Counts,
   ): void {
-    const use = this.#useOf(apiKeyId, now);
+    const { counts } = this.touch(apiKeyId, now);
     const day = Math.floor(now / DAY);
     // A key uses few operations, and creating a name to look up would take longer.
-    let counts = use.counts.find(
+    let count = counts.find(
       (each) => each.operation === operation && each.transport === transport && each.day === day,
     );
-    if (!counts) {
-      counts = { apiKeyId, day, operation, transport, requests: 0, units: 0, refused: 0 };
-      use.counts.push(counts);
+    if (!count) {
+      count = { apiKeyId, day, operation, transport, requests: 0, units: 0, refused: 0 };
+      counts.push(count);
     }
-    counts.requests += requests;
-    counts.units += units;
-    counts.refused += refused;
+    count.requests += requests;
+    count.units += units;
+    count.refused += refused;
   }
 
   /** The days on which a key was used, oldest first, both dates included, up to date. @throws UNAVAILABLE */

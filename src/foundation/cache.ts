@@ -56,7 +56,7 @@ export class LatestKeys {
 }
 
 /** Wraps a function to compute its result once per object and keep it for the object's lifetime. */
-export function memoized<K extends object, V extends {}>(compute: (key: K) => V): (key: K) => V {
+export function memoized<K extends object, V extends object>(compute: (key: K) => V): (key: K) => V {
   const results = new WeakMap<K, V>();
   return (key) => {
     let result = results.get(key);

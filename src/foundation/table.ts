@@ -53,8 +53,8 @@ export interface Table<R extends AnyDeclaration> {
   byIds(ids: readonly Id[]): MaybePromise<(RecordOf<R> | null)[]>;
   /** The record if it is cached; undefined says nothing about its existence. */
   cached(id: Id): RecordOf<R> | undefined;
-  /** Reads a request's first record without waiting for more. Unset if reading several together saves much. */
-  readFirst?: ((id: Id) => MaybePromise<RecordOf<R> | null>) | undefined;
+  /** Reads a record together with those that other requests read. Unset if a request must collect its own. */
+  load?: ((id: Id) => MaybePromise<RecordOf<R> | null>) | undefined;
   page(filter: FilterOf<R>, page: PageRequest): MaybePromise<Page<RecordOf<R>>>;
   /**
    * Reads a page of children for each parent, in the order of the parents, with at most one database command.

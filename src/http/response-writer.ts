@@ -1,11 +1,8 @@
 import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
-import type { WindowView } from '../access/limiter.ts';
+import type { Decision, WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
-import type { Session } from '../access/session.ts';
-import { memoized } from '../foundation/cache.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
-import type { Limits } from '../store/limiter-algorithm.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
 import { type Headers, type HttpResponse, namesTag, type StreamedBody } from './response.ts';
@@ -50,7 +47,7 @@ export class ResponseWriter {
       all.push('Content-Type', contentType ?? 'application/json');
       if (stream === undefined) all.push('Content-Length', length);
     }
-    addRateLimitHeaders(all, session, context.guardWindow, now());
+    addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
     // Responses to reads are private to the key and may change any time (RFC 9111). Vary names the request headers that
     // select them (RFC 9110 section 12.5.5).
     const vary = context.isRead || live ? context.transport!.vary : undefined;
@@ -128,18 +125,17 @@ function* piecesOf(content: string | Buffer): Generator<Buffer> {
 /** Adds X-RateLimit-* for the tightest window, and the headers of draft-ietf-httpapi-ratelimit-headers-11 for all. */
 export function addRateLimitHeaders(
   headers: Headers,
-  session: Session | undefined,
+  decision: Decision | undefined,
   guardWindow: WindowView | undefined,
   now: number,
 ): void {
-  const decision = session?.decision;
   const tightest = decision?.tightest ?? guardWindow;
   if (!tightest) return;
   let policy = `"address";q=${tightest.limit};w=60`;
   let left = `"address";r=${tightest.remaining};t=${secondsUntil(tightest.resetAt, now, MINUTE)}`;
   if (decision) {
     const { minute, day } = decision;
-    policy = policyOf(session.principal.limits);
+    policy = `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`;
     left = `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now, MINUTE)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now, DAY)}`;
   }
   headers.push(
@@ -155,10 +151,6 @@ export function addRateLimitHeaders(
     left,
   );
 }
-
-const policyOf = memoized(
-  ({ perMinute, perDay }: Limits) => `"minute";q=${perMinute};w=60, "day";q=${perDay};w=86400`,
-);
 
 /** @param length upper bound in milliseconds, in case the clock jumped back */
 const secondsUntil = (time: number, now: number, length: number): number =>

@@ -63,12 +63,11 @@ function loaderFor<T>({ limits, turns }: Source, read: (ids: readonly Id[]) => M
 class RecordLoader<T extends { id: Id }> {
   readonly #loaded = new Map<Id, MaybePromise<T | null>>();
   readonly #record: AnyDeclaration;
-  #table: Pick<Table<AnyDeclaration>, 'byIds' | 'cached' | 'readFirst'> | undefined;
+  #table: Pick<Table<AnyDeclaration>, 'byIds' | 'cached' | 'load'> | undefined;
   readonly #from: Source;
   /** Pages whose records are not indexed by id yet, which happens only when one is requested by id. */
   #pages: Page<T>[] = [];
   #load: Load<T | null> | undefined;
-  #hasRead = false;
 
   constructor(declaration: AnyDeclaration, from: Source) {
     this.#record = declaration;
@@ -84,11 +83,9 @@ class RecordLoader<T extends { id: Id }> {
     const { limits, turns } = this.#from;
     const { meter } = limits;
     let stored = table.cached(id) as MaybePromise<T | null> | undefined;
-    // Reads the first record alone. Further ones may be a level, which is read together.
-    if (stored === undefined && !turns && !this.#hasRead && table.readFirst) {
-      this.#hasRead = true;
+    if (stored === undefined && !turns && table.load) {
       checkBeforeRead(limits);
-      stored = table.readFirst(id) as MaybePromise<T | null>;
+      stored = table.load(id) as MaybePromise<T | null>;
       this.#loaded.set(id, stored);
     }
     if (stored !== undefined) {

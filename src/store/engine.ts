@@ -30,8 +30,8 @@ export interface Reads {
   byIds(ids: readonly Id[]): MaybePromise<(StoredRow | null)[]>;
   /** The record if it is cached; undefined says nothing about its existence. */
   cached(id: Id): StoredRow | undefined;
-  /** Reads a request's first record without waiting for more. Unset if reading several together saves much. */
-  readFirst?(id: Id): MaybePromise<StoredRow | null>;
+  /** Reads a record together with those that other requests read. Unset if a request must collect its own. */
+  load?(id: Id): MaybePromise<StoredRow | null>;
   /** Reads a page of each list, in the order of the parents, with at most one database command. */
   pages(lists: Lists, page: PageRequest): MaybePromise<Page<StoredRow>[]>;
   /**

@@ -113,7 +113,7 @@ function tableOf(declaration: AnyDeclaration, reads: Reads, run: Run<Writes>): T
     canMatch(lists) ? reads.counts(lists, meter) : onePerList(lists, 0);
   return {
     cached: (id) => reads.cached(id) as StoredRecord | undefined,
-    readFirst: reads.readFirst as Table<AnyDeclaration>['readFirst'],
+    load: reads.load as Table<AnyDeclaration>['load'],
     byIds: (ids) => reads.byIds(ids) as MaybePromise<(StoredRecord | null)[]>,
     page: (filter, page) => andThen(pages({ filter }, page), first),
     pagesByParent: (field, parents, filter, page) => pages({ filter, below: { field, parents } }, page),

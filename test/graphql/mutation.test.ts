@@ -259,7 +259,7 @@ onAnyEngine('payloads that cannot be read', (kit, engine) => {
         const table: Transaction['table'] = (record) => ({
           ...failing.table(record),
           cached: () => undefined,
-          readFirst: undefined,
+          load: undefined,
         });
         return work({ ...failing, table });
       };

@@ -21,7 +21,7 @@ export function failing(
       get(_, name) {
         const member = Reflect.get(target, name);
         if (name === 'cached') return () => undefined;
-        if (name === 'readFirst') return undefined;
+        if (name === 'load') return undefined;
         if (typeof member !== 'function') return member;
         if (name === 'table') {
           return (record: AnyDeclaration) => wrapped((target as Tables).table(record), `${record.plural}.`);

@@ -26,7 +26,7 @@ function counting(store: Store, calls: string[]): Store {
   const table: Store['table'] = (record) => ({
     ...counted.table(record),
     cached: () => undefined,
-    readFirst: undefined,
+    load: undefined,
   });
   return { ...counted, table };
 }

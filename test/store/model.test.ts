@@ -29,7 +29,7 @@ interface Step {
   run?: (store: Tested, now: number) => unknown;
 }
 
-type Method = Exclude<keyof Table<AnyDeclaration>, 'cached' | 'readFirst'>;
+type Method = Exclude<keyof Table<AnyDeclaration>, 'cached' | 'load'>;
 
 const call = (
   record: AnyDeclaration,

@@ -49,7 +49,7 @@ class ModelTable {
   }
 
   cached = () => undefined;
-  readFirst = undefined;
+  load = undefined;
   byIds = (ids: readonly Id[]) => ids.map((id) => (this.stored.get(id) ?? null) as never);
   count = (filter: Values) => this.#matching(filter).length;
   countsByParent = (field: string, parents: readonly Id[], filter: Values) =>

@@ -1,4 +1,3 @@
-import type { Field } from '../../foundation/fields.ts';
 import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import {
@@ -15,32 +14,13 @@ import { columnName, columnsOf, indexName, readOf, rowForm, sortColumn } from '.
 import type { SqliteConnection, Value } from './connection.ts';
 import { type KeptCounts, keptFor } from './kept-counts.ts';
 
-/** The conditions and order of lists, as SQL. */
-interface Conditions {
-  /** The table, with the index of all conditions followed by the order. */
-  from: string;
-  /** Conditions on columns, which must all match. */
-  where: readonly string[];
-  /** The combinations of values to compare with; any may match. */
-  values: readonly (readonly Value[])[];
-  /** The condition on the field that orders the lists. */
-  within: OrderCondition | undefined;
-  /** The field that orders the lists, and its column; undefined for the id. */
-  sort: Field | undefined;
-  sorted: string | undefined;
-}
-
 /**
- * The conditions of lists. Except in the order of ids, fields with few values get all of them as a condition if they
- * have none, since each value has its own index range.
+ * The conditions and order of lists, as SQL. Except in the order of ids, fields with few values get all of them as a
+ * condition if they have none, since each value has its own index range.
  *
  * @param order the field that orders the lists; defaults to that of an order condition
  */
-export function conditionsOf(
-  declaration: AnyDeclaration,
-  { filter, below }: Lists,
-  order?: string,
-): Conditions {
+export function conditionsOf(declaration: AnyDeclaration, { filter, below }: Lists, order?: string) {
   const [field, range] = Object.entries(filter).find(([, value]) => isOrderCondition(value)) ?? [];
   const sort = order ?? field;
   const few = sort === undefined ? {} : { ...choiceFields(declaration), [sort]: undefined };
@@ -61,10 +41,15 @@ export function conditionsOf(
   }
   const indexed = indexFor(declaration, fields, sort);
   return {
+    /** The table, with the index of all conditions followed by the order. */
     from: `"${declaration.plural}"${indexed.length > 0 ? ` indexed by ${indexName(declaration, indexed)}` : ''}`,
+    /** Conditions on columns, which must all match. */
     where,
+    /** The combinations of values to compare with; any may match. */
     values,
+    /** The condition on the field that orders the lists. */
     within: range as OrderCondition | undefined,
+    /** The field that orders the lists, and its column; undefined for the id. */
     sort: sort === undefined ? undefined : (declaration.fields as Fields)[sort],
     sorted: sort === undefined ? undefined : sortColumn(declaration, sort),
   };
@@ -90,7 +75,11 @@ function rangeConditions({ value, lower, upper }: Range, sorted: string | undefi
  * Selects the matching records within ranges. Every combination of values has its own index range in each: SQLite
  * merges them in order and stops at a limit, whereas `in (…)` would sort everything.
  */
-function selectOf({ from, where, values, sorted }: Conditions, ranges: readonly Range[], columns: string) {
+function selectOf(
+  { from, where, values, sorted }: ReturnType<typeof conditionsOf>,
+  ranges: readonly Range[],
+  columns: string,
+) {
   const bounds = ranges.map((range) => rangeConditions(range, sorted));
   const selects = bounds.flatMap(({ sql }) => {
     const all = [...where, ...sql].join(' and ');

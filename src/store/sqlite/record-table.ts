@@ -134,7 +134,7 @@ export function tableOf(
   return (gate) => ({
     cached: (id) => (gate() ? undefined : cache.get(id)),
 
-    readFirst: (id) => (gate === writer.committed ? findTogether(id) : passing(gate, () => find(id))),
+    load: (id) => (gate === writer.committed ? findTogether(id) : passing(gate, () => find(id))),
     byIds: (ids) => passing(gate, () => byIds(ids)),
 
     pages(lists, request) {

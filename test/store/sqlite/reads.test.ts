@@ -34,7 +34,7 @@ it('reads for requests of the same turn together, and alone what fails', async (
   const table = folder.open().table(Category);
   const added = await table.insertAll(['Lions', 'Tigers', 'Bears'].map((name) => ({ name })));
   const row = vi.spyOn(SqliteConnection.prototype, 'row');
-  const readAll = () => Promise.allSettled([...added, { id: '8' }].map(({ id }) => table.readFirst!(id)));
+  const readAll = () => Promise.allSettled([...added, { id: '8' }].map(({ id }) => table.load!(id)));
   const values = [...added, null].map((value) => ({ status: 'fulfilled', value }));
   expect(await readAll()).toEqual(values);
   expect(row).toHaveBeenCalledTimes(1);
@@ -54,7 +54,7 @@ it('what reads while a transaction is open sees what it commits, the first and t
   await store.transaction(async (transaction) => {
     await transaction.table(Category).update(id, { name: 'Tigers' });
     const table = store.table(Category);
-    reads = [table.readFirst!(id), table.readFirst!(id), table.page({}, { limit: 1 })];
+    reads = [table.load!(id), table.load!(id), table.page({}, { limit: 1 })];
     await transaction.table(Category).update(id, { name: 'Bears' });
   });
   const record = { id, name: 'Bears' };
