@@ -1,7 +1,9 @@
 import { formatDate, DAY } from '../foundation/instant.ts';
 import { WriteBehind } from '../foundation/write-behind.ts';
 import {
+  type Counts,
   HISTORY_KEPT,
+  sumOf,
   type UsageDay,
   type UsageHistoryStore,
   type UsageOperation,
@@ -15,8 +17,6 @@ const INTERVAL = 10_000;
 export const MAX_OPERATIONS = 100;
 /** The name for requests that fail before their operation is known, and operations beyond {@link MAX_OPERATIONS}. */
 export const OTHER = 'other';
-
-type Counts = Pick<UsageOperation, 'requests' | 'units' | 'refused'>;
 
 /** The oldest date in the history. */
 export const firstDateKept = (now: number): string => formatDate(now - (HISTORY_KEPT - 1) * DAY);
@@ -113,15 +113,4 @@ export function summarised({ date, operations }: UsageDay): UsageDay {
     return ofTransport.length === 0 ? [] : [{ operation: OTHER, transport, ...sumOf(ofTransport) }];
   });
   return { date, operations: [...named, ...rest].sort(byUnits) };
-}
-
-/** The sum of operations' counts. */
-export function sumOf(operations: readonly Counts[]): Counts {
-  const sum = { requests: 0, units: 0, refused: 0 };
-  for (const { requests, units, refused } of operations) {
-    sum.requests += requests;
-    sum.units += units;
-    sum.refused += refused;
-  }
-  return sum;
 }

@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander';
 import { bindingOf, newApiKey, generateKey } from '../access/api-keys.ts';
-import { summarised, sumOf } from '../access/usage-history.ts';
+import { summarised } from '../access/usage-history.ts';
 import { api } from '../api.ts';
 import { formatDate, isoTime, DAY } from '../foundation/instant.ts';
 import type { ApiKey, ApiKeyChanges } from '../store/stored-api-keys.ts';
 import type { UsageState } from '../store/limiter-algorithm.ts';
 import type { Store } from '../store/store.ts';
-import { HISTORY_KEPT } from '../store/stored-usage-history.ts';
+import { HISTORY_KEPT, sumOf } from '../store/stored-usage-history.ts';
 import { durationFrom, GROUP_HELP, integerFrom, type Report, reportsOnStore } from './command.ts';
 import { addKeyOptions, changesOf, type KeyOptions } from './key-options.ts';
 import { formatTable, wrap } from './text-table.ts';

@@ -16,17 +16,31 @@ export const USAGE_TRANSPORTS = {
 };
 export type UsageTransport = keyof typeof USAGE_TRANSPORTS;
 
-/** A key's use of one operation over one transport. */
-export interface UsageOperation {
-  /** The GraphQL root field, over any transport. */
-  operation: string;
-  transport: UsageTransport;
+export interface Counts {
   /** Requests that passed. */
   requests: number;
   /** Units charged. */
   units: number;
   /** Requests refused by the plan. */
   refused: number;
+}
+
+/** The sum of operations' counts. */
+export function sumOf(operations: readonly Counts[]): Counts {
+  const sum = { requests: 0, units: 0, refused: 0 };
+  for (const { requests, units, refused } of operations) {
+    sum.requests += requests;
+    sum.units += units;
+    sum.refused += refused;
+  }
+  return sum;
+}
+
+/** A key's use of one operation over one transport. */
+export interface UsageOperation extends Counts {
+  /** The GraphQL root field, over any transport. */
+  operation: string;
+  transport: UsageTransport;
 }
 
 /** A key's use on one day. */
@@ -55,18 +69,14 @@ export const USAGE_HISTORY: ObjectKind<KeyDay> = {
 };
 
 /** Adds the use of an operation to a day. */
-function plus(day: KeyDay, { operation, transport, requests, units, refused }: UsageCount): KeyDay {
+function plus(day: KeyDay, { operation, transport, ...counts }: UsageCount): KeyDay {
   const isSame = (each: KeyDay['operations'][number]) =>
     each.operation === operation && each.transport === transport;
-  const before = day.operations.find(isSame) ?? { requests: 0, units: 0, refused: 0 };
-  const after = {
-    operation,
-    transport,
-    requests: before.requests + requests,
-    units: before.units + units,
-    refused: before.refused + refused,
+  const sum = sumOf([...day.operations.filter(isSame), counts]);
+  return {
+    ...day,
+    operations: [...day.operations.filter((each) => !isSame(each)), { operation, transport, ...sum }],
   };
-  return { ...day, operations: [...day.operations.filter((each) => !isSame(each)), after] };
 }
 
 /** The usage history of keys, to which all instances add (`access/usage-history.ts`). */

@@ -23,6 +23,7 @@ import type {
   DisabledReason,
   Webhook,
   WebhookChange,
+  WebhookProgress,
   WebhookSecret,
   WebhookSettings,
 } from './stored-webhooks.ts';
@@ -63,17 +64,12 @@ const enabled = boolean('Whether events are sent; the position is kept meanwhile
 const after = position('The position in the log: everything up to it was acknowledged');
 
 /** The parsed input for a new webhook. */
-export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & {
-  after: string;
-};
+export type NewWebhook = Pick<WebhookSettings, 'url' | 'types'> & Pick<WebhookProgress, 'after'>;
 
 /** The parsed input for changes to a webhook. */
-export interface WebhookPatch {
-  url?: string | undefined;
-  types?: readonly EventType[] | null | undefined;
-  enabled?: boolean | undefined;
-  after?: string | undefined;
-}
+export type WebhookPatch = Partial<Omit<NewWebhook, 'types'> & Pick<WebhookSettings, 'enabled'>> & {
+  types?: readonly EventType[] | null;
+};
 
 const DisabledReasons = choices<DisabledReason>(
   'WebhookDisabledReason',
@@ -183,8 +179,9 @@ export const newSigningSecret = (): WebhookSecret => ({
 
 /** Creates a webhook at a position in the log. */
 export const createdWebhook = (
-  { url, types }: NewWebhook,
-  { principal: { id, account }, after, now }: { principal: Principal; after: string; now: number },
+  { url, types, after }: NewWebhook,
+  { id, account }: Principal,
+  now: number,
 ): Webhook => ({
   id: `whk_${randomBytes(12).toString('base64url')}`,
   apiKeyId: id,

@@ -140,7 +140,7 @@ export function addWebhooks(builder: Builder, types: EventTypes): void {
         const { principal, now } = context;
         const input = await checked(args.input as NewWebhook, context);
         return write(async (transaction) => {
-          const webhook = createdWebhook(input, { principal, after: input.after, now: now() });
+          const webhook = createdWebhook(input, principal, now());
           await webhookWritesOf(transaction).create(webhook, PLANS[principal.plan].webhooks);
           return shownWebhook(webhook, webhook.settings.secrets[0]);
         })(writer, args, context);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { summarised, sumOf, UsageHistory } from '../../src/access/usage-history.ts';
+import { summarised, UsageHistory } from '../../src/access/usage-history.ts';
 import { unavailable } from '../../src/foundation/errors.ts';
-import type { UsageCount } from '../../src/store/stored-usage-history.ts';
+import { sumOf, type UsageCount } from '../../src/store/stored-usage-history.ts';
 
 const NOW = Date.parse('2026-11-21T23:59:59Z');
 const COUNTS = { requests: 1, units: 2, refused: 0 };

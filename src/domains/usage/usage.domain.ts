@@ -1,4 +1,4 @@
-import { firstDateKept, MAX_OPERATIONS, sumOf } from '../../access/usage-history.ts';
+import { firstDateKept, MAX_OPERATIONS } from '../../access/usage-history.ts';
 import { validationFailed } from '../../foundation/errors.ts';
 import { choice, choices, date, integer, text } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
@@ -13,6 +13,7 @@ import {
   type UsageDay,
   type UsageOperation,
   HISTORY_KEPT,
+  sumOf,
 } from '../../store/stored-usage-history.ts';
 
 const day = date('The day in UTC', '2026-11-22');
