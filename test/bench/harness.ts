@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -101,6 +101,12 @@ export function conclude(): void {
   console.log(problems.length === 0 ? 'passed' : problems.join('\n'));
   process.exitCode = problems.length === 0 ? 0 : 1;
 }
+
+/** The processor time that all threads of a process have taken, in microseconds. */
+export const processorTime = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0]))
+    .reduce((total, nanoseconds) => total + nanoseconds / 1_000, 0);
 
 /** The current memory of a process in megabytes. */
 export function memoryOf({ pid }: ChildProcess): number {

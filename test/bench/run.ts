@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
 import {
@@ -8,6 +8,7 @@ import {
   memoryOf,
   numbersOf,
   post,
+  processorTime,
   type RawRequest,
   temporaryFolder,
   withServer,
@@ -58,9 +59,11 @@ const WORKLOADS: readonly Workload[] = [
   },
 ];
 
-if (process.argv[2] === 'load') {
+const OTHERS: Readonly<Record<string, string>> = { load: './load.ts', log: './request-log.ts' };
+const other = OTHERS[process.argv[2] ?? ''];
+if (other !== undefined) {
   process.argv.splice(2, 1);
-  await import('./load.ts');
+  await import(other);
   process.exit();
 }
 
@@ -82,12 +85,6 @@ const mixes = { 'all records': pets - 100, [`the first ${HOT}`]: Math.min(HOT, p
 const home = temporaryFolder();
 console.error(`seeding ${pets} pets`);
 const secrets = await seed(join(home, 'seed.db'), pets, keys);
-
-/** The processor time that a process has taken, in microseconds. */
-function processorTime(pid: number): number {
-  const ticks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(ticks[11]) + Number(ticks[12])) * 10_000;
-}
 
 /** @returns microseconds of processor time a request, and requests a second */
 async function load({ url, child }: MeasuredServer, workload: Workload, ids: number, duration: number) {

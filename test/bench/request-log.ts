@@ -1,0 +1,114 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  conclude,
+  expectAtMost,
+  machine,
+  type MeasuredServer,
+  numbersOf,
+  post,
+  processorTime,
+  type RawRequest,
+  send,
+  temporaryFolder,
+  withServer,
+} from './harness.ts';
+import { seed } from './seed.ts';
+
+/**
+ * `npm run bench -- log [--seconds 300 --rate 2500]`: the processor time that the request log adds to a request, at most
+ * {@link MAX_SHARE} percent. Two servers, with and without it, get each request at the same time, so that whatever else the
+ * machine does meets both.
+ */
+const MAX_SHARE = 3;
+const PETS = 2_000;
+const KEYS = 1_000;
+/** The number of requests in progress. */
+const LANES = 32;
+/** The share of the time until code is compiled and requests leave the journal as fast as they come. */
+const WARM_UP = 0.2;
+/** Seconds that are one sample. Garbage collection makes shorter ones differ by more than what is measured. */
+const SAMPLE = 10;
+const SAMPLES_DRAWN = 2_000;
+
+const { seconds, rate } = numbersOf({ seconds: [300, 3_600], rate: [2_500, 10_000] });
+
+const NESTED =
+  'query ($id: ID!) { pet(id: $id) { id name status category { name pets(first: 5) { nodes { id name } } } } }';
+const MIX: readonly ((id: number) => RawRequest)[] = [
+  (id) => ({ method: 'GET', path: `/pets/${id}` }),
+  (id) => ({ method: 'GET', path: `/pets/${id}` }),
+  () => ({ method: 'GET', path: '/pets?limit=20' }),
+  (id) => post('/graphql', { query: NESTED, variables: { id: String(id) } }),
+];
+
+/** The microseconds of processor time that the servers took in a sample. */
+interface Sample {
+  on: number;
+  off: number;
+}
+
+const sum = (samples: readonly Sample[], of: keyof Sample): number =>
+  samples.reduce((total, sample) => total + sample[of], 0);
+const shareOf = (samples: readonly Sample[]): number => 100 * (sum(samples, 'on') / sum(samples, 'off') - 1);
+
+/** The 95 % interval of the share, by drawing as many samples as there are, again and again. */
+function intervalOf(samples: readonly Sample[]): [least: number, most: number] {
+  const drawn = Array.from({ length: SAMPLES_DRAWN }, () =>
+    shareOf(samples.map(() => samples[Math.floor(Math.random() * samples.length)]!)),
+  ).sort((a, b) => a - b);
+  return [drawn[Math.floor(SAMPLES_DRAWN * 0.025)]!, drawn[Math.floor(SAMPLES_DRAWN * 0.975)]!];
+}
+
+const home = temporaryFolder();
+const secrets = await seed(join(home, 'seed.db'), PETS, KEYS);
+
+/** Starts a server on a copy of the data. */
+function withLog<R>(setting: 'on' | 'off', work: (server: MeasuredServer) => Promise<R>): Promise<R> {
+  const file = join(home, `${setting}.db`);
+  copyFileSync(join(home, 'seed.db'), file);
+  return withServer({ DATA_FILE: file, REQUEST_LOG: setting, LOG_LEVEL: 'error' }, work);
+}
+
+let turn = 0;
+
+/** Sends requests at the rate, each to both servers. */
+async function sample(on: MeasuredServer, off: MeasuredServer): Promise<Sample> {
+  const times = () => [on, off].map(({ child }) => processorTime(child.pid!)) as [number, number];
+  const [onBefore, offBefore] = times();
+  const [began, first] = [performance.now(), turn];
+  const lane = async () => {
+    while (turn - first < rate * SAMPLE) {
+      const n = turn++;
+      const wait = began + ((n - first) * 1_000) / rate - performance.now();
+      if (wait > 1) await sleep(wait);
+      const request = MIX[n % MIX.length]!(1 + ((n * 37) % PETS));
+      // Neither is always the first.
+      const servers = n % 2 === 0 ? [on, off] : [off, on];
+      const answers = await Promise.all(servers.map(({ url }) => send(url, request, secrets[n % KEYS]!)));
+      if (answers.some(({ status }) => status !== 200)) throw new Error('A request was refused.');
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  const [onAfter, offAfter] = times();
+  return { on: onAfter - onBefore, off: offAfter - offBefore };
+}
+
+const samples: Sample[] = [];
+const began = performance.now();
+await withLog('on', (on) =>
+  withLog('off', async (off) => {
+    while (performance.now() - began < seconds * 1_000) {
+      const latest = await sample(on, off);
+      if (performance.now() - began > WARM_UP * seconds * 1_000) samples.push(latest);
+    }
+  }),
+);
+const [least, most] = intervalOf(samples).map((share) => share.toFixed(1));
+const without = sum(samples, 'off') / (samples.length * SAMPLE * rate);
+console.log(
+  `The request log adds ${shareOf(samples).toFixed(1)} % (95 %: ${least} to ${most}) to ${without.toFixed(0)} µs of processor time a request; ${samples.length} samples of ${rate * SAMPLE} requests, ${machine()}`,
+);
+expectAtMost('request log, in percent of the processor time of a request', shareOf(samples), MAX_SHARE);
+conclude();
