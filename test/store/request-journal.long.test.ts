@@ -131,3 +131,30 @@ it('holds 10,000 active keys in 20 MB, because a full journal is emptied early, 
   expect(await chunksOf('key_0')).not.toEqual([]);
   await store.close();
 });
+
+it('a file of an earlier build is read: what was in its journal, and what was stored by key', async () => {
+  const { store, clock, idsOf } = openLog('earlier.db');
+  const line = (id: string, ago: number) =>
+    `${id} ${clock.now - ago} rest pet GET /pets/1 404 1 3 NOT_FOUND There is none.`;
+  await store.addRequests(
+    [
+      {
+        position: '0mwzhdy7m aCxJ4kUY 000000005',
+        account: 'a',
+        keyId: 'a',
+        requests: [line('first', 900), line('second', 800)],
+      },
+    ],
+    new Map(),
+  );
+  const lines = [line('second', 800), line('other', 700), line('third', 600)];
+  const text = lines.map((each) => `${each}\n`).join('');
+  await store.requestJournal!.add({
+    position: '0mwzhdy7n aCxJ4kUY 000000006',
+    keys: ['a', '', 'b', 'a', 'a', ''],
+    text,
+  });
+  expect(await idsOf('a')).toEqual(['third', 'second', 'first']);
+  expect(await idsOf('b')).toEqual(['other']);
+  await store.close();
+});

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { expectAccessible, expectSkipLink, REFUSED, withBrowser } from '../../kit/browser.ts';
+import { expectAccessible, expectSkipLink, REFUSED, tabTo, withBrowser } from '../../kit/browser.ts';
 import { Receiver } from '../../kit/receiver.ts';
 
 withBrowser(
@@ -25,6 +25,7 @@ withBrowser(
       expect(await page.locator('.rows li').first().innerText()).toContain(today);
       for (const text of ['This key has no webhooks.', 'This key has made no keys.'])
         await tab.see(text, '#sections .note');
+      await tabTo(tab, 'section[aria-label="Webhooks"] button:last-of-type');
       await tab.see(/\d+ requests?\./, 'section[aria-label="Requests"] [role="status"]');
       const before = Number(await left());
       await page.getByRole('button', { name: 'Listen' }).click();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import {
   expectAccessible,
   expectSkipLink,
+  tabTo,
   LOOKS,
   PHONE,
   type Tab,
@@ -50,6 +51,7 @@ withBrowser('REST docs', (kit) => {
   // Early, since each check visits every element, and the page grows with each section that was in view.
   it('is accessible by Tab, in any look, and on a phone with its console open', async () => {
     await expectSkipLink(tab);
+    await tabTo(tab, 'a[href^="#models/"]');
     await tab.useKey(kit.gateway.key);
     await look('Store/createOrder');
     await tab.see('Up to 9223372036854775807.', 'section[id$="/createOrder"] *');
