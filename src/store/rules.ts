@@ -299,13 +299,22 @@ function writesOf(
     if (declaration.unique.length > 0) await checkUnique(all);
   }
 
+  /** Assigns ids to those records that haven't chosen one, none that another of them has chosen. */
+  async function newIds(chosen: readonly (Id | undefined)[]): Promise<Id[]> {
+    const assigned = await own.nextIds(chosen.filter((id) => id === undefined).length);
+    if (assigned.length === chosen.length) return assigned;
+    const taken = new Set(chosen);
+    for (const n of assigned.keys()) while (taken.has(assigned[n])) assigned[n] = first(await own.nextIds(1));
+    return assigned;
+  }
+
   async function insertSome(inputs: readonly Values[]): Promise<StoredRow[]> {
     const all = inputs.map((input) => canonical(declaration, input, {}));
     for (const values of all) checkRules(declaration, values);
     const chosen = inputs.map(({ id }) => (declaration.choosesId ? (id as Id | undefined) : undefined));
     const check = () => checkNew(all, chosen);
     const write = async () => {
-      const assigned = await own.nextIds(chosen.filter((id) => id === undefined).length);
+      const assigned = await newIds(chosen);
       const stored = all.map((values, n): StoredRow => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
       beforeWrite?.();
       await own.insert(stored);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Category } from '../../src/domains/category/category.ts';
+import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
 import { AppError } from '../../src/foundation/errors.ts';
 import type { ApiKey } from '../../src/store/stored-api-keys.ts';
@@ -22,6 +23,13 @@ describe.each(engines)('$name', (engine) => {
     store = opened.store;
   });
   afterAll(() => opened.close());
+
+  it('assigns no id that another record of the same batch has chosen', async () => {
+    const orders = store.table(Order);
+    const next = Number((await orders.insert({})).id) + 1;
+    const added = await orders.insertAll([{ id: `${next + 1}` }, {}, { id: `${next}` }, {}]);
+    expect(added.map(({ id }) => Number(id) - next)).toEqual([1, 2, 0, 3]);
+  });
 
   it('shows a page as it is after each write, however often it was read', async () => {
     const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });

@@ -25,3 +25,16 @@ it('behind 30,000 chosen ids, the first free one is found by a hundred look-ups'
   lookups.mockRestore();
   expect(['30063', '30140']).toContain(id);
 });
+
+it('assigned ids pass those that were chosen in the same transaction, or by another process before it', async () => {
+  const store = folder.open();
+  const ids = await store.transaction(async (transaction) => {
+    const orders = transaction.table(Order);
+    const added = [await orders.insert({}), await orders.insert({ id: '2' }), await orders.insert({})];
+    return added.map(({ id }) => id);
+  });
+  expect(ids).toEqual(['1', '2', '3']);
+  folder.outsider().exec('insert into orders (id, complete) values (4, 0)');
+  const together = await Promise.all([{}, { id: '6' }, {}].map((input) => store.table(Order).insert(input)));
+  expect(together.map(({ id }) => id)).toEqual(['5', '6', '7']);
+});
