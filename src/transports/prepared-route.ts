@@ -47,8 +47,7 @@ export class PreparedRoute {
 
   /** Runs a call that has been charged. */
   execute(variables: Variables, context: Context): MaybePromise<PublicResult> {
-    const { variables: variablesOf = (parameters: Variables) => parameters } = this.route;
-    return this.#prepared(variablesOf(variables), context);
+    return this.#prepared(this.route.variables?.(variables) ?? variables, context);
   }
 
   /**

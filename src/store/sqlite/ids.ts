@@ -63,15 +63,13 @@ export function idsOf(db: SqliteConnection, writer: Writer, declaration: AnyDecl
     return open;
   };
 
-  /** Read once per transaction, since asking for each id takes a fifth of the time of an insertion. */
-  const highestId = () =>
-    BigInt((db.value(`select cast(max(id) as text) from "${plural}"`) as Id | null) ?? 0);
-
   return {
     next(): Id {
       last ??= BigInt(lastAssigned(db, declaration));
-      let id = last + 1n;
-      if (choosesId && id <= MAX_INT64 && id <= (highest ??= highestId())) id = free(id);
+      // Once per transaction: asking for each id takes a fifth of the time of an insertion.
+      highest ??= BigInt(db.value(`select cast(coalesce(max(id), 0) as text) from "${plural}"`) as Id);
+      const following = last + 1n;
+      const id = choosesId && following <= highest ? free(following) : following;
       if (id > MAX_INT64) throw idsExhausted();
       last = id;
       isChanged = true;
