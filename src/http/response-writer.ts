@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
-import type { Decision, WindowView } from '../access/limiter.ts';
+import type { WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
+import type { Session } from '../access/session.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
@@ -47,7 +48,7 @@ export class ResponseWriter {
       all.push('Content-Type', contentType ?? 'application/json');
       if (stream === undefined) all.push('Content-Length', length);
     }
-    addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
+    addRateLimitHeaders(all, session, context.guardWindow, now());
     // Responses to reads are private to the key and may change any time (RFC 9111). Vary names the request headers that
     // select them (RFC 9110 section 12.5.5).
     const vary = context.isRead || live ? context.transport!.vary : undefined;
@@ -125,19 +126,15 @@ function* piecesOf(content: string | Buffer): Generator<Buffer> {
 /** Adds X-RateLimit-* for the tightest window, and the headers of draft-ietf-httpapi-ratelimit-headers-11 for all. */
 export function addRateLimitHeaders(
   headers: Headers,
-  decision: Decision | undefined,
+  session: Session | undefined,
   guardWindow: WindowView | undefined,
   now: number,
 ): void {
+  const decision = session?.decision;
   const tightest = decision?.tightest ?? guardWindow;
   if (!tightest) return;
-  let policy = `"address";q=${tightest.limit};w=60`;
-  let left = `"address";r=${tightest.remaining};t=${secondsUntil(tightest.resetAt, now, MINUTE)}`;
-  if (decision) {
-    const { minute, day } = decision;
-    policy = `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`;
-    left = `"minute";r=${minute.remaining};t=${secondsUntil(minute.resetAt, now, MINUTE)}, "day";r=${day.remaining};t=${secondsUntil(day.resetAt, now, DAY)}`;
-  }
+  const left = ({ remaining, resetAt }: WindowView, length: number): string =>
+    `r=${remaining};t=${secondsUntil(resetAt, now, length)}`;
   headers.push(
     'X-RateLimit-Limit',
     tightest.limit,
@@ -146,9 +143,11 @@ export function addRateLimitHeaders(
     'X-RateLimit-Reset',
     Math.ceil(tightest.resetAt / 1000),
     'RateLimit-Policy',
-    policy,
+    decision ? session.principal.policy : `"address";q=${tightest.limit};w=60`,
     'RateLimit',
-    left,
+    decision
+      ? `"minute";${left(decision.minute, MINUTE)}, "day";${left(decision.day, DAY)}`
+      : `"address";${left(tightest, MINUTE)}`,
   );
 }
 
