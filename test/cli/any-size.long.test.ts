@@ -16,8 +16,8 @@ const csv = (count: number) =>
     ...Array.from({ length: count }, (_, n) => `Pet ${(n * 7_919) % count},Kind ${n % 50},${n % 100}\n`),
   );
 
-/** The most memory that a command may take, in MB. V8 itself takes up to 40 MB more from Node 24 on, outside of its heap. */
-const MAX_MEMORY = process.versions.node.startsWith('20.') ? 150 : 200;
+/** The most memory that a command may take, in MB. */
+const MAX_MEMORY = 150;
 
 /** Prints the memory of the process at most, in kB, and the blocks of 512 bytes that it has written. */
 const USAGE = `data:text/javascript,${encodeURIComponent(`

@@ -180,9 +180,10 @@ describe.each(engines)('loading a file to $name', (engine) => {
       'Luna,,99,,',
       'Kiwi,,1',
       'Good,,1,sold,2',
+      'Gold,,1,gold,-1',
     ].join('\n');
     const message = await loadFrom('pets', content).catch(fault);
-    expect(message).toBe(`Nothing was loaded: 10 faults.
+    expect(message).toBe(`Nothing was loaded: 12 faults.
 line 2: name: is required
 line 2: status: must be one of available, pending, sold
 line 2: quantity: must be an integer from 0 to 2147483647
@@ -192,7 +193,9 @@ line 6: category.name: several categories are called Cats; use ids
 line 7: category.name: is given beside categoryId
 line 7: category.name: several categories are called Cats; use ids
 line 8: categoryId: there is no category 99
-line 9: has 3 values, but the header has 5 columns`);
+line 9: has 3 values, but the header has 5 columns
+line 11: status: must be one of available, pending, sold
+line 11: quantity: must be an integer from 0 to 2147483647`);
     expect(await pets()).toEqual([]);
   });
 
