@@ -34,17 +34,19 @@ it('reads for requests of the same turn together, and alone what fails', async (
   const table = folder.open().table(Category);
   const added = await table.insertAll(['Lions', 'Tigers', 'Bears'].map((name) => ({ name })));
   const row = vi.spyOn(SqliteConnection.prototype, 'row');
+  const rows = vi.spyOn(SqliteConnection.prototype, 'rows');
   const readAll = () => Promise.allSettled([...added, { id: '8' }].map(({ id }) => table.load!(id)));
   const values = [...added, null].map((value) => ({ status: 'fulfilled', value }));
   expect(await readAll()).toEqual(values);
-  expect(row).toHaveBeenCalledTimes(1);
+  expect(rows).toHaveBeenCalledTimes(1);
   const fail = () => {
     throw new Error('cannot read');
   };
-  row.mockImplementationOnce(fail).mockImplementationOnce(fail);
+  rows.mockImplementationOnce(fail);
+  row.mockImplementationOnce(fail);
   const reason = expect.objectContaining({ message: 'cannot read' });
   expect(await readAll()).toEqual([{ status: 'rejected', reason }, ...values.slice(1)]);
-  row.mockRestore();
+  vi.restoreAllMocks();
 });
 
 it('what reads while a transaction is open sees what it commits, the first and the others', async () => {
