@@ -1,5 +1,6 @@
 import SchemaBuilder from '@pothos/core';
 import RelayPlugin from '@pothos/plugin-relay';
+import ValidationPlugin from '@pothos/plugin-validation';
 import {
   defaultFieldResolver,
   type GraphQLField,
@@ -22,12 +23,14 @@ import {
   parseType,
   typeFromAST,
 } from 'graphql';
+import type { z } from 'zod';
+import { validationFailed } from '../foundation/errors.ts';
 import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { issuesOf } from '../foundation/validation.ts';
 import { IdScalar, textScalar, withRule } from './arguments.ts';
-import { parseInputs } from './input-rules.ts';
 import { Connection, connectionRule } from './list-connection.ts';
 import type { Context } from './context.ts';
 
@@ -85,11 +88,14 @@ interface SchemaTypes {
 export type Builder = ReturnType<typeof newBuilder>;
 export type Types = Builder['$inferSchemaTypes'];
 
-/** Creates a builder without domains. */
+/**
+ * Creates a builder without domains. The validation plugin checks inputs by their rules (`checkedBy`), and failures
+ * become VALIDATION_FAILED.
+ */
 export function newBuilder() {
   const builder = new SchemaBuilder<SchemaTypes>({
     defaultFieldNullability: false,
-    plugins: [RelayPlugin],
+    plugins: [RelayPlugin, ValidationPlugin],
     relay: {
       nodeQueryOptions: false,
       nodesQueryOptions: false,
@@ -115,6 +121,10 @@ export function newBuilder() {
       lastArgOptions: { description: 'Number of items from the end, 1 to 100.' },
       afterArgOptions: { description: 'Only items after this cursor.' },
       beforeArgOptions: { description: 'Only items before this cursor.' },
+    },
+    validation: {
+      // All rules are zod schemas.
+      validationError: ({ issues }) => validationFailed(issuesOf(issues as z.core.$ZodIssue[])),
     },
   });
   builder.addScalarType('ID', IdScalar);
@@ -159,7 +169,6 @@ export function buildSchema(builder: Builder): GraphQLSchema {
 }
 
 function adaptResolver(type: string, field: GraphQLField<unknown, Context>): void {
-  parseInputs(field);
   const { name, resolve = defaultFieldResolver } = field;
   // PageInfo's properties may be promises: compiled code awaits the results of resolvers, but not properties.
   if (type === 'PageInfo') field.resolve = (...call) => defaultFieldResolver(...call);

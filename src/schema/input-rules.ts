@@ -1,6 +1,7 @@
-import { type GraphQLField, type GraphQLInputType, getNamedType } from 'graphql';
+import type { StandardSchemaV1 } from '@pothos/plugin-validation';
+import { type GraphQLInputType, getNamedType } from 'graphql';
 import type { z } from 'zod';
-import { type Issue, validationFailed } from '../foundation/errors.ts';
+import type { Issue } from '../foundation/errors.ts';
 import { issuesOf } from '../foundation/validation.ts';
 
 /** Inputs that were parsed before their operation runs. */
@@ -33,26 +34,21 @@ export function rememberParsed<T extends object>(data: T): T {
   return data;
 }
 
-/** Options of an input type with rules. */
-export const checkedBy = (rules: z.ZodObject) => ({ extensions: { rules } });
+/**
+ * Options of an input type with rules, which are checked before anything runs. The validation plugin passes the parsed
+ * value to resolvers, and parses it unless it already is.
+ */
+export const checkedBy = (rules: z.ZodObject) => ({
+  extensions: { rules },
+  validate: {
+    '~standard': {
+      ...(rules['~standard'] as StandardSchemaV1<object>['~standard']),
+      validate: (input: unknown) =>
+        isParsed(input as object) ? { value: input as object } : rules['~standard'].validate(input),
+    },
+  } as StandardSchemaV1<object>,
+});
 
 /** The rules of an input type, checked before anything runs; undefined if it has none. */
 export const inputRulesOf = (type: GraphQLInputType): z.ZodObject | undefined =>
   getNamedType(type).extensions.rules as z.ZodObject | undefined;
-
-/** Makes a resolver get its inputs as parsed by their rules. Only those in literals aren't yet. */
-export function parseInputs<C>(field: GraphQLField<unknown, C>): void {
-  for (const { name, type } of field.args) {
-    const rules = inputRulesOf(type);
-    const { resolve } = field;
-    if (!rules || !resolve) continue;
-    field.resolve = (source, args, context, info) => {
-      const { [name]: input } = args;
-      if (input == null || isParsed(input)) return resolve(source, args, context, info);
-      const issues: Issue[] = [];
-      const read = parseInput(rules, input, issues, name);
-      if (issues.length > 0) throw validationFailed(issues);
-      return resolve(source, { ...args, [name]: read }, context, info);
-    };
-  }
-}
