@@ -57,7 +57,7 @@ describe.runIf(process.platform === 'linux')('the log when it cannot be written'
 
   it('drops and counts lines to a pipe that nobody reads, which is in time for a SIGTERM', async () => {
     await start({ output: 'unread' });
-    await produceLines(2_500);
+    await produceLines(5_000);
     expect(await dropped()).toBeGreaterThan(0);
     expect((await get('/health/ready')).status).toBe(200);
     let text = '';
@@ -67,7 +67,7 @@ describe.runIf(process.platform === 'linux')('the log when it cannot be written'
     const logged = () => text.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
     // Every request was logged or counted as dropped, except those that waited for the start.
     const accounted = async () => logged().length + (await dropped());
-    await expect.poll(accounted, { timeout: 10_000 }).toBeGreaterThan(2_500);
+    await expect.poll(accounted, { timeout: 10_000 }).toBeGreaterThan(5_000);
     for (const line of logged()) JSON.parse(line);
     server.child.stdout!.pause();
     await produceLines(2_500);
