@@ -13,8 +13,6 @@ export interface Principal extends Pick<ApiKey, 'id' | 'name' | 'plan' | 'limits
   documents?: readonly string[];
   /** The id of the owner's key, which shares its plan, windows and bans; its own id unless it is a child. */
   account: string;
-  /** The RateLimit-Policy of its limits. */
-  policy: string;
 }
 
 const PREFIX = 'petstore_';
@@ -92,7 +90,6 @@ export function principalOf(
     plan,
     limits,
     account: owner?.id ?? id,
-    policy: `"minute";q=${limits.perMinute};w=60, "day";q=${limits.perDay};w=86400`,
     ...(lists.length > 0 && { documents: [...new Set(lists)] }),
     ...permitted,
     ...(networks.length > 0 && { networks: new NetworkList(...networks) }),

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
-import type { WindowView } from '../access/limiter.ts';
+import type { Decision, WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
-import type { Session } from '../access/session.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
@@ -48,7 +47,7 @@ export class ResponseWriter {
       all.push('Content-Type', contentType ?? 'application/json');
       if (stream === undefined) all.push('Content-Length', length);
     }
-    addRateLimitHeaders(all, session, context.guardWindow, now());
+    addRateLimitHeaders(all, session?.decision, context.guardWindow, now());
     // Responses to reads are private to the key and may change any time (RFC 9111). Vary names the request headers that
     // select them (RFC 9110 section 12.5.5).
     const vary = context.isRead || live ? context.transport!.vary : undefined;
@@ -126,11 +125,10 @@ function* piecesOf(content: string | Buffer): Generator<Buffer> {
 /** Adds X-RateLimit-* for the tightest window, and the headers of draft-ietf-httpapi-ratelimit-headers-11 for all. */
 export function addRateLimitHeaders(
   headers: Headers,
-  session: Session | undefined,
+  decision: Decision | undefined,
   guardWindow: WindowView | undefined,
   now: number,
 ): void {
-  const decision = session?.decision;
   const tightest = decision?.tightest ?? guardWindow;
   if (!tightest) return;
   const left = ({ remaining, resetAt }: WindowView, length: number): string =>
@@ -143,7 +141,9 @@ export function addRateLimitHeaders(
     'X-RateLimit-Reset',
     Math.ceil(tightest.resetAt / 1000),
     'RateLimit-Policy',
-    decision ? session.principal.policy : `"address";q=${tightest.limit};w=60`,
+    decision
+      ? `"minute";q=${decision.minute.limit};w=60, "day";q=${decision.day.limit};w=86400`
+      : `"address";q=${tightest.limit};w=60`,
     'RateLimit',
     decision
       ? `"minute";${left(decision.minute, MINUTE)}, "day";${left(decision.day, DAY)}`
