@@ -72,10 +72,9 @@ async function serve(
   metrics?.observeProcess();
   const gateway = new Gateway({ api, store, config, log, metrics, tracing });
   const server = new HttpServer(gateway);
-  let connections = 0;
-  server.on('connection', (socket) => {
-    socket.once('close', () => connections--);
-    if (++connections === MANY_CONNECTIONS) gateway.load().catch((err) => log.error({ err }, 'error'));
+  server.on('connection', () => {
+    if (server.openConnections === MANY_CONNECTIONS)
+      gateway.load().catch((err) => log.error({ err }, 'error'));
   });
   const port = await listen(server, config.PORT, config.HOST);
   printBanner(output, config, port, key);

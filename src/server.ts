@@ -90,6 +90,10 @@ export class HttpServer extends Server {
     this.on('close', () => clearInterval(timer));
   }
 
+  get openConnections(): number {
+    return this.#connections.size;
+  }
+
   /**
    * Begins the first waiting request. Node emits all pipelined requests at once, and would buffer the responses for a
    * client that reads none. So each begins when the client has taken the response before it.
