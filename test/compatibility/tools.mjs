@@ -33,7 +33,7 @@ java -cp "target/classes:$(cat classpath)" ${program} "$URL" "$KEY"`,
 
 /** Compiles and runs a program over the client in Go. */
 const runGo = (name) => `cp "$PROGRAMS/${name}.go" main.go
-go mod init petstore
+[ -f go.mod ] || go mod init petstore
 go mod tidy
 go run . "$URL" "$KEY"`;
 
@@ -191,7 +191,7 @@ go mod init petstore
 # Its own x/tools does not compile with the current Go.
 go get github.com/Khan/genqlient/generate@v0.8.1 github.com/Khan/genqlient@v0.8.1 golang.org/x/tools@v0.40.0
 go run github.com/Khan/genqlient
-${runGo('genqlient').replace('go mod init petstore\n', '')}`,
+${runGo('genqlient')}`,
     ROUND_TRIP,
   ],
   'ariadne-codegen': [
