@@ -129,10 +129,12 @@ export class Deliveries {
   async #renew(): Promise<void> {
     const { store, clock, log } = this.services;
     const began = clock.monotonic();
-    const claimed = await webhooksOf(store).claim(this.#instance);
+    const isLate = () => clock.monotonic() - this.#renewedAt > CLAIM_TIME;
+    // Not after the claims may have expired: deliveries that still run would save their older progress under a new claim.
+    const claimed = isLate() ? [] : await webhooksOf(store).claim(this.#instance);
     // The claims may have expired, and others may have delivered and gone. So this process returns as a new instance,
     // because its unsaved progress is older than theirs. A running attempt delays only its own webhook.
-    if (clock.monotonic() - this.#renewedAt > CLAIM_TIME) {
+    if (isLate()) {
       await this.#release();
       this.#endAll();
       return;
