@@ -28,8 +28,7 @@ it('the commands of the README work as written in a fresh copy', async () => {
     cwd: home,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(await freePort()) },
   };
-  // Its own group, so that the server below npm ends with it.
-  const server = spawn('bash', ['-c', start!], { ...options, detached: true });
+  const server = spawn('bash', ['-c', `exec ${start!}`], options);
   const exited = once(server, 'exit');
   try {
     let output = '';
@@ -41,7 +40,9 @@ it('the commands of the README work as written in a fresh copy', async () => {
     const listed = await promisify(execFile)('bash', ['-c', curl!], options);
     expect(JSON.parse(listed.stdout)).toHaveLength(2);
   } finally {
-    process.kill(-server.pid!, 'SIGTERM');
-    await exited;
+    server.kill('SIGTERM');
   }
+  // npm passes the signal on, and its status is that of the server.
+  expect(await exited).toEqual([0, null]);
+  await expect(fetch(`http://localhost:${options.env.PORT}/health/live`)).rejects.toThrow();
 });
