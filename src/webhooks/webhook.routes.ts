@@ -118,7 +118,7 @@ export function webhookResource(types: EventTypes): Resource {
       {
         ...routes.update,
         description:
-          'Pauses it with `enabled: false`, which keeps the position, or moves it with `after`. Any change ends a running wait and takes effect within 5 seconds.',
+          'Pauses it with `enabled: false`, which keeps the position, or moves it with `after`. Takes effect within 5 seconds. Any PATCH, even `{}`, ends a running wait.',
         errors: ['GONE'],
       },
       routes.delete,

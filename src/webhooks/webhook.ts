@@ -192,11 +192,10 @@ export const createdWebhook = (
   progress: { after, moves: 0, attempted: 0, attempts: [] },
 });
 
-/** Applies a patch. This ends any wait for a retry; enabling clears the reason why it was disabled. */
+/** Applies a patch. This, even an empty one, ends any wait for a retry; enabling clears the reason why it was disabled. */
 export const webhookPatch =
   (patch: WebhookPatch): WebhookChange =>
   ({ settings, progress }) => {
-    if (Object.values(patch).every((value) => value === undefined)) return { settings };
     const { url = settings.url, types = settings.types, enabled = settings.enabled, after } = patch;
     const disabledReason = patch.enabled ? undefined : settings.disabledReason;
     const moved = after !== undefined && { after, moves: progress.moves + 1 };
