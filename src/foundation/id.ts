@@ -49,3 +49,6 @@ export function parseInteger(text: string, min: number, max: number): number | n
 /** The exact value of an int64's digits: a number if that is exact, else a bigint. */
 export const integerOf = (digits: string): number | bigint =>
   Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
+
+/** A random distance from 1 to `most`. Ids that are looked at so can't be chosen to have almost all others skipped. */
+export const randomStep = (most: bigint): bigint => 1n + BigInt(Math.floor(Math.random() * Number(most)));

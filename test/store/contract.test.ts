@@ -31,6 +31,18 @@ describe.each(engines)('$name', (engine) => {
     expect(added.map(({ id }) => Number(id) - next)).toEqual([1, 2, 0, 3]);
   });
 
+  it('has few ids skipped by chosen ones, however far apart', async () => {
+    const orders = store.table(Order);
+    const next = BigInt((await orders.insert({})).id) + 1n;
+    const distances = Array.from({ length: 110 }, (_, n) =>
+      n < 50 ? BigInt(n) : 48n + 2n ** BigInt(n - 49),
+    );
+    await orders.insertAll(distances.map((distance) => ({ id: String(next + distance) })));
+    const { id } = await orders.insert({});
+    expect(BigInt(id) - next).toBeGreaterThanOrEqual(50);
+    expect(BigInt(id) - next).toBeLessThan(2n ** 40n);
+  });
+
   it('shows a page as it is after each write, however often it was read', async () => {
     const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
     const pets = store.table(Pet);

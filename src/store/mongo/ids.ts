@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { MAX_INT64 } from '../../foundation/id.ts';
+import { MAX_INT64, randomStep } from '../../foundation/id.ts';
 import type { AnyDeclaration } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import { oneCommandAtATime } from './batching.ts';
@@ -22,8 +22,8 @@ export async function prepareIds(
       .catch(ignoreDuplicate);
 }
 
-/** The number of used ids to read per query when looking for a free one. */
-const MAX_RUN_LENGTH = 1_000;
+/** The number of steps, each twice as far as the one before, that lead through all ids. */
+const STEPS = 63;
 
 /** A function that assigns the next unused ids of a kind. @throws CONFLICT at the end of the sequence */
 export type NextIds = (declaration: AnyDeclaration, count: number) => Promise<Key[]>;
@@ -52,12 +52,12 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
     });
   }, timeoutMs);
 
-  /** The first used ids from this one on, in order. */
-  async function usedFrom(name: string, first: Key, limit: number): Promise<Key[]> {
+  /** Those of some ids that are used. */
+  async function usedOf(name: string, keys: Key[]): Promise<Set<Key>> {
     const cursor = db
       .collection<{ _id: Key }>(name)
-      .find({ _id: { $gte: first } }, { ...options, projection: { _id: 1 }, sort: { _id: 1 }, limit });
-    return (await cursor.toArray()).map(({ _id }) => _id);
+      .find({ _id: { $in: keys } }, { ...options, projection: { _id: 1 }, batchSize: keys.length + 1 });
+    return new Set((await cursor.toArray()).map(({ _id }) => _id));
   }
 
   return async ({ plural: name, choosesId }, count) => {
@@ -67,14 +67,20 @@ export function idsOf({ db, options, timeoutMs }: Database): NextIds {
       const first = await assign(name, needed);
       if (first === null) throw idsExhausted();
       const block = Array.from({ length: needed }, (_, n) => first + BigInt(n));
-      const used = new Set(choosesId ? await usedFrom(name, first, needed) : []);
+      const used = choosesId ? await usedOf(name, block) : new Set();
       const unused = block.filter((key) => !used.has(key));
       free.push(...unused);
       if (unused.length > 0) continue;
-      // Skips all consecutive used ids at once. $max, because another instance may be further ahead.
-      const run = await usedFrom(name, first, MAX_RUN_LENGTH);
-      const value = run.findLast((key, n) => key === first + BigInt(n))!;
-      await counters.updateOne({ _id: name }, { $max: { value } }, options);
+      // A million may follow. What is skipped is never assigned.
+      let key = block.at(-1)!;
+      const ahead = Array.from({ length: STEPS }, (_, n) => (key += randomStep(2n ** BigInt(n))));
+      const taken = await usedOf(
+        name,
+        ahead.filter((key) => key <= MAX_INT64),
+      );
+      const value = ahead[ahead.findIndex((key) => !taken.has(key)) - 1];
+      // $max, because another instance may be further ahead.
+      if (value) await counters.updateOne({ _id: name }, { $max: { value } }, options);
     }
     return free;
   };

@@ -1,4 +1,4 @@
-import { type Id, MAX_INT64 } from '../../foundation/id.ts';
+import { type Id, MAX_INT64, randomStep } from '../../foundation/id.ts';
 import type { AnyDeclaration } from '../../foundation/record.ts';
 import { idsExhausted } from '../conflicts.ts';
 import type { SqliteConnection } from './connection.ts';
@@ -17,7 +17,7 @@ export function noteAssigned(db: SqliteConnection, { plural }: AnyDeclaration, l
   ]);
 }
 
-/** The number of ids to try one by one. After that many taken ones the steps double, since a million may be taken. */
+/** The number of ids among which the first free one is found. After that many taken ones, a million may be taken. */
 const LOOKED_AT = 50n;
 
 /**
@@ -49,12 +49,15 @@ export function idsOf(db: SqliteConnection, writer: Writer, declaration: AnyDecl
 
   /** A free id from this one on: the first, or one after a long run of taken ones. Skipped ids are never used. */
   const free = (first: bigint): bigint => {
-    let id = first;
-    for (const end = first + LOOKED_AT; id < end; id++) if (!isTaken(id)) return id;
-    let taken = id - 1n;
-    let step = 1n;
-    for (; isTaken(taken + step); step *= 2n) taken += step;
-    let open = taken + step;
+    const following = `select id from "${plural}" where id >= ? order by id limit ${LOOKED_AT}`;
+    const ids = db.json<Id[]>(`select json_group_array(cast(id as text)) from (${following})`, [first])!;
+    let taken = first - 1n;
+    for (const id of ids) {
+      if (id !== String(taken + 1n)) return taken + 1n;
+      taken++;
+    }
+    let open = taken + 1n;
+    for (let step = 1n; isTaken(open); step *= 2n) [taken, open] = [open, open + randomStep(step)];
     while (open > taken + 1n) {
       const middle = (taken + open) / 2n;
       if (isTaken(middle)) taken = middle;
