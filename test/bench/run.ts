@@ -1,7 +1,10 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
+import { META, standardHeaders } from '../kit/mcp.ts';
 import {
+  conclude,
+  expectAtMost,
   machine,
   type MeasuredServer,
   median,
@@ -18,6 +21,8 @@ import { seed } from './seed.ts';
 /** One kind of request, about another record each time. */
 interface Workload {
   what: string;
+  /** What the same call is over REST, for one over MCP. */
+  overRest?: string;
   /** @param id of the record that it is about, or that its page comes after */
   request(id: number): RawRequest;
 }
@@ -27,6 +32,13 @@ const GRAPHQL_PAGE =
   'query ($after: String) { pets(first: 20, after: $after) { nodes { id name status category { id name } inventory { quantity } } } }';
 const GRAPHQL_CATEGORIES =
   'query ($after: String) { categories(first: 50) { nodes { id name pets(first: 10, after: $after) { nodes { id name category { id name } } } } } }';
+
+/** A call of a tool, as the official client sends it. */
+const callOf = (name: string, args: object): RawRequest => {
+  const params = { name, arguments: args, _meta: META };
+  const { headers, ...call } = post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  return { ...call, headers: { ...headers, ...standardHeaders('tools/call', name) } };
+};
 
 const WORKLOADS: readonly Workload[] = [
   { what: 'GET one pet', request: (id) => ({ method: 'GET', path: `/pets/${id}` }) },
@@ -49,15 +61,23 @@ const WORKLOADS: readonly Workload[] = [
   },
   {
     what: 'MCP: getPet',
-    request: (id) =>
-      post('/mcp', {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name: 'getPet', arguments: { petId: String(id) } },
-      }),
+    overRest: 'GET one pet',
+    request: (id) => callOf('getPet', { petId: String(id) }),
+  },
+  {
+    what: 'MCP: listPets',
+    overRest: 'GET a page of 20',
+    request: (id) => callOf('listPets', { limit: 20, after: String(id) }),
+  },
+  {
+    what: 'MCP: createPet',
+    overRest: 'POST a pet',
+    request: () => callOf('createPet', { name: 'Bench pet', categoryId: '7', status: 'available' }),
   },
 ];
+
+/** The processor time of a call over MCP, as a multiple of the same call over REST, is at most this. */
+const MAX_MCP = 3;
 
 const OTHERS: Readonly<Record<string, string>> = { load: './load.ts', log: './request-log.ts' };
 const other = OTHERS[process.argv[2] ?? ''];
@@ -142,13 +162,19 @@ console.log(
 const names = Object.keys(mixes);
 console.log(`| µs of processor time a request (requests a second) | ${names.join(' | ')} |`);
 console.log(`|---|${names.map(() => '--:|').join('')}`);
-for (const { what } of WORKLOADS) {
+const medianOf = (what: string, mix: string, of: 'microseconds' | 'perSecond') =>
+  median(samples.get(`${what}, ${mix}`)!.map((one) => one[of]));
+for (const { what, overRest } of WORKLOADS) {
   const cells = names.map((mix) => {
-    const all = samples.get(`${what}, ${mix}`)!;
-    const [time, rate] = [all.map((one) => one.microseconds), all.map((one) => one.perSecond)].map(median);
-    return `${time!.toFixed(0)} (${rate!.toFixed(0)})`;
+    const time = medianOf(what, mix, 'microseconds');
+    const cell = `${time.toFixed(0)} (${medianOf(what, mix, 'perSecond').toFixed(0)})`;
+    if (overRest === undefined) return cell;
+    const multiple = time / medianOf(overRest, mix, 'microseconds');
+    expectAtMost(`${what}, ${mix}: processor time over that of ${overRest}`, multiple, MAX_MCP);
+    return `${cell}, ${multiple.toFixed(1)} times REST`;
   });
   console.log(`| ${what} | ${cells.join(' | ')} |`);
 }
 const [ready, memory] = [startMs, memoryMB].map((all) => Math.round(median(all)));
 console.log(`\nready ${ready} ms after the start, ${memory} MB of memory after the run`);
+conclude();

@@ -73,9 +73,14 @@ export const rpc = (
     method: 'POST',
     body: { jsonrpc: '2.0', id: 1, method, params: { _meta: META, ...params } },
     headers: {
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(params.name !== undefined && { 'mcp-name': String(params.name) }),
+      ...standardHeaders(method, params.name as string | undefined),
       ...(call.headers as Record<string, string>),
     },
   });
+
+/** The headers that repeat what a message of revision 2026-07-28 says. */
+export const standardHeaders = (method: string, name?: string): Record<string, string> => ({
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': method,
+  ...(name !== undefined && { 'mcp-name': name }),
+});

@@ -322,6 +322,14 @@ describe('MCP over HTTP', () => {
     expect(sent.headers['x-ratelimit-limit'], sent.about).toBeDefined();
   });
 
+  it('takes the name of a tool in Base64', async () => {
+    const call = { jsonrpc: '2.0', id: 1, ...stateless(CALL, { name: 'listCategories' }) };
+    const sentAs = async (name: string) => (await post(call, { ...headers(CALL), 'mcp-name': name })).json;
+    const { result } = await sentAs('listCategories');
+    expect(result.isError).toBeUndefined();
+    expect((await sentAs(`=?base64?${btoa('listCategories')}?=`)).result).toEqual(result);
+  });
+
   it('runs nothing for a notification', async () => {
     const count = async () => (await send(kit.gateway, '/categories')).json.length;
     const before = await count();
@@ -358,16 +366,22 @@ describe('MCP over HTTP', () => {
     expect((await post(call)).json.error.message).toBe('Unknown tool: listPet. Did you mean listPets?');
   });
 
-  it.each<[string, string | object, number]>([
+  it.each<[string, string | object, number, object?]>([
     ['what is not JSON', '{', -32700],
     ['deep JSON', '['.repeat(40_000), -32700],
     ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }], -32600],
     ['a large id', `{"jsonrpc":"2.0","id":${LARGEST},"method":"ping"}`, -32600],
     ['another version of JSON-RPC', { id: 1, method: 'ping' }, -32600],
     ['null', 'null', -32600],
+    [
+      'an unknown revision',
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      -32000,
+      { 'mcp-protocol-version': '1.0' },
+    ],
     ['an id that is null', { jsonrpc: '2.0', id: null, method: 'ping' }, -32600],
-  ])('refuses %s', async (_what, body, code) => {
-    const sent = await post(body, { 'content-type': 'application/json' });
+  ])('refuses %s', async (_what, body, code, headers) => {
+    const sent = await post(body, { 'content-type': 'application/json', ...headers });
     expect([sent.status, sent.json.error.code], sent.about).toEqual([400, code]);
   });
 
