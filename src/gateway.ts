@@ -103,9 +103,15 @@ function createServices({ clock = systemClock, ...options }: GatewayOptions) {
 
 type Services = ReturnType<typeof createServices>;
 
+/** The characters of a Host (RFC 9110 section 7.2). Two are joined by a comma and a space. */
+const HOST = /^[\w.:~%!$&'()*+,;=[\]-]*$/;
+
 /** The reason why a request is malformed; undefined if it isn't. */
 function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undefined {
-  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
+  const { host = httpVersion === '1.1' ? undefined : '' } = headers;
+  if (host === undefined) return 'The request has no Host header.';
+  // RFC 9112 section 3.2.
+  if (!HOST.test(host)) return 'The request must have one Host header, with a name or an address.';
   // Targets have no fragment (RFC 9112 section 3.2).
   if (url?.includes('#')) return 'The target must not have a fragment.';
   if (headers.upgrade?.toLowerCase() === 'websocket')

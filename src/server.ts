@@ -65,6 +65,8 @@ export class HttpServer extends Server {
       maxHeaderSize: MAX_HEADER_BYTES,
       // Node's own response would have another format.
       requireHostHeader: false,
+      // Node would silently drop a second Host, Authorization or Content-Type: which one counts would be up to proxies.
+      joinDuplicateHeaders: true,
     });
     this.#handler = handler;
     // Node would silently drop headers beyond its default; maxHeaderSize limits them.

@@ -37,6 +37,10 @@ it.each([
   ['headers of more than 16 kB', `GET /pets HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
   ['what is not HTTP', 'pets please\r\n\r\n'],
   ['a request without Host', 'GET /pets HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ...['x\r\nHost: x', 'x\r\nhost: evil', 'x y', 'x/pets', 'user@x', 'x#y'].map((host) => [
+    `Host: ${host}`,
+    `GET /pets HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+  ]),
   // What could smuggle a second request through a proxy.
   ...[
     'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
@@ -48,6 +52,23 @@ it.each([
   if (request.length > 20_000) expect(error.message).toBe('The request headers exceed 16384 bytes.');
   expect(requestId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   expect(error.code).toBe('BAD_REQUEST');
+});
+
+it.each(['', 'x:80', '127.0.0.1', '[::1]:4000', 'xn--p-1ga.example.', 'under_score', 'a%20b'])(
+  'serves the host "%s"',
+  async (host) => {
+    const request = `GET /health/live HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+    expect(await exchangeRaw(kit.gateway.url, request)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  },
+);
+
+it.each([
+  ['Authorization: Bearer KEY\r\nAuthorization: Bearer other', 401],
+  ['X-API-Key: KEY\r\nContent-Type: application/json\r\nContent-Type: text/plain', 415],
+])('does not choose among headers that are there twice: %s', async (lines, status) => {
+  const head = lines.replace('KEY', kit.gateway.key);
+  const request = `POST /categories HTTP/1.1\r\nHost: x\r\n${head}\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`;
+  expect(await exchangeRaw(kit.gateway.url, request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
 it('names server-sent events to who asks for a WebSocket', async () => {
