@@ -101,6 +101,14 @@ const VARIABLES = z.object({
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: otlpProtocol.optional(),
 });
 
+const SETTINGS = VARIABLES.refine(({ DEPRECATION_DATE, SUNSET_DATE }) => !(SUNSET_DATE < DEPRECATION_DATE), {
+  path: ['SUNSET_DATE'],
+  // RFC 9745 section 4.
+  error: 'must not be before DEPRECATION_DATE',
+  // Also if other variables are invalid.
+  when: () => true,
+});
+
 export type Config = z.output<typeof VARIABLES>;
 
 /** The names of all settings. */
@@ -114,7 +122,7 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape);
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const names = VARIABLE_NAMES.filter((name) => environment[name]);
   const values = Object.fromEntries(names.map((name) => [name, environment[name]]));
-  const parsed = VARIABLES.safeParse(values, { jitless: true });
+  const parsed = SETTINGS.safeParse(values, { jitless: true });
   const errors = new Map(parsed.error?.issues.map(({ path, message }) => [String(path[0]), message]));
   if (values.MONGODB_URI !== undefined && values.DATA_FILE !== undefined)
     errors.set('DATA_FILE', 'must not be set beside MONGODB_URI: it is the file of the embedded store');

@@ -127,7 +127,12 @@ const VARIABLES: Record<string, [valid: Valid, ...invalid: string[]]> = {
     'tomorrow',
     '2026-01-02T00:00:00Z',
   ],
-  SUNSET_DATE: [{ '2028-02-29': Date.parse('2028-02-29') }, '2027-02-29', '30.06.2027'],
+  SUNSET_DATE: [
+    { '2028-02-29': Date.parse('2028-02-29'), '2026-07-01': Date.parse('2026-07-01') },
+    '2027-02-29',
+    '30.06.2027',
+    '2026-06-30',
+  ],
   WEBHOOK_ALLOW: [
     { '127.0.0.1': ['127.0.0.1'], '10.0.0.0/8, fd00::/8': ['10.0.0.0/8', 'fd00::/8'] },
     'localhost',
@@ -198,6 +203,13 @@ describe('readConfig', () => {
     const both = { DATA_FILE: 'x.db', MONGODB_URI: 'mongodb://db/petstore', PORT: 'x' };
     expect(() => readConfig(both)).toThrow(
       /\n {2}PORT must .*\n {2}DATA_FILE must not be set beside MONGODB_URI/,
+    );
+  });
+
+  it('refuses a sunset before the deprecation, with the other faults', () => {
+    const dates = { DEPRECATION_DATE: '2027-07-01', SUNSET_DATE: '2027-06-30', PORT: 'x' };
+    expect(() => readConfig(dates)).toThrow(
+      /\n {2}PORT must .*\n {2}SUNSET_DATE must not be before DEPRECATION_DATE$/,
     );
   });
 
