@@ -25,7 +25,7 @@ export const isFault = (reason: unknown): boolean =>
   reason !== CLIENT_DISCONNECTED && reason !== SERVER_STOPPING && !isRefusal(reason);
 
 /** A long-lived response: an event stream, a subscription, a long poll or an export. */
-interface OpenStream {
+export interface OpenStream {
   readonly session: Session;
   /**
    * Aborted with the error that ends it: UNAUTHENTICATED after a revocation, FORBIDDEN, API_KEY_BANNED,
@@ -56,16 +56,18 @@ export class OpenStreams {
   }
 
   /**
-   * Registers a stream for a session that has paid for opening it.
+   * Registers a stream, and then charges for opening it: one that is refused costs nothing.
    *
-   * @throws RATE_LIMITED if the plan allows no more open streams, UNAVAILABLE if the server is stopping
+   * @throws RATE_LIMITED if the plan allows no more open streams, UNAVAILABLE if the server is stopping, and like `charge`
    */
-  open(session: Session): OpenStream {
+  async open(session: Session, charge: () => MaybePromise<void>): Promise<OpenStream> {
     if (this.#stopped) throw unavailable(SERVER_STOPPING);
     const { account, plan } = session.principal;
     const max = PLANS[plan].streams;
     const streams = this.#open.get(account) ?? new Set();
     if (streams.size >= max) {
+      // Lets a ban take precedence, and gets the windows for the headers.
+      await session.charge(0);
       throw new AppError('RATE_LIMITED', `The plan allows ${max} concurrent streams. Close one first.`, {
         retryAfter: 1,
       });
@@ -80,7 +82,13 @@ export class OpenStreams {
     const stream: OpenStream = { session, ending: new AbortController(), close };
     this.#open.set(account, streams.add(stream));
     this.#timer ??= setInterval(() => this.#checkKeys(), CHECK_INTERVAL).unref();
-    return stream;
+    try {
+      await charge();
+      return stream;
+    } catch (error) {
+      close();
+      throw error;
+    }
   }
 
   /** Ends all streams and refuses new ones. */

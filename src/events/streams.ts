@@ -1,5 +1,12 @@
-import { CLIENT_DISCONNECTED, isFault, type OpenStreams, SERVER_STOPPING } from '../access/open-streams.ts';
+import {
+  CLIENT_DISCONNECTED,
+  isFault,
+  type OpenStream,
+  type OpenStreams,
+  SERVER_STOPPING,
+} from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
+import type { MaybePromise } from '../foundation/maybe-promise.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventStore } from '../store/events.ts';
 import type { EventTypes } from './event-types.ts';
@@ -12,18 +19,13 @@ const TIME_IS_OVER = new Error('There were no events.');
 
 export interface StreamOptions {
   session: Session;
+  /** Charges for opening it. */
+  charge: () => MaybePromise<void>;
   wanted: WantedEvents;
   /** Units per {@link EVENTS_PER_CHARGE} events. */
   price: number;
   /** The id of the request in the log. */
   requestId?: string;
-}
-
-export interface WaitOptions extends Pick<StreamOptions, 'session' | 'wanted'> {
-  /** The maximum wait, in milliseconds. */
-  wait: number;
-  /** Aborted when the client disconnects. */
-  signal: AbortSignal;
 }
 
 /** An open stream, charged for its events. */
@@ -71,12 +73,13 @@ export class EventStreams {
   }
 
   /**
-   * Opens a stream for a session that has paid for opening it.
+   * Opens a stream.
    *
-   * @throws RATE_LIMITED if the plan allows no more open streams, and the store's errors for the position
+   * @throws RATE_LIMITED if the plan allows no more open streams, what charging throws, and the store's errors for the
+   *   position
    */
-  async open({ session, wanted, price, requestId }: StreamOptions): Promise<EventStream> {
-    const { ending, close } = this.#openStreams.open(session);
+  async open({ session, charge, wanted, price, requestId }: StreamOptions): Promise<EventStream> {
+    const { ending, close } = await this.#openStreams.open(session, charge);
     const reader = await this.feed.open(wanted, ending.signal).catch((error: unknown) => {
       close();
       throw error;
@@ -104,16 +107,14 @@ export class EventStreams {
   }
 
   /**
-   * Waits for a wanted event (long polling). Counts as an open stream.
+   * Waits for a wanted event (long polling).
    *
+   * @param wait the maximum wait, in milliseconds
    * @returns true if there is one; false if the time is over, the client has gone or the server stops
-   * @throws like {@link open}; UNAUTHENTICATED, API_KEY_BANNED while waiting
+   * @throws the store's errors for the position; UNAUTHENTICATED, API_KEY_BANNED while waiting
    */
-  async waitFor({ session, wanted, wait, signal }: WaitOptions): Promise<boolean> {
-    if (signal.aborted) return false;
-    const { ending, close } = this.#openStreams.open(session);
+  async waitFor({ session, ending }: OpenStream, wanted: WantedEvents, wait: number): Promise<boolean> {
     const timer = setTimeout(() => ending.abort(TIME_IS_OVER), wait);
-    signal.addEventListener('abort', () => ending.abort(CLIENT_DISCONNECTED));
     this.size++;
     try {
       const types = this.#types.readable(session.principal, wanted.types);
@@ -126,7 +127,6 @@ export class EventStreams {
     } finally {
       clearTimeout(timer);
       this.size--;
-      close();
     }
   }
 }

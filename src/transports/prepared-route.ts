@@ -1,3 +1,4 @@
+import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
 import { requireScopes } from '../access/scopes.ts';
 import type { Session, UsageSubject } from '../access/session.ts';
 import { wantedEvents } from '../domains/event/event.ts';
@@ -100,17 +101,21 @@ export class PreparedRoute {
     { wait, ...variables }: EventVariables & { wait: number },
     contextOf: () => Context,
   ): Promise<PublicResult> {
-    await this.chargeStream(session);
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    const result = await this.execute(variables, contextOf());
-    // An error ends the poll, like a page with events.
-    const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
-    if (page?.nodes.length !== 0) return result;
-    const next = { ...variables, after: page.pageInfo.endCursor };
-    const wanted = wantedEvents({ ...next, types: next.type });
-    const options = { session, wanted, wait: wait * 1_000, signal: gone.signal };
-    return (await this.#services.streams.waitFor(options)) ? this.execute(next, contextOf()) : result;
+    const { openStreams, streams } = this.#services;
+    const stream = await openStreams.open(session, () => this.chargeStream(session));
+    try {
+      response.once('close', () => stream.ending.abort(CLIENT_DISCONNECTED));
+      const result = await this.execute(variables, contextOf());
+      // An error ends the poll, like a page with events.
+      const page = result.errors ? undefined : (result.data as { page: Required<ResultPage> }).page;
+      if (page?.nodes.length !== 0) return result;
+      const next = { ...variables, after: page.pageInfo.endCursor };
+      const wanted = wantedEvents({ ...next, types: next.type });
+      const isThere = await streams.waitFor(stream, wanted, wait * 1_000);
+      return isThere ? await this.execute(next, contextOf()) : result;
+    } finally {
+      stream.close();
+    }
   }
 
   /** The page of a list in a result. @throws the error in the result, NOT_FOUND for no such list */

@@ -409,6 +409,18 @@ describe('the rules for what is open', () => {
     (await second).close();
   });
 
+  it('costs nothing to be refused for too many', async () => {
+    const key = await kit.gateway.newKey('free');
+    const opened = [1, 2].map(() => open({ path: '/events/stream', call: {} }, key));
+    for (const client of opened) await client;
+    for (const door of Object.values(places)) {
+      const { response, ended } = await open(door(), key);
+      await ended;
+      expect(response.headers['x-ratelimit-remaining']).toBe('58');
+    }
+    for (const client of opened) (await client).close();
+  });
+
   each('%s ends when its key is revoked, with the reason', async (_name, doorOf) => {
     const { key, apiKey } = await kit.gateway.keyRecord({});
     const client = await openUnread(doorOf(), key);

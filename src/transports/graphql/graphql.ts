@@ -33,9 +33,6 @@ import {
 } from './over-http.ts';
 import { encodeEvents, loadYoga, subscribe } from './subscription.ts';
 
-/** The cost of opening a subscription, in units. */
-const SUBSCRIPTION_PRICE = 1;
-
 /** The usage subject of requests without an operation. */
 const UNKNOWN: UsageSubject = { transport: 'graphql', rootFields: [] };
 
@@ -105,7 +102,6 @@ export class GraphQLTransport implements Transport {
     return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
   }
 
-  /** Opens a subscription, for a unit. Events are charged as they are sent. */
   async #subscribe(
     context: RequestContext,
     session: Session,
@@ -120,7 +116,6 @@ export class GraphQLTransport implements Transport {
     session.subject = { transport: 'stream', rootFields: prepared.rootFieldPrices };
     session.require((principal) => requireScopes(principal, operation.scopes()));
     await session.require((principal) => this.#services.documents.requireText(principal, operation.text));
-    await session.charge(SUBSCRIPTION_PRICE);
     const stream = await subscribe(this.#services.streams, context, session, operation);
     return { status: 200, headers: [], contentType: STREAM_TYPE, live: true, stream };
   }

@@ -11,8 +11,11 @@ import type { PreparedOperation } from '../../graphql/operations.ts';
 import { type PublicResult, publicError } from '../../graphql/result.ts';
 import type { StoredEvent } from '../../store/events.ts';
 
+/** The cost of opening a subscription, in units. */
+const SUBSCRIPTION_PRICE = 1;
+
 /**
- * Starts a subscription.
+ * Starts a subscription, for a unit. Events are charged as they are sent.
  *
  * @returns the body of the response: a result per event, then the error that ended the stream unless clients must not
  * see it
@@ -28,7 +31,8 @@ export async function subscribe(
   const { price } = operation;
   const contextOfEvent = () => newContext(session, { price, requestId, meter: stream?.meter });
   const followEvents = async (wanted: StreamOptions['wanted']) => {
-    stream = await streams.open({ session, wanted, price, requestId });
+    const charge = () => session.charge(SUBSCRIPTION_PRICE);
+    stream = await streams.open({ session, charge, wanted, price, requestId });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);

@@ -58,14 +58,15 @@ export async function openExport(
   { openStreams, report }: Pick<TransportServices, 'openStreams' | 'report'>,
 ): Promise<HttpResponse> {
   const { operation, session } = list;
-  await operation.chargeStream(session);
+  const charge = () => operation.chargeStream(session);
   const head = { status: 200, headers: [], contentType: NDJSON, live: true };
   const pages = pagesOf(list);
   if (method === 'HEAD') {
+    await charge();
     await pages.next();
     return { ...head, stream: null };
   }
-  const { ending, close } = openStreams.open(session);
+  const { ending, close } = await openStreams.open(session, charge);
   const first = await pages.next().catch((error: unknown) => {
     close();
     throw error;

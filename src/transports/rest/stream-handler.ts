@@ -38,16 +38,19 @@ export class StreamHandler extends PreparedRoute implements RestHandler {
     this.enter(session);
     STREAM_TYPES.require(context.accept);
     const { type: types, ...variables }: EventVariables = readInput(context, this.route, {});
-    await this.chargeStream(session);
+    const charge = () => this.chargeStream(session);
     const head = { status: 200, headers: [], contentType: STREAM_TYPE, live: true };
     // HEAD opens nothing and, like GET, has no Content-Length (RFC 9110 section 8.6).
-    if (context.method === 'HEAD') return { ...head, stream: null };
+    if (context.method === 'HEAD') {
+      await charge();
+      return { ...head, stream: null };
+    }
     const last = (context.headers['last-event-id'] as string | undefined) || undefined;
     const after = last ?? variables.after;
     const wanted = wantedEvents({ after, types });
     const { requestId } = context;
     const stream = await this.#streams
-      .open({ session, wanted, price: ROUTE_PRICE, requestId })
+      .open({ session, charge, wanted, price: ROUTE_PRICE, requestId })
       .catch((error: unknown) => {
         throw last !== undefined && isValidationError(error) ? unknownLastEventId() : error;
       });
