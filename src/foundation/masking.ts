@@ -1,9 +1,9 @@
-/** An API key or signing secret, or enough of one to recognise it. */
-const SECRET = /(petstore_|whsec_)[0-9A-Za-z+/=%]{8,}/g;
+/** An API key or signing secret, or enough of one to recognise it, also as clients encode it that leave only letters and digits. */
+const SECRET = /((?:petstore|whsec)(?:_|%(?:25)*5[Ff]))[\w+/=%-]{8,}/g;
 
 /** Masks secrets in a text, since a client may put one in a URL, name or header by mistake. */
 export const masked = (text: string): string =>
-  text.includes('petstore_') || text.includes('whsec_') ? text.replace(SECRET, '$1…') : text;
+  text.includes('petstore') || text.includes('whsec') ? text.replace(SECRET, '$1…') : text;
 
 /** The parts of a message: quoted texts, and everything else split at spaces, without the punctuation at its end. */
 const PARTS = /"([^"]+)"|[^\s"]+?(?=[.:;,!?)]*(?:[\s"]|$))/g;

@@ -212,6 +212,8 @@ onEachEngine('requests', (kit) => {
       get(`/pets?status=${wrong}`),
       get(document(`{ pets(filter: {status: "${spaced}"}) { totalCount } }`)),
       get(`/pets/${key}`, { 'x-request-id': key }),
+      get(`/keys/${key}/${key}`),
+      get(`/pets/${key.replace('_', '%5F')}`),
       get(`/${webhookSecret}`),
       get('/pets', { cookie: secret, accept: `x/${secret}`, 'user-agent': secret }),
       get('/pets', { 'if-none-match': secret, 'x-forwarded-for': secret, traceparent: secret }),
