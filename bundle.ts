@@ -24,8 +24,7 @@ const PROGRAMS = ['petstore', 'main', 'cli/keys', 'program'];
 /** Leaves out the translations of zod's messages, 0.4 MB: all are loaded otherwise, and only English is used. */
 const onlyEnglish: Plugin = {
   name: 'only English',
-  load: (id) =>
-    /zod\/v4\/locales\/index\.c?js$/.test(id) ? `exports.en = require('./en.cjs').default;` : null,
+  load: (id) => (id.endsWith('zod/v4/locales/index.js') ? `export { default as en } from './en.js';` : null),
 };
 
 /**

@@ -11,10 +11,12 @@ export const ROOT = new URL('..', import.meta.url);
 /** The version of the gateway. */
 export const VERSION: string = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')).version;
 
-const onOff = (fallback: boolean) =>
-  z
-    .stringbool({ truthy: ['on'], falsy: ['off'], case: 'sensitive', error: 'must be on or off' })
-    .default(fallback);
+const onOff = z.stringbool({
+  truthy: ['on'],
+  falsy: ['off'],
+  case: 'sensitive',
+  error: 'must be on or off',
+});
 
 /** A path prefix, without `.` and `..`, which clients remove from paths before they send them. */
 const prefix = z
@@ -69,11 +71,11 @@ const VARIABLES = z.object({
     .transform((text) => text.replace(/\/+$/, ''))
     .optional(),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  GRAPHIQL: onOff(true),
-  INTROSPECTION: onOff(true),
-  METRICS: onOff(true),
-  MCP: onOff(true),
-  REQUEST_LOG: onOff(true),
+  GRAPHIQL: onOff.default(true),
+  INTROSPECTION: onOff.default(true),
+  METRICS: onOff.default(true),
+  MCP: onOff.default(true),
+  REQUEST_LOG: onOff.default(true),
   CORS_ORIGIN: list
     .refine(
       (origins) => String(origins) === '*' || origins.every(isOrigin),
@@ -82,7 +84,7 @@ const VARIABLES = z.object({
     .default(['*']),
   TRUST_PROXY: integer(0, 10).default(0),
   DRAIN_DELAY: integer(0, 300).default(0),
-  SUNSET_ENFORCED: onOff(false),
+  SUNSET_ENFORCED: onOff.default(false),
   DEPRECATION_DATE: day.default(Date.parse('2026-07-01T00:00:00Z')),
   SUNSET_DATE: day.default(Date.parse('2027-06-30T00:00:00Z')),
   WEBHOOK_ALLOW: list

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
-import { type IncomingMessage, Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { AppError } from './foundation/errors.ts';
 import type { Headers } from './http/response.ts';
+
+/** An import would also load what its getters for browsers' globals need: in Node.js 24, an eighth of the time of a start. */
+const http = process.getBuiltinModule('node:http');
 
 /** The time limit for requests in progress after a stop signal, in milliseconds. Their usage is stored afterwards. */
 const DRAIN_TIMEOUT = 9_000;
@@ -48,7 +51,7 @@ interface Connection {
 }
 
 /** The gateway's HTTP server, with limits on time for slow clients. */
-export class HttpServer extends Server {
+export class HttpServer extends http.Server {
   readonly #connections = new Map<Socket, Connection>();
   readonly #handler: RequestHandler;
   /** The requests to begin at the end of this turn of the event loop. */

@@ -161,11 +161,6 @@ describe('the built program', () => {
     }
   });
 
-  it('runs libraries in production mode, whatever NODE_ENV is', () => {
-    for (const name of readdirSync('dist').filter((file) => file.endsWith('.js')))
-      expect(readFileSync(join('dist', name), 'utf8'), name).not.toContain('process.env.NODE_ENV');
-  });
-
   it('refuses broken percent-encoding', async () => {
     for (const path of ['/pets?name=%ff', '/pets/%ff'])
       expect((await answerTo(server.url, printedKey(server), get(path))).status, path).toContain(' 400 ');
@@ -178,7 +173,9 @@ describe('the built program', () => {
   });
 });
 
-it('the programs have no character that would make V8 keep two bytes for each', () => {
+it('the programs have nothing that would take more of each start, of memory or of each request', () => {
+  // An import that loads more than is needed, a character for which V8 keeps two bytes of each, libraries' checks.
+  const costly = /^import .*"node:http"|[^\0-\xff]|process\.env\.NODE_ENV/m;
   for (const name of readdirSync('dist').filter((name) => name.endsWith('.js')))
-    expect(/[^\0-\xff]/.exec(readFileSync(join('dist', name), 'utf8'))?.[0], name).toBeUndefined();
+    expect(costly.exec(readFileSync(join('dist', name), 'utf8'))?.[0], name).toBeUndefined();
 });

@@ -3,10 +3,16 @@ import { type Issue, unknownNames } from '../foundation/errors.ts';
 import type { Field, JsonSchema } from '../foundation/fields.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import { type AnyDeclaration, boundNames, type Fields, groupedFields } from '../foundation/record.ts';
-import { graphqlDialect } from '../foundation/validation.ts';
 import { capitalised } from '../foundation/words.ts';
 import { MAX_PAGE_SIZE } from '../schema/list-connection.ts';
-import { prefixFields, type RequestedFilter, rangesOf, readList, sortsOf } from '../schema/list-arguments.ts';
+import {
+  prefixFields,
+  type RequestedFilter,
+  rangesOf,
+  readList,
+  ruleOf,
+  sortsOf,
+} from '../schema/list-arguments.ts';
 import { SCALARS } from '../schema/record-types.ts';
 
 /** A query parameter: its conversion to a variable of the document, and its OpenAPI description. */
@@ -53,11 +59,11 @@ type Values = Pick<QueryParameter, 'type' | 'rule' | 'read'>;
 
 /** Values that are texts in GraphQL too, with the same rule. */
 function textValues(field: Field): Values {
-  const rule = field.rule(graphqlDialect);
+  const parse = (text: string) => ruleOf(field).safeParse(text);
   return {
     type: SCALARS[field.kind],
-    rule: (text) => rule.safeParse(text).error!.issues[0]!.message,
-    read: (text) => (rule.safeParse(text).success ? text : undefined),
+    rule: (text) => parse(text).error!.issues[0]!.message,
+    read: (text) => (parse(text).success ? text : undefined),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { memoized } from '../foundation/cache.ts';
 import type { ErrorCode } from '../foundation/errors.ts';
 import type { JsonSchema } from '../foundation/fields.ts';
 import type { AnyDeclaration, Referrer } from '../foundation/record.ts';
@@ -109,12 +110,13 @@ export interface Resource {
  * The fields that a body may repeat unchanged, so that the response to a GET can be sent back: the id and fields that
  * the operation doesn't change.
  */
-export const echoedFields = ({ method, shape, body }: Route): readonly string[] =>
+export const echoedFields = memoized(({ method, shape, body }: Route): readonly string[] =>
   (method === 'PUT' || method === 'PATCH') && body && shape
     ? Object.keys(shape.fields).filter(
         (name, n) => n === 0 || !(name in body.rules.shape || shape.fields[name]!.isSecret),
       )
-    : [];
+    : [],
+);
 
 /** Converts the valid body of a PUT to the input of a mutation, in which omitted fields are null, to be removed. */
 export function inputOf({ shape, body }: Route, content: object): object {

@@ -21,8 +21,8 @@ export interface ShapeField {
   schema: JsonSchema;
   /** The schema of accepted input, if that is wider. */
   inputSchema?: JsonSchema | undefined;
-  /** The rule for bodies that repeat the field. */
-  rule?: z.ZodType;
+  /** Creates the rule for bodies that repeat the field. */
+  rule?: () => z.ZodType;
   /** The property of the stored record, if named differently. */
   property?: string;
   /** Computes the value from the stored record. A body may repeat the field with any value. */
@@ -105,7 +105,7 @@ export function declaredShape({ fields, ...declaration }: ShapeDeclaration): Sha
             description,
             schema,
             inputSchema,
-            rule: rule(restDialect),
+            rule: () => rule(restDialect),
             choices,
             isSecret,
             ...(name === idName && kind === 'id' && { property: 'id' }),

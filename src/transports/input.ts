@@ -97,7 +97,7 @@ export function readFields(
     if (name !== idFieldOf(route.shape!)) {
       const { fields } = route.shape!;
       // The value is compared with the record's when that is written (`requireRepeated`).
-      const { error } = fields[name]!.rule?.safeParse(repeated) ?? {};
+      const { error } = fields[name]!.rule?.().safeParse(repeated) ?? {};
       if (error) issues.push({ path: name, message: error.issues[0]!.message });
     } else if (idIn(route.shape!, repeated) !== variables[route.pathParameter!])
       issues.push({ path: name, message: 'must equal the id in the path' });

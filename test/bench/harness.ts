@@ -26,22 +26,26 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
  * Starts the built gateway, does some work with it once it is ready, and stops it.
  *
  * @param options of node
+ * @param command of another server, which listens on PORT
+ * @param ready the path that it answers with 200 once it is ready
  */
 export async function withServer<R>(
   settings: Record<string, string>,
   work: (server: MeasuredServer) => Promise<R>,
   options: readonly string[] = [],
+  command: readonly string[] = [process.execPath, ...options, 'dist/main.js'],
+  ready = '/health/ready',
 ): Promise<R> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn(process.execPath, [...options, 'dist/main.js'], {
+  const child = spawn(command[0]!, command.slice(1), {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...process.env, NODE_ENV: 'production', SAMPLE_DATA: 'off', PORT: String(port), ...settings },
   });
   running.add(child);
   const exited = once(child, 'exit').then(() => running.delete(child));
   const isReady = () =>
-    fetch(`${url}/health/ready`).then(
+    fetch(url + ready).then(
       ({ ok }) => ok,
       () => false,
     );

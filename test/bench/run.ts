@@ -79,7 +79,11 @@ const WORKLOADS: readonly Workload[] = [
 /** The processor time of a call over MCP, as a multiple of the same call over REST, is at most this. */
 const MAX_MCP = 3;
 
-const OTHERS: Readonly<Record<string, string>> = { load: './load.ts', log: './request-log.ts' };
+const OTHERS: Readonly<Record<string, string>> = {
+  load: './load.ts',
+  log: './request-log.ts',
+  start: './start.ts',
+};
 const other = OTHERS[process.argv[2] ?? ''];
 if (other !== undefined) {
   process.argv.splice(2, 1);
@@ -137,14 +141,11 @@ async function load({ url, child }: MeasuredServer, workload: Workload, ids: num
 }
 
 const samples = new Map<string, Awaited<ReturnType<typeof load>>[]>();
-const startMs: number[] = [];
 const memoryMB: number[] = [];
 for (let round = 1; round <= rounds; round++) {
   const file = join(home, `${round}.db`);
   copyFileSync(join(home, 'seed.db'), file);
-  const began = performance.now();
   await withServer({ DATA_FILE: file }, async (server) => {
-    startMs.push(performance.now() - began);
     for (const workload of WORKLOADS)
       for (const [mix, ids] of Object.entries(mixes)) {
         const name = `${workload.what}, ${mix}`;
@@ -175,6 +176,5 @@ for (const { what, overRest } of WORKLOADS) {
   });
   console.log(`| ${what} | ${cells.join(' | ')} |`);
 }
-const [ready, memory] = [startMs, memoryMB].map((all) => Math.round(median(all)));
-console.log(`\nready ${ready} ms after the start, ${memory} MB of memory after the run`);
+console.log(`\n${median(memoryMB).toFixed(0)} MB of memory after the run`);
 conclude();

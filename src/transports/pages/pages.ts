@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
 import { publicBase, publicPath } from '../../config.ts';
 import { AppError } from '../../foundation/errors.ts';
@@ -127,7 +126,7 @@ export class Pages implements Transport {
           graphiql,
           code,
           message,
-          title: `${status} ${STATUS_CODES[status]}`,
+          title: `${status} ${process.getBuiltinModule('node:http').STATUS_CODES[status]}`,
         }),
         mount,
       );

@@ -39,24 +39,15 @@ const LIST_TYPES = new Negotiation([JSON_TYPE, NDJSON]);
 /** Validates a request, runs the route's document and responds with its result as JSON or NDJSON. */
 export class DocumentHandler extends PreparedRoute implements RestHandler {
   readonly deprecation: Headers | undefined;
-  /** The fields that a body may repeat. */
-  readonly #echoed: readonly string[];
-  /** The repeatable fields, except the id, that must equal the record's. */
-  readonly #unchanging: readonly string[];
   readonly #types: Negotiation;
-  readonly #writer: ShapeWriter | undefined;
+  #writer: ShapeWriter | undefined;
   readonly #services: TransportServices;
 
   constructor(route: ServedRoute, services: TransportServices) {
     super(route, 'rest', services);
     this.deprecation = deprecationHeaders(route, services.config);
     this.#services = services;
-    this.#echoed = echoedFields(route);
-    this.#unchanging = this.#echoed.filter(
-      (name) => name !== idFieldOf(route.shape!) && !route.shape!.fields[name]!.compute,
-    );
     this.#types = isExportable(route) ? LIST_TYPES : TYPES;
-    this.#writer = route.shape && shapeWriter(route.shape, 'integer');
   }
 
   handle(context: RequestContext, session: Session, parameters: PathParameters): MaybePromise<HttpResponse> {
@@ -64,11 +55,10 @@ export class DocumentHandler extends PreparedRoute implements RestHandler {
     this.enter(session);
     if (this.#types.require(context.accept) === NDJSON) return this.#export(context, session, parameters);
     return andThen(route.body && readObject(context, route), (body) => {
-      const variables = readInput(context, route, parameters, body, this.#echoed);
+      const variables = readInput(context, route, parameters, body, body ? echoedFields(route) : []);
       const { shapes } = this.#services.api;
       const call = contextOf(context, session, shapes);
-      if (body && this.#unchanging.length > 0)
-        call.precondition = alsoUnchanged(call.precondition, this.#unchanging, body, shapes);
+      if (body) call.precondition = alsoUnchanged(call.precondition, route, body, shapes);
       const result = this.run(context, session, variables, () => call);
       return andThen(result, (settled) => this.#respond(context, variables, settled));
     });
@@ -99,17 +89,18 @@ export class DocumentHandler extends PreparedRoute implements RestHandler {
       return { status, headers: [] };
     }
     const headers: Headers = [];
+    this.#writer ??= shapeWriter(shape, 'integer');
     let body: string;
     if (list) {
       const page = this.pageOf(variables, result);
       if ((list === 'log' && variables.sort !== '-id') || page.pageInfo.hasNextPage)
         headers.push('Link', nextLink(context, endOf(shape, page)!));
-      body = this.#writer!.list(page.nodes);
+      body = this.#writer.list(page.nodes);
     } else {
       const record = this.recordOf(variables, result);
       // A record is created at the path of the list, which has no parameter.
       if (status === 201) headers.push('Location', `${context.route}/${idOf(shape, record)}`);
-      body = this.#writer!.one(record);
+      body = this.#writer.one(record);
     }
     return { status, headers, body, etag: etagOf(body) };
   }
@@ -181,14 +172,17 @@ function preconditionOf(headers: IncomingHttpHeaders, shapes: readonly Shape[]):
 const isSameJson = (one: unknown, other: unknown): boolean =>
   isObject(one) ? isDeepStrictEqual(one, other) : stringify(one) === stringify(other);
 
-/** Adds the requirement that fields which the body may only repeat are unchanged. */
+/** Adds the requirement that fields which the body may only repeat are unchanged. The id has been compared already. */
 function alsoUnchanged(
   precondition: Precondition | undefined,
-  names: readonly string[],
+  route: Route,
   body: Readonly<Record<string, unknown>>,
   shapes: readonly Shape[],
 ): Precondition | undefined {
-  const repeated = names.filter((name) => Object.hasOwn(body, name));
+  const repeated = echoedFields(route).filter(
+    (name) =>
+      Object.hasOwn(body, name) && name !== idFieldOf(route.shape!) && !route.shape!.fields[name]!.compute,
+  );
   if (repeated.length === 0) return precondition;
   return (type, record) => {
     precondition?.(type, record);
