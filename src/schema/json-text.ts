@@ -11,6 +11,10 @@ export function toJson(value: unknown): string {
   }
 }
 
+/** JSON for formats of lines: Python's `splitlines`, and so httpx, takes two more characters for ends of lines. */
+export const onOneLine = (json: string): string =>
+  json.replace(/[\u2028\u2029]/g, (character) => (character === '\u2028' ? '\\u2028' : '\\u2029'));
+
 /** The length of a piece of JSON before its last value, in characters. */
 const PIECE_LENGTH = 16_384;
 

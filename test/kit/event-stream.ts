@@ -98,7 +98,7 @@ export class EventStreamClient {
     const blocks = (this.#rest + chunk).split('\n\n');
     this.#rest = blocks.pop()!;
     for (const block of blocks) {
-      const lines = block.split('\n').map((line) => /^(id|event|data): ?(.*)$/.exec(line));
+      const lines = block.split(/[\n\u2028\u2029]/).map((line) => /^(id|event|data): ?(.*)$/.exec(line));
       const message = Object.fromEntries(lines.flatMap((field) => (field ? [[field[1], field[2]]] : [])));
       if ('event' in message) this.messages.push(message);
     }

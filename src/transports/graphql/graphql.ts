@@ -16,6 +16,7 @@ import {
   prepareRequest,
 } from '../../graphql/prepared-request.ts';
 import { OperationRefused } from '../../graphql/result.ts';
+import { onOneLine } from '../../schema/json-text.ts';
 import type { TransportServices } from '../transport-services.ts';
 import { answer, isLarge, run } from './answer.ts';
 import {
@@ -99,7 +100,7 @@ export class GraphQLTransport implements Transport {
       );
     const result = await run(context, session, first, 0);
     const encoded = await encodeEvents({ ...result, stringify: first.stringify });
-    return { status: 200, headers: [], body: await encoded.text(), contentType: STREAM_TYPE };
+    return { status: 200, headers: [], body: onOneLine(await encoded.text()), contentType: STREAM_TYPE };
   }
 
   async #subscribe(

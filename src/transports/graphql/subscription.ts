@@ -6,7 +6,7 @@ import { retryLine } from '../../http/event-stream.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { StreamedBody } from '../../http/response.ts';
 import { newContext } from '../../schema/context.ts';
-import { toJson } from '../../schema/json-text.ts';
+import { onOneLine, toJson } from '../../schema/json-text.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import { type PublicResult, publicError } from '../../graphql/result.ts';
 import type { StoredEvent } from '../../store/events.ts';
@@ -61,13 +61,15 @@ async function* piecesOf(stream: EventStream, results: AsyncGenerator<PublicResu
   return { events: stream.sent, end: endReason(stream.ending.signal.reason) };
 }
 
+const toLine = (result: unknown): string => onOneLine(toJson(result));
+
 async function* publicResults(stream: EventStream, results: AsyncGenerator<PublicResult>) {
   try {
-    for await (const result of results) yield { ...result, stringify: toJson };
+    for await (const result of results) yield { ...result, stringify: toLine };
   } catch (error) {
     stream.ending.abort(error);
     if (error === CLIENT_DISCONNECTED || error === SERVER_STOPPING) return;
-    yield { errors: [publicError(asAppError(error))], stringify: toJson };
+    yield { errors: [publicError(asAppError(error))], stringify: toLine };
   }
 }
 

@@ -4,6 +4,7 @@ import { AppError, asAppError } from '../../foundation/errors.ts';
 import { ownTurn } from '../../foundation/turns.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
+import { onOneLine } from '../../schema/json-text.ts';
 import { MAX_PAGE_SIZE } from '../../schema/list-connection.ts';
 import type { Context } from '../../schema/context.ts';
 import { integerParameter, type QueryParameter } from '../../rest-routes/parameter.ts';
@@ -83,7 +84,7 @@ export async function openExport(
         const { nodes } = next.value;
         rows += nodes.length;
         after = endOf(shape, next.value) ?? after;
-        if (nodes.length > 0) yield nodes.map((record) => `${writer.one(record)}\n`).join('');
+        if (nodes.length > 0) yield nodes.map((record) => `${onOneLine(writer.one(record))}\n`).join('');
       }
       return { rows, end: 'complete' };
     } catch (error) {

@@ -9,6 +9,7 @@ import { Negotiation } from '../../http/media-type.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { HttpResponse, StreamedBody } from '../../http/response.ts';
 import type { ServedRoute } from '../../rest-routes/route.ts';
+import { onOneLine } from '../../schema/json-text.ts';
 import { readInput } from '../input.ts';
 import { type EventVariables, ROUTE_PRICE, PreparedRoute } from '../prepared-route.ts';
 import type { TransportServices } from '../transport-services.ts';
@@ -87,4 +88,4 @@ const unknownLastEventId = () =>
   validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event of this log' }]);
 
 const frameOf = ({ event, json }: FeedEvent): string =>
-  `id: ${event.id}\nevent: ${event.type}\ndata: ${json}\n\n`;
+  `id: ${event.id}\nevent: ${event.type}\ndata: ${onOneLine(json)}\n\n`;

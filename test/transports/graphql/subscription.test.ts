@@ -38,7 +38,9 @@ onAnyEngine('subscription { events }', (kit) => {
     expect(client.response.headers['x-ratelimit-remaining']).toBe('999999');
     const { store } = kit.gateway;
     const dogs = await create('Dogs');
-    const rex = await store.table(Pet).insert({ name: 'Rex', categoryId: dogs.id, status: 'available' });
+    const rex = await store
+      .table(Pet)
+      .insert({ name: 'Rex\u2028II', categoryId: dogs.id, status: 'available' });
     await client.until(1);
     await store.table(Pet).update(rex.id, { quantity: 3 });
     await client.until(2);
@@ -51,8 +53,8 @@ onAnyEngine('subscription { events }', (kit) => {
       {
         ...envelope,
         type: 'pet_created',
-        data: { id, name: 'Rex', categoryId: Number(dogs.id), status: 'available' },
-        pet: { name: 'Rex', category: { name: 'Dogs' } },
+        data: { id, name: 'Rex\u2028II', categoryId: Number(dogs.id), status: 'available' },
+        pet: { name: 'Rex\u2028II', category: { name: 'Dogs' } },
         inventoryItem: null,
       },
       {

@@ -37,7 +37,8 @@ const endsOf = ({ logs }: TestGateway, apiKeyId?: string) =>
     .filter(({ msg, apiKey }) => msg === 'stream ended' && (!apiKeyId || apiKey === apiKeyId))
     .map(({ end }) => end);
 
-const linesOf = (text: string): string[] => text.split('\n').slice(0, -1);
+/** As Python's splitlines, by which httpx reads lines. */
+const linesOf = (text: string): string[] => text.split(/[\n\r\u2028\u2029]/).slice(0, -1);
 const parse = (line: string) => JSON.parse(line) as { id: number; code?: string; after?: string };
 
 onAnyEngine('exporting a list', (kit) => {
@@ -53,7 +54,7 @@ onAnyEngine('exporting a list', (kit) => {
         Array.from({ length: 10 }, (_, i) => n + i).map((n) =>
           store
             .table(Pet)
-            .insert({ name: `Rex "${n}" 🐕`, categoryId, status: n % 3 ? 'available' : 'sold' }),
+            .insert({ name: `Rex\u2028"${n}" 🐕`, categoryId, status: n % 3 ? 'available' : 'sold' }),
         ),
       );
     for (let n = 0; n < 3; n++) await store.table(Order).insert({ quantity: 1 + n, complete: false });
