@@ -153,9 +153,12 @@ export class Gateway implements RequestHandler {
     });
   }
 
-  /** Loads rarely used modules before they are needed, while there are file descriptors for them. */
+  /**
+   * Loads rarely used modules before they are needed, while there are file descriptors for them: without, an import fails,
+   * in Node.js 20 for the life of the process.
+   */
   async load(): Promise<void> {
-    for (const transport of this.#transports) await transport.load?.();
+    for (const part of [...this.#transports, ...this.services.features]) await part.load?.();
   }
 
   /** Stores data that is only in memory, after the last request. */

@@ -47,6 +47,8 @@ export interface RunningFeature {
   /** Additions to the context of resolvers. */
   context?: Partial<Context>;
   metrics?: readonly Metric[];
+  /** Loads rarely used modules before they are needed. */
+  load?(): Promise<unknown>;
   /** Begins background work, once the server accepts requests. */
   begin?(): void;
   /** Ends background work. @param patience the time that running work may take, in milliseconds */

@@ -91,6 +91,7 @@ export const webhooks: Feature = {
     return {
       context: { webhooks: deliveries },
       metrics: metricsOf(deliveries),
+      load: () => import('undici'),
       begin: () => deliveries.start(),
       end: (patience) => deliveries.stop(patience),
     };

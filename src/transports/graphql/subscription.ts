@@ -82,11 +82,11 @@ type Encoder = (
   fetchApi: typeof globalThis,
 ) => Response & { body: ReadableStream<Uint8Array> };
 
-let encoder: Promise<Encoder> | undefined;
+let encoder: Encoder | undefined;
 
 /** Loads Yoga, which takes a large part of the startup time and most requests don't need. */
-export function loadYoga(): Promise<Encoder> {
-  encoder ??= import('graphql-yoga').then(({ getSSEProcessor }) => getSSEProcessor() as unknown as Encoder);
+export async function loadYoga(): Promise<Encoder> {
+  encoder ??= (await import('graphql-yoga')).getSSEProcessor() as unknown as Encoder;
   return encoder;
 }
 
