@@ -17,9 +17,6 @@ export function noteAssigned(db: SqliteConnection, { plural }: AnyDeclaration, l
   ]);
 }
 
-/** The number of ids among which the first free one is found. After that many taken ones, a million may be taken. */
-const LOOKED_AT = 50n;
-
 /**
  * Assigns the ids of one kind of record, each once in the lifetime of the file.
  *
@@ -47,21 +44,14 @@ export function idsOf(db: SqliteConnection, writer: Writer, declaration: AnyDecl
   const isTaken = (id: bigint): boolean =>
     id <= MAX_INT64 && db.value(`select 1 from "${plural}" where id = ?`, [id]) !== undefined;
 
-  /** A free id from this one on: the first, or one after a long run of taken ones. Skipped ids are never used. */
+  /** A free id from this one on: the first, or one after a run of taken ones. Skipped ids are never used. */
   const free = (first: bigint): bigint => {
-    const following = `select id from "${plural}" where id >= ? order by id limit ${LOOKED_AT}`;
-    const ids = db.json<Id[]>(`select json_group_array(cast(id as text)) from (${following})`, [first])!;
-    let taken = first - 1n;
-    for (const id of ids) {
-      if (id !== String(taken + 1n)) return taken + 1n;
-      taken++;
-    }
-    let open = taken + 1n;
+    let [taken, open] = [first - 1n, first];
+    // A million may be taken.
     for (let step = 1n; isTaken(open); step *= 2n) [taken, open] = [open, open + randomStep(step)];
     while (open > taken + 1n) {
       const middle = (taken + open) / 2n;
-      if (isTaken(middle)) taken = middle;
-      else open = middle;
+      [taken, open] = isTaken(middle) ? [middle, open] : [taken, middle];
     }
     return open;
   };
