@@ -108,10 +108,10 @@ const HOST = /^[\w.:~%!$&'()*+,;=[\]-]*$/;
 
 /** The reason why a request is malformed; undefined if it isn't. */
 function faultOf({ url, headers, httpVersion }: IncomingMessage): string | undefined {
-  const { host = httpVersion === '1.1' ? undefined : '' } = headers;
-  if (host === undefined) return 'The request has no Host header.';
+  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
   // RFC 9112 section 3.2.
-  if (!HOST.test(host)) return 'The request must have one Host header, with a name or an address.';
+  if (!HOST.test(headers.host ?? ''))
+    return 'The request must have one Host header, with a name or an address.';
   // Targets have no fragment (RFC 9112 section 3.2).
   if (url?.includes('#')) return 'The target must not have a fragment.';
   if (headers.upgrade?.toLowerCase() === 'websocket')

@@ -6,7 +6,7 @@ import type { MaybePromise } from '../../foundation/maybe-promise.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';
-import { type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
+import { etagOf, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { COST_PATH, GRAPHQL_PATH, type Transport } from '../../http/transport.ts';
 import type { PreparedOperation } from '../../graphql/operations.ts';
 import {
@@ -100,7 +100,9 @@ export class GraphQLTransport implements Transport {
       );
     const result = await run(context, session, first, 0);
     const encoded = await encodeEvents({ ...result, stringify: first.stringify });
-    return { status: 200, headers: [], body: onOneLine(await encoded.text()), contentType: STREAM_TYPE };
+    const body = onOneLine(await encoded.text());
+    const tag = context.isRead && 'data' in result && { etag: etagOf(body) };
+    return { status: 200, headers: [], body, contentType: STREAM_TYPE, ...tag };
   }
 
   async #subscribe(

@@ -31,8 +31,13 @@ export async function subscribe(
   const { price } = operation;
   const contextOfEvent = () => newContext(session, { price, requestId, meter: stream?.meter });
   const followEvents = async (wanted: StreamOptions['wanted']) => {
-    const charge = () => session.charge(SUBSCRIPTION_PRICE);
-    stream = await streams.open({ session, charge, wanted, price, requestId });
+    stream = await streams.open({
+      session,
+      charge: () => session.charge(SUBSCRIPTION_PRICE),
+      wanted,
+      price,
+      requestId,
+    });
     return eventsOf(stream);
   };
   const results = await operation.subscribe({ ...contextOfEvent(), followEvents }, contextOfEvent);

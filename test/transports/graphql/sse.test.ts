@@ -30,9 +30,14 @@ describe('an operation that is no subscription, over SSE', () => {
     'mutation { a: updatePet(id: $P, input: {name: "C"}) { name } b: deleteOrder(id: 99) }',
   ])('has the result that JSON has: %s', async (query) => {
     const body = { query: fill(query, world) };
-    const json = await send(kit.gateway, 'POST /graphql', { body });
-    const sse = await send(kit.gateway, 'POST /graphql', { body, headers: SSE });
-    expect([sse.status, sse.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    const call = query.startsWith('mutation') ? 'POST /graphql' : 'QUERY /graphql';
+    const json = await send(kit.gateway, call, { body });
+    const sse = await send(kit.gateway, call, { body, headers: SSE });
+    expect([sse.status, sse.headers['content-type'], 'etag' in sse.headers]).toEqual([
+      200,
+      'text/event-stream',
+      'etag' in json.headers,
+    ]);
     expect(/^event: next\ndata: (.*)\n\nevent: complete\n/m.exec(sse.text)?.[1], sse.about).toBe(
       json.text.replace('\u2029', String.raw`\u2029`),
     );
@@ -53,9 +58,10 @@ describe('an operation that is no subscription, over SSE', () => {
   });
 
   it("refuses the multipart subscriptions of Apollo's HttpLink, and names the links to use", async () => {
-    const accept = 'multipart/mixed;boundary=graphql;subscriptionSpec=1.0,application/json';
-    const body = { query: 'subscription { events { id } }' };
-    const sent = await send(kit.gateway, 'POST /graphql', { body, headers: { ...SSE, accept } });
+    const sent = await send(kit.gateway, 'POST /graphql', {
+      body: { query: 'subscription { events { id } }' },
+      headers: { accept: 'multipart/mixed;boundary=graphql;subscriptionSpec=1.0,application/json' },
+    });
     expectQueryRefusal(sent, 'NOT_ACCEPTABLE', /graphql-sse's client and links/);
   });
 });
