@@ -8,9 +8,10 @@ import {
   MAX_REQUESTS,
   positionAt,
   type RequestChunk,
-  timeOf,
 } from '../store/request-chunks.ts';
-import type { RequestLogStore, RequestPage, RequestQuery } from '../store/stored-request-log.ts';
+import type { RequestJournal } from '../store/request-journal.ts';
+import type { RequestPage, RequestQuery } from '../store/stored-request-log.ts';
+import type { Store } from '../store/store.ts';
 import type { Principal } from './api-keys.ts';
 
 /** The interval at which requests are written, in milliseconds. */
@@ -23,59 +24,47 @@ const MAX_ADDED = 100;
 const MAX_KEYS = 50_000;
 /** The maximum number of requests in a chunk. */
 const CHUNK_SIZE = 200;
-/** The number of keys whose requests are stored together, beside a journal: they delay others by a few milliseconds. */
+/** The number of keys whose requests are stored together where that delays others, by a few milliseconds. */
 const KEYS_AT_ONCE = 100;
-/**
- * The minimum number of intervals for which requests are only in the journal. The longer, the more of them a key has,
- * which cost little more than one to store.
- */
-const JOURNALED = 600;
-/** The number of intervals in which requests that have been there so long are stored by key. */
-const FILED = 15;
-/** The length of the journal above which requests leave it early, in characters. */
-const MAX_JOURNAL = 9_000_000;
-/** The number of intervals in which a full journal is emptied. */
-const EMPTIED = 4;
+/** The number of lines of a journal that are read together, or somewhat more, since that may read all of it. */
+const LINES_AT_ONCE = 40_000;
+/** The number of lines that take a turn of the event loop. */
+const LINES_PER_TURN = 5_000;
+/** The share of keys whose lines are stored when those of others are due. */
+const SHARES = 8;
 
-/** The requests of a key that are not stored by key yet, oldest first. */
+/** The requests of a key that are not stored by key yet. */
 interface Waiting {
   account: string;
-  /** The offsets of their lines in the concatenated texts of all segments. */
+  /** The places of their lines, in ascending order, of at least the last MAX_REQUESTS. */
   places: number[];
-  /** The interval in which the first one was added. */
-  since: number;
 }
 
-/** The requests of all keys in an interval. Their lines are one text, which is faster to garbage-collect. */
-interface Segment {
-  /** The offset of its text. */
-  start: number;
-  text: string;
-  /** As in the journal; empty once they are there. */
-  keys: string[];
-  /** Unset until it is in the journal. */
-  position?: string;
+/** Lines of a key, oldest first. */
+interface KeyLines {
+  keyId: string;
+  account: string;
+  lines: string[];
 }
 
 /**
- * The latest requests of each key, for its holder. The requests of a second are written together: as a chunk per key
- * or, where that would cost more than everything else in a request, as a segment of a journal. From there they are
- * stored by key some at a time, each key's about every ten minutes, and before they are read.
+ * The latest requests of each key, for its holder. The requests of a second are added to a journal together, and stored
+ * by key from there: where storing a chunk per key each second would cost more than everything else in a request, minutes
+ * later, and before they are read. A line of the journal is that of the chunk, after the key's id and account.
  */
 export class RequestLog extends WriteBehind {
-  readonly #store: RequestLogStore;
+  readonly #store: Store;
+  readonly #journal: RequestJournal | undefined;
   readonly #now: () => number;
   readonly #isKept: boolean;
-  /** By the id of the key, oldest first. */
-  #waiting = new Map<string, Waiting>();
+  /** By the id of the key. */
+  readonly #waiting = new Map<string, Waiting>();
   /** Requests as added. Each keeps its URL in memory, which may be as long as all headers. */
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
-  /** The number of requests that are not written yet. */
-  #size = 0;
-  /** Counts the intervals. */
-  #interval = 0;
-  /** Oldest first. Requests are added to the last one. */
-  readonly #segments: Segment[] = [{ start: 0, text: '', keys: [] }];
+  /** Lines that are not in the journal yet: as a text, which is faster to garbage-collect, with their keys and lengths. */
+  #lines = '';
+  #keys: Principal[] = [];
+  #lengths: number[] = [];
   /** Set once the journal of an earlier process has been read. */
   #isRecovered = false;
   /** The number of requests stored per key since a position. At MAX_REQUESTS, older ones are useless. */
@@ -85,22 +74,23 @@ export class RequestLog extends WriteBehind {
 
   /** @param options.isKept false to keep no requests */
   constructor(options: {
-    store: RequestLogStore;
+    store: Store;
     now: () => number;
     report: (error: unknown) => void;
     isKept: boolean;
   }) {
     super(INTERVAL, options.report);
     this.#store = options.store;
+    this.#journal = options.store.requestJournal;
     this.#now = options.now;
     this.#isKept = options.isKept;
+    if (!options.isKept) this.#journal?.clear();
   }
 
   /** Adds a request of a key. */
   add(principal: Principal, request: AnsweredRequest): void {
-    if (!this.#isKept || this.#size >= MAX_WAITING) return;
+    if (!this.#isKept || this.#keys.length >= MAX_WAITING) return;
     if (this.#added.push({ principal, request, time: this.#now() }) === MAX_ADDED) this.#makeLines();
-    this.#size++;
     this.writeLater();
   }
 
@@ -109,118 +99,113 @@ export class RequestLog extends WriteBehind {
     if (!this.#isKept) return { requests: [] };
     const { keyId, account } = query;
     await this.inTurn(async () => {
-      await this.#recover();
-      this.#makeLines();
+      if (!this.#journal) return await this.write();
+      await this.#journalise(this.#journal);
       // Only these keys: storing all would create a chunk per key for each reader.
-      await this.#file([...this.#waiting].filter(([id, each]) => id === keyId || each.account === account));
+      const own = [...this.#waiting].filter(([id, each]) => id === keyId || each.account === account);
+      await this.#file(this.#journal, own);
     });
     return await this.#store.requestPage(query);
   }
 
   protected async write(): Promise<void> {
-    await this.#recover();
-    this.#makeLines();
-    const size = this.#size;
-    const { start, text } = this.#segments.at(-1)!;
-    if (text !== '') this.#segments.push({ start: start + text.length, text: '', keys: [] });
-    const { requestJournal } = this.#store;
-    if (requestJournal)
-      for (const segment of this.#segments.slice(0, -1)) {
-        if (segment.position !== undefined) continue;
-        const position = this.#nextPosition();
-        await requestJournal.add({ position, keys: segment.keys, text: segment.text });
-        Object.assign(segment, { position, keys: [] });
-      }
-    await this.#file(requestJournal ? this.#due() : [...this.#waiting]);
-    await this.#removeSegments();
-    this.#size -= size;
-    this.#interval++;
+    const journal = this.#journal;
+    if (!journal) {
+      this.#makeLines();
+      const { length } = this.#keys;
+      const [lines, later] = [this.#lines, () => this.#lines.slice(lines.length)];
+      await this.#put([...byKey(lines.split('\n')).values()]);
+      [this.#lines, this.#keys, this.#lengths] = [
+        later(),
+        this.#keys.slice(length),
+        this.#lengths.slice(length),
+      ];
+      return;
+    }
+    await this.#journalise(journal);
+    const { start, due } = journal;
+    if (due === undefined) return;
+    if (due > start) {
+      const keys = [...this.#waiting];
+      // Some others too, so that not all keys are due at once.
+      const others = Math.ceil(keys.length / SHARES);
+      const some = keys.filter(([, { places }], n) => places[0]! < due || n < others);
+      await this.#file(journal, some);
+    }
+    journal.turn();
+    for (const keyId of this.#waiting.keys()) this.#forget(keyId, journal.start);
   }
 
-  /** Moves added requests to the last segment. */
+  /** Moves added requests to the journal. */
+  async #journalise(journal: RequestJournal): Promise<void> {
+    await this.#recover(journal);
+    this.#makeLines();
+    if (!journal.isFull) {
+      let place = journal.add(this.#lines);
+      for (const [n, { id, account }] of this.#keys.entries()) {
+        addPlace(this.#waiting, id, account, place);
+        place += this.#lengths[n]!;
+      }
+    }
+    [this.#lines, this.#keys, this.#lengths] = ['', [], []];
+  }
+
   #makeLines(): void {
-    const segment = this.#segments.at(-1)!;
-    let place = segment.start + segment.text.length;
-    const lines = this.#added.map(({ principal: { id, account }, request, time }) => {
-      const line = lineOf(request, time);
-      addPlace(this.#waiting, id, account, place, this.#interval);
-      place += line.length + 1;
-      segment.keys.push(id, account === id ? '' : account);
+    const lines = this.#added.map(({ principal, request, time }) => {
+      const { id, account } = principal;
+      const line = `${id} ${account === id ? '' : account} ${lineOf(request, time)}\n`;
+      this.#keys.push(principal);
+      this.#lengths.push(Buffer.byteLength(line));
       return line;
     });
     this.#added = [];
-    segment.text += [...lines, ''].join('\n');
+    this.#lines += lines.join('');
   }
 
-  /** The keys whose requests are to be stored now: those that have been in the journal longest. */
-  #due(): (readonly [keyId: string, Waiting])[] {
-    const isFull = this.#segments.at(-1)!.start - this.#segments[0]!.start > MAX_JOURNAL;
-    const last = isFull ? this.#interval : this.#interval - JOURNALED;
-    const due: [string, Waiting][] = [];
-    for (const entry of this.#waiting) {
-      if (entry[1].since > last) break;
-      due.push(entry);
-    }
-    // Within an interval by key, since neighbours share pages of the index.
-    due.sort(([a, one], [b, other]) => one.since - other.since || (a < b ? -1 : 1));
-    return due.slice(0, Math.ceil(this.#waiting.size / (isFull ? EMPTIED : FILED)));
-  }
-
-  /** Stores the waiting requests of some keys by key. */
-  async #file(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
-    const atOnce = this.#store.requestJournal ? KEYS_AT_ONCE : Math.max(1, waiting.length);
-    for (let n = 0; n < waiting.length; n += atOnce) {
-      const some = waiting.slice(n, n + atOnce);
-      // Those added meanwhile wait anew.
-      for (const [keyId] of some) this.#waiting.delete(keyId);
-      try {
-        await this.#add(some);
-      } catch (error) {
-        this.#waiting = joined(some, this.#waiting);
-        throw error;
+  /** Stores the waiting requests of some keys by key, some at a time. */
+  async #file(journal: RequestJournal, keys: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
+    const { end } = journal;
+    for (let n = 0; n < keys.length;) {
+      const places: number[] = [];
+      const first = n;
+      for (; n < keys.length && places.length < LINES_AT_ONCE; n++)
+        places.push(...keys[n]![1].places.slice(-MAX_REQUESTS).filter((place) => place < end));
+      const linesOf = new Map<string, KeyLines>();
+      for (const lines of journal.linesAt(Float64Array.from(places).sort())) {
+        byKey(lines, linesOf);
+        await ownTurn();
+      }
+      const some = keys.slice(first, n).map(([keyId]) => keyId);
+      for (let m = 0; m < some.length; m += KEYS_AT_ONCE) {
+        const stored = some.slice(m, m + KEYS_AT_ONCE);
+        await this.#put(stored.flatMap((keyId) => linesOf.get(keyId) ?? []));
+        for (const keyId of stored) this.#forget(keyId, end);
       }
     }
   }
 
-  /** Removes the segments before the oldest waiting request. */
-  async #removeSegments(): Promise<void> {
-    const [oldest] = this.#waiting.values();
-    const place = oldest?.places[0] ?? this.#segments.at(-1)!.start;
-    const left = this.#segments.slice(
-      0,
-      this.#segments.findLastIndex(({ start }) => start <= place),
-    );
-    if (left.length === 0) return;
-    await this.#store.requestJournal?.delete(left.map(({ position }) => position!));
-    this.#segments.splice(0, left.length);
+  /** Forgets the lines of a key before a place. */
+  #forget(keyId: string, before: number): void {
+    const waiting = this.#waiting.get(keyId)!;
+    waiting.places = waiting.places.filter((place) => place >= before);
+    if (waiting.places.length === 0) this.#waiting.delete(keyId);
   }
 
-  /** The lines at some places, in ascending order. */
-  #linesAt(places: readonly number[]): string[] {
-    let n = 0;
-    return places.map((place) => {
-      while (this.#segments[n + 1] && this.#segments[n + 1]!.start <= place) n++;
-      const { start, text } = this.#segments[n]!;
-      return text.slice(place - start, text.indexOf('\n', place - start));
-    });
-  }
-
-  async #add(waiting: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
+  async #put(keys: readonly KeyLines[]): Promise<void> {
     const chunks: RequestChunk[] = [];
     const outdated = new Map<string, string>();
     const counts = new Map<string, { since: string; count: number }>();
-    for (const [keyId, { account, places }] of waiting) {
-      const shown = this.#linesAt(places.slice(-MAX_REQUESTS));
+    for (const { keyId, account, lines } of keys) {
       const { since, count } = this.#stored.get(keyId) ?? { since: this.#nextPosition(), count: 0 };
-      for (let n = 0; n < shown.length; n += CHUNK_SIZE)
+      for (let n = 0; n < lines.length; n += CHUNK_SIZE)
         chunks.push({
           position: this.#nextPosition(),
           account,
           keyId,
-          requests: shown.slice(n, n + CHUNK_SIZE),
+          requests: lines.slice(n, n + CHUNK_SIZE),
         });
-      counts.set(keyId, { since, count: count + shown.length });
-      if (count + shown.length >= MAX_REQUESTS) outdated.set(keyId, since);
+      counts.set(keyId, { since, count: count + lines.length });
+      if (count + lines.length >= MAX_REQUESTS) outdated.set(keyId, since);
     }
     await this.#store.addRequests(chunks, outdated);
     for (const [keyId, counted] of counts) this.#stored.set(keyId, counted);
@@ -228,27 +213,21 @@ export class RequestLog extends WriteBehind {
   }
 
   /** Takes over the journal of an earlier process, without requests that it had stored by key. */
-  async #recover(): Promise<void> {
+  async #recover(journal: RequestJournal): Promise<void> {
     if (this.#isRecovered) return;
-    const { requestJournal, lastRequestOf } = this.#store;
-    const journal = (await requestJournal?.segments()) ?? [];
-    const segments: Segment[] = [];
-    const waiting = new Map<string, Waiting>();
+    const earlier = new Map<string, Waiting>();
     const last = new Map<string, number>();
-    let place = -journal.reduce((length, { text }) => length + text.length, 0);
-    for (const { position, keys, text } of journal) {
-      await ownTurn();
-      segments.push({ start: place, text, keys: [], position });
-      const lines = text.split('\n').slice(0, -1);
-      for (const [n, line] of lines.entries()) {
-        const keyId = keys[2 * n]!;
-        if (!last.has(keyId)) last.set(keyId, await lastRequestOf(keyId));
-        if (timeOf(line) > last.get(keyId)!) addPlace(waiting, keyId, keys[2 * n + 1] || keyId, place, 0);
-        place += line.length + 1;
-      }
+    let count = 0;
+    for (const [place, line] of journal.lines()) {
+      if (++count % LINES_PER_TURN === 0) await ownTurn();
+      const [keyId, account, , time] = line.split(' ', 4) as [string, ...string[]];
+      if (!last.has(keyId)) last.set(keyId, await this.#store.lastRequestOf(keyId));
+      if (Number(time) > last.get(keyId)!) addPlace(earlier, keyId, account || keyId, place);
     }
-    this.#segments.unshift(...segments);
-    this.#waiting = joined(waiting, this.#waiting);
+    for (const [keyId, { account, places }] of earlier) {
+      const later = this.#waiting.get(keyId)?.places ?? [];
+      this.#waiting.set(keyId, { account, places: [...places, ...later] });
+    }
     this.#isRecovered = true;
   }
 
@@ -257,27 +236,23 @@ export class RequestLog extends WriteBehind {
   }
 }
 
-function addPlace(
-  waiting: Map<string, Waiting>,
-  keyId: string,
-  account: string,
-  place: number,
-  interval: number,
-): void {
-  const places = waiting.get(keyId)?.places;
-  if (places) places.push(place);
-  else waiting.set(keyId, { account, places: [place], since: interval });
+function addPlace(waiting: Map<string, Waiting>, keyId: string, account: string, place: number): void {
+  const each = waiting.get(keyId);
+  if (!each) waiting.set(keyId, { account, places: [place] });
+  else if (each.places.push(place) === 2 * MAX_REQUESTS) each.places = each.places.slice(-MAX_REQUESTS);
 }
 
-/** All waiting requests, oldest first. @param later those of the same keys are later too */
-function joined(
-  earlier: Iterable<readonly [keyId: string, Waiting]>,
-  later: Iterable<readonly [keyId: string, Waiting]>,
-): Map<string, Waiting> {
-  const all = new Map(earlier);
-  for (const [keyId, waiting] of later) {
-    const before = all.get(keyId);
-    all.set(keyId, before ? { ...before, places: [...before.places, ...waiting.places] } : waiting);
+/** A line, with what precedes that of the request: the key's id, and its account if that is another. */
+const LINE = /^(\S+) (\S*) (.*)$/s;
+
+/** Sorts lines by their keys. */
+function byKey(lines: readonly string[], sorted = new Map<string, KeyLines>()): Map<string, KeyLines> {
+  for (const line of lines) {
+    const [, keyId, account, own] = LINE.exec(line) ?? [];
+    if (keyId === undefined) continue;
+    const same = sorted.get(keyId);
+    if (same) same.lines.push(own!);
+    else sorted.set(keyId, { keyId, account: account || keyId, lines: [own!] });
   }
-  return new Map([...all].sort(([, one], [, other]) => one.places[0]! - other.places[0]!));
+  return sorted;
 }

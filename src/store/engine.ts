@@ -4,6 +4,7 @@ import type { Meter } from '../foundation/meter.ts';
 import type { AnyDeclaration, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';
 import type { ObjectKind, ObjectReads, Objects } from './objects.ts';
+import type { RequestJournal } from './request-journal.ts';
 import type { Group, Page, PageRequest } from '../foundation/table.ts';
 import type { LimiterStore } from './limiter-algorithm.ts';
 
@@ -102,6 +103,8 @@ export interface Engine extends EventStore, LimiterStore {
   readonly engine: 'sqlite' | 'mongodb';
   /** True if only one process at a time may serve the database. */
   readonly isExclusive: boolean;
+  /** Set if requests are stored by key only minutes later. A process that is killed leaves its journal to the next one. */
+  readonly requestJournal?: RequestJournal | undefined;
   /** The committed records of one kind. */
   reads(declaration: AnyDeclaration): Reads;
   /** The committed objects of one kind. */

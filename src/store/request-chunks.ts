@@ -46,7 +46,7 @@ export function lineOf(request: AnsweredRequest, time: number): string {
   const { transport, operation, method, path, status, units, ms, code, message = '' } = request;
   const shownPath = masked(path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path);
   const fields = [masked(request.id), time, transport, operation, method, shownPath, status, units, ms];
-  if (code !== undefined) fields.push(code, cut(masked(message), MAX_TEXT.message));
+  if (code !== undefined) fields.push(code, cut(masked(message), MAX_TEXT.message).replaceAll('\n', ' '));
   return fields.join(' ');
 }
 
@@ -102,22 +102,6 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
   keyOf: ({ position }) => position,
   // Each term is one more page to write per key, so most keys have only one.
   termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
-  expiresAt,
-  separate: true,
-};
-
-/** The requests of all keys in a second that are not stored by key yet. */
-export interface JournalSegment {
-  position: string;
-  /** The key of each request, followed by its account, or an empty text if it is the same. */
-  keys: readonly string[];
-  /** A line per request, with line feeds. */
-  text: string;
-}
-
-export const JOURNAL: ObjectKind<JournalSegment> = {
-  name: 'journalSegments',
-  keyOf: ({ position }) => position,
   expiresAt,
   separate: true,
 };

@@ -42,7 +42,18 @@ export interface Outcome<T> {
  */
 export interface Store
   extends
-    Pick<Engine, 'engine' | 'isExclusive' | 'now' | 'lastIds' | 'objects' | 'filling' | 'ping' | 'close'>,
+    Pick<
+      Engine,
+      | 'engine'
+      | 'isExclusive'
+      | 'requestJournal'
+      | 'now'
+      | 'lastIds'
+      | 'objects'
+      | 'filling'
+      | 'ping'
+      | 'close'
+    >,
     Tables,
     ApiKeyStore,
     LimiterStore,

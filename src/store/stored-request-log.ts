@@ -2,8 +2,6 @@ import type { Meter } from '../foundation/meter.ts';
 import { ownTurn } from '../foundation/turns.ts';
 import type { Engine } from './engine.ts';
 import {
-  JOURNAL,
-  type JournalSegment,
   type LoggedRequest,
   MAX_REQUESTS,
   type RequestChunk,
@@ -72,7 +70,7 @@ function indexAfter(chunk: RequestChunk, after: RequestPosition | undefined): nu
 }
 
 /** The latest requests of keys, to which all instances add. */
-export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
+export function requestLogOver({ objects, transaction }: Engine) {
   /** Reads a list, newest first, with positions. */
   async function* read({ keyId, account, after, limit }: RequestQuery) {
     const terms = account === undefined ? [keyId] : [keyId, termOfChildren(account)];
@@ -121,20 +119,6 @@ export function requestLogOver({ objects, transaction, isExclusive }: Engine) {
   }
 
   return {
-    /**
-     * Set for the embedded store, where storing a chunk takes a page of the file per key, and a single process has all
-     * requests in memory. So it stores them by key only rarely, and in the journal, which survives a kill, until then.
-     */
-    requestJournal: isExclusive
-      ? {
-          segments: () => objects(JOURNAL).all(),
-          add: (segment: JournalSegment) =>
-            transaction((own) => own.objects(JOURNAL).put([segment]), 'single'),
-          delete: (positions: readonly string[]) =>
-            transaction((own) => own.objects(JOURNAL).delete(positions), 'single'),
-        }
-      : undefined,
-
     /**
      * Adds requests by key, and removes those that are too old to be shown.
      *

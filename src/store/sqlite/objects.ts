@@ -7,6 +7,13 @@ const GREATEST = '\u{10ffff}';
 /** The number of expired objects removed per new one; more than one, so that the table shrinks. */
 const REMOVED_PER_NEW = 4;
 
+/** Removes some expired objects. @param now milliseconds since 1970 */
+export function removeExpired(db: SqliteConnection, now: number, limit: number): void {
+  const expired = 'from stored_objects where expires_at <= ? order by expires_at limit ?';
+  db.run(`delete from object_terms where (kind, key) in (select kind, key ${expired})`, [now, limit]);
+  db.run(`delete from stored_objects where rowid in (select rowid ${expired})`, [now, limit]);
+}
+
 /**
  * The objects of one kind. All kinds are stored as JSON in one table.
  *
@@ -67,11 +74,7 @@ export function objectsOf<T>(
           JSON.stringify(terms),
         ]);
       }
-      if (!expiresAt) return;
-      const expired = 'from stored_objects where expires_at <= ? order by expires_at limit ?';
-      const params = [now(), objects.length * REMOVED_PER_NEW];
-      db.run(`delete from object_terms where (kind, key) in (select kind, key ${expired})`, params);
-      db.run(`delete from stored_objects where rowid in (select rowid ${expired})`, params);
+      if (expiresAt) removeExpired(db, now(), objects.length * REMOVED_PER_NEW);
     },
 
     async delete(keys) {
@@ -85,9 +88,10 @@ export function objectsOf<T>(
 
     async deleteBefore(keys) {
       await gate();
+      // The cross join reads the terms of these objects only.
       const before = db.json<string[]>(
         `select json_group_array(t.key) from json_each(?) b
-         join object_terms t on t.kind = ? and t.term = b.key and t.key < b.value`,
+         cross join object_terms t on t.kind = ? and t.term = b.key and t.key < b.value`,
         [JSON.stringify(Object.fromEntries(keys)), name],
       )!;
       await this.delete(before);

@@ -13,12 +13,17 @@ import { createFile, locateFile, lockDataFile, unknownLayout } from './data-file
 import { eventLog } from './event-log.ts';
 import { fill, isBeingFilled } from './filling.ts';
 import { lastAssigned } from './ids.ts';
-import { objectsOf } from './objects.ts';
+import { objectsOf, removeExpired } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { tableOf } from './record-table.ts';
+import type { RequestJournal } from '../request-journal.ts';
+import { fileJournal } from './request-journal.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
+
+/** The number of expired objects removed at each housekeeping. */
+const EXPIRED_AT_ONCE = 100;
 
 export interface SqliteOptions {
   /** The records to store; none for a tool that leaves their tables alone. */
@@ -54,12 +59,19 @@ export interface SqliteStore extends Store {
  * @throws Error if another server has the file, it is not one of ours, or it cannot be opened
  */
 export function openSqliteStore(options: SqliteOptions): SqliteStore {
-  const { db, release } = open(options);
-  return { ...storeOver(engineOver(db, release, options), options.records), db };
+  const opened = open(options);
+  return { ...storeOver(engineOver(opened, options), options.records), db: opened.db };
 }
 
-/** Builds the engine over an open file. @param release releases the file's lock */
-function engineOver(db: SqliteConnection, release: (() => void) | undefined, options: SqliteOptions): Engine {
+/** An open data file. */
+interface Opened {
+  db: SqliteConnection;
+  /** Releases the file's lock. Set for a server, as the journal. */
+  release?: (() => void) | undefined;
+  journal?: RequestJournal | undefined;
+}
+
+function engineOver({ db, release, journal }: Opened, options: SqliteOptions): Engine {
   const { role, records, now = Date.now } = options;
   const { cacheBytes = Math.floor(bytesFor('records') / (2 * records.length + 1)) } = options;
   const writer = new Writer(db);
@@ -76,6 +88,9 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
       writer.catchUp();
       housekeep();
       shorten?.();
+      // Where nothing else is added, such as requests that only their holder's look has stored.
+      if (release && db.value('select 1 from stored_objects where expires_at <= ?', [now()]) !== undefined)
+        writer.write(() => removeExpired(db, now(), EXPIRED_AT_ONCE), 'single').catch(() => {});
     } catch {
       // The next call that needs the file reports the error.
     }
@@ -87,6 +102,7 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
   return {
     engine: 'sqlite',
     isExclusive: true,
+    requestJournal: journal,
     reads: (record) => rowsOf(record)(writer.committed),
     objects: (kind) => objectsOf(db, kind, now, writer.committed),
     lastIds: async () =>
@@ -131,8 +147,8 @@ function engineOver(db: SqliteConnection, release: (() => void) | undefined, opt
 const UNTIL_FILLED = DAY;
 
 /** Opens the file and brings it to the current layout. */
-function open(options: SqliteOptions): { db: SqliteConnection; release: (() => void) | undefined } {
-  const { role, records, busyTimeout = 2_000, durability, migrations = MIGRATIONS } = options;
+function open(options: SqliteOptions): Opened {
+  const { role, records, busyTimeout = 2_000, durability, migrations = MIGRATIONS, now = Date.now } = options;
   let release: (() => void) | undefined;
   let db: SqliteConnection | undefined;
   try {
@@ -163,7 +179,7 @@ function open(options: SqliteOptions): { db: SqliteConnection; release: (() => v
       release = undefined;
     }
     db.waitNoLonger();
-    return { db, release };
+    return { db, release, journal: release && fileJournal(file, now) };
   } catch (error) {
     db?.close();
     release?.();

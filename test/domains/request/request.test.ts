@@ -4,12 +4,7 @@ import type { Principal } from '../../../src/access/api-keys.ts';
 import { RequestLog } from '../../../src/access/request-log.ts';
 import { HOUR } from '../../../src/foundation/instant.ts';
 import { Meter } from '../../../src/foundation/meter.ts';
-import {
-  type AnsweredRequest,
-  type JournalSegment,
-  type LoggedRequest,
-  REQUESTS,
-} from '../../../src/store/request-chunks.ts';
+import { type AnsweredRequest, type LoggedRequest, REQUESTS } from '../../../src/store/request-chunks.ts';
 import type { RequestQuery } from '../../../src/store/stored-request-log.ts';
 import { cases } from '../../kit/cases.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -428,11 +423,7 @@ onEachEngine('requests', (kit) => {
     expect((await read(log, { keyId: key.id })).all.at(-1)!.id).toBe('burst-900');
     if (kit.opened.store.engine !== 'sqlite') return;
     kit.clock.advance(25 * HOUR);
-    for (let n = 0; n < 30; n++) {
-      log.add(ofKey('key_later'), request);
-      await log.flush();
-    }
-    expect(await stored()).toBe(0);
+    await expect.poll(stored, { timeout: 10_000 }).toBe(0);
   });
 
   it('are stored every second, so that other instances show them, and also when the store was away', async () => {
@@ -450,13 +441,14 @@ onEachEngine('requests', (kit) => {
       if (isAway) throw new Error('away');
       await store.addRequests(...all);
     };
-    const requestJournal = store.requestJournal && {
-      ...store.requestJournal,
-      add: async (segment: JournalSegment) => {
-        if (isAway) throw new Error('away');
-        await store.requestJournal!.add(segment);
-      },
-    };
+    const requestJournal: typeof store.requestJournal =
+      store.requestJournal &&
+      Object.assign(Object.create(store.requestJournal), {
+        add(lines: string) {
+          if (isAway) throw new Error('away');
+          return store.requestJournal!.add(lines);
+        },
+      });
     const log = newLog({ ...store, addRequests, requestJournal });
     const late = ofKey(`key_late${kit.clock.now()}`);
     const add = (from: number, to: number, added = log) => {
