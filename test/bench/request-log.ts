@@ -17,13 +17,12 @@ import {
 import { seed } from './seed.ts';
 
 /**
- * `npm run bench -- log [--seconds 300 --rate 2500]`: the processor time that the request log adds to a request, at most
+ * `npm run bench -- log [--seconds 300 --rate 2500 --keys 1000]`: the processor time that the request log adds to a request, at most
  * {@link MAX_SHARE} percent. Two servers, with and without it, get each request at the same time, so that whatever else the
  * machine does meets both.
  */
 const MAX_SHARE = 3;
 const PETS = 2_000;
-const KEYS = 1_000;
 /** The number of requests in progress. */
 const LANES = 32;
 /** The share of the time until code is compiled and requests leave the journal as fast as they come. */
@@ -32,7 +31,11 @@ const WARM_UP = 0.2;
 const SAMPLE = 10;
 const SAMPLES_DRAWN = 2_000;
 
-const { seconds, rate } = numbersOf({ seconds: [300, 3_600], rate: [2_500, 10_000] });
+const { seconds, rate, keys } = numbersOf({
+  seconds: [300, 3_600],
+  rate: [2_500, 10_000],
+  keys: [1_000, 10_000],
+});
 
 const NESTED =
   'query ($id: ID!) { pet(id: $id) { id name status category { name pets(first: 5) { nodes { id name } } } } }';
@@ -62,7 +65,7 @@ function intervalOf(samples: readonly Sample[]): [least: number, most: number] {
 }
 
 const home = temporaryFolder();
-const secrets = await seed(join(home, 'seed.db'), PETS, KEYS);
+const secrets = await seed(join(home, 'seed.db'), PETS, keys);
 
 /** Starts a server on a copy of the data. */
 function withLog<R>(setting: 'on' | 'off', work: (server: MeasuredServer) => Promise<R>): Promise<R> {
@@ -86,7 +89,7 @@ async function sample(on: MeasuredServer, off: MeasuredServer): Promise<Sample> 
       const request = MIX[n % MIX.length]!(1 + ((n * 37) % PETS));
       // Neither is always the first.
       const servers = n % 2 === 0 ? [on, off] : [off, on];
-      const answers = await Promise.all(servers.map(({ url }) => send(url, request, secrets[n % KEYS]!)));
+      const answers = await Promise.all(servers.map(({ url }) => send(url, request, secrets[n % keys]!)));
       if (answers.some(({ status }) => status !== 200)) throw new Error('A request was refused.');
     }
   };
