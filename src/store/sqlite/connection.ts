@@ -368,6 +368,8 @@ export class SqliteConnection {
       if (isAlone) this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
+      // Its connection would keep the file open.
+      void this.#reader?.terminate();
       this.#statements.clear();
       this.#db.close();
     }
