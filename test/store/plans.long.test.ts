@@ -10,6 +10,7 @@ import type { AnyDeclaration, Fields } from '../../src/foundation/record.ts';
 import type { MongoStore } from '../../src/store/mongo/mongo-store.ts';
 import { openDatabase, SqliteConnection, type Value } from '../../src/store/sqlite/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { REQUESTS } from '../../src/store/request-chunks.ts';
 import type { PageRequest } from '../../src/foundation/table.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { LISTS } from '../kit/lists.ts';
@@ -134,6 +135,18 @@ describe('the embedded store', () => {
     }
     db.close();
     expect(faults).toEqual([]);
+  });
+
+  it('looks up outdated objects by their terms, whatever others have', async () => {
+    const store = openSqliteStore({ records: api.records, file: join(home, 'terms.db'), role: 'server' });
+    sent.clear();
+    await store.transaction((own) => own.objects(REQUESTS).deleteBefore(new Map([['key', '~']])));
+    const [sql, params] = [...sent].find(([text]) => text.includes('object_terms'))!;
+    await store.close();
+    const db = openDatabase(join(home, 'terms.db'));
+    const plan = db.prepare(`explain query plan ${sql}`).all(params).join('; ');
+    db.close();
+    expect(plan).toContain('(kind=? AND term=? AND key<?)');
   });
 });
 
