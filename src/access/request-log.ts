@@ -30,7 +30,7 @@ const KEYS_AT_ONCE = 100;
 const LINES_AT_ONCE = 40_000;
 /** The number of lines that take a turn of the event loop. */
 const LINES_PER_TURN = 5_000;
-/** The share of keys whose lines are stored when those of others are due. */
+/** When the lines of some keys are due, at least one in this many keys is stored. */
 const SHARES = 8;
 
 /** The requests of a key that are not stored by key yet. */
@@ -99,7 +99,7 @@ export class RequestLog extends WriteBehind {
     if (!this.#isKept) return { requests: [] };
     const { keyId, account } = query;
     await this.inTurn(async () => {
-      if (!this.#journal) return await this.write();
+      if (!this.#journal) return await this.#putAll();
       await this.#journalise(this.#journal);
       // Only these keys: storing all would create a chunk per key for each reader.
       const own = [...this.#waiting].filter(([id, each]) => id === keyId || each.account === account);
@@ -110,18 +110,7 @@ export class RequestLog extends WriteBehind {
 
   protected async write(): Promise<void> {
     const journal = this.#journal;
-    if (!journal) {
-      this.#makeLines();
-      const { length } = this.#keys;
-      const [lines, later] = [this.#lines, () => this.#lines.slice(lines.length)];
-      await this.#put([...byKey(lines.split('\n')).values()]);
-      [this.#lines, this.#keys, this.#lengths] = [
-        later(),
-        this.#keys.slice(length),
-        this.#lengths.slice(length),
-      ];
-      return;
-    }
+    if (!journal) return await this.#putAll();
     await this.#journalise(journal);
     const { start, due } = journal;
     if (due === undefined) return;
@@ -136,10 +125,23 @@ export class RequestLog extends WriteBehind {
     for (const keyId of this.#waiting.keys()) this.#forget(keyId, journal.start);
   }
 
+  /** Stores all requests by key. */
+  async #putAll(): Promise<void> {
+    this.#makeLines();
+    const { length } = this.#lines;
+    const count = this.#keys.length;
+    await this.#put([...byKey(this.#lines.split('\n')).values()]);
+    // Others may have been added meanwhile.
+    this.#lines = this.#lines.slice(length);
+    this.#keys = this.#keys.slice(count);
+    this.#lengths = this.#lengths.slice(count);
+  }
+
   /** Moves added requests to the journal. */
   async #journalise(journal: RequestJournal): Promise<void> {
     await this.#recover(journal);
     this.#makeLines();
+    if (this.#lines === '') return;
     if (!journal.isFull) {
       let place = journal.add(this.#lines);
       for (const [n, { id, account }] of this.#keys.entries()) {

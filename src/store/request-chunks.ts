@@ -46,7 +46,7 @@ export function lineOf(request: AnsweredRequest, time: number): string {
   const { transport, operation, method, path, status, units, ms, code, message = '' } = request;
   const shownPath = masked(path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path);
   const fields = [masked(request.id), time, transport, operation, method, shownPath, status, units, ms];
-  if (code !== undefined) fields.push(code, cut(masked(message), MAX_TEXT.message).replaceAll('\n', ' '));
+  if (code !== undefined) fields.push(code, cut(masked(message), MAX_TEXT.message));
   return fields.join(' ');
 }
 

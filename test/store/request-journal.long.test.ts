@@ -33,6 +33,10 @@ function openLog(name: string, isKept = true) {
   const log = new RequestLog({ store, now, report: () => {}, isKept });
   const add = (keyId: string, id: string, more: Partial<AnsweredRequest> = {}) =>
     log.add({ id: keyId, account: keyId } as never, { ...request, id, ...more });
+  const requestsOf = async (keyId: string) => {
+    const query = { keyId, limit: 1_000, now: clock.now, matches: () => true, meter: new Meter(1) };
+    return (await log.page(query)).requests.map((entry) => entry.request);
+  };
   const filesOf = () => readdirSync(home).filter((each) => each.startsWith(`${name}-requests-`));
   return {
     store,
@@ -45,10 +49,8 @@ function openLog(name: string, isKept = true) {
       await log.flush();
       clock.now += 1_000;
     },
-    idsOf: async (keyId: string, limit = 1_000) => {
-      const page = await log.page({ keyId, limit, now: clock.now, matches: () => true, meter: new Meter(1) });
-      return page.requests.map((entry) => entry.request.id);
-    },
+    idsOf: async (keyId: string) => (await requestsOf(keyId)).map(({ id }) => id),
+    requestsOf,
     chunksOf: async (keyId: string) =>
       (await store.objects(REQUESTS).find(keyId)).map(({ requests }) => requests.length),
   };
@@ -59,7 +61,9 @@ const ids = (prefix: string, from: number, count: number) =>
   Array.from({ length: count }, (_, n) => `${prefix}${from - n}`);
 
 it('requests are stored by key when they are read, and only those of that key', async () => {
-  const { store, add, nextSecond, idsOf, chunksOf } = openLog('read.db');
+  const { store, add, nextSecond, idsOf, chunksOf, filesOf } = openLog('read.db');
+  await nextSecond();
+  expect(filesOf()).toEqual([]);
   for (let n = 0; n < 60; n++) {
     for (const key of ['a', 'b', 'c']) add(key, `${key}${n}`);
     await nextSecond();
@@ -91,6 +95,7 @@ it('a kill loses and doubles none of what was added, whether or not it was store
   after.clock.now = before.clock.now;
   after.add('b', 'b3');
   expect(await after.idsOf('a')).toEqual(['a3', 'a2', 'a1', 'a0']);
+  expect((await after.requestsOf('a'))[0]).toMatchObject({ message: 'Žluťoučký 🐎\ufffdcategory' });
   expect(await after.idsOf('b')).toEqual(['b3', 'b2', 'b1', 'b0']);
   expect(after.filesOf()).toEqual([file]);
   await after.store.close();

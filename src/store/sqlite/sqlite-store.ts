@@ -5,6 +5,7 @@ import { AppError } from '../../foundation/errors.ts';
 import type { AnyDeclaration } from '../../foundation/record.ts';
 import type { Engine } from '../engine.ts';
 import { FOLLOW_WAIT } from '../events.ts';
+import type { RequestJournal } from '../request-journal.ts';
 import { storeOver } from '../rules.ts';
 import type { Store } from '../store.ts';
 import { shortenLog } from './checkpoints.ts';
@@ -17,7 +18,6 @@ import { objectsOf, removeExpired } from './objects.ts';
 import { isPrepared, prepareRecords } from './record-schema.ts';
 import { layoutOf, MIGRATIONS, migrate } from './schema.ts';
 import { tableOf } from './record-table.ts';
-import type { RequestJournal } from '../request-journal.ts';
 import { fileJournal } from './request-journal.ts';
 import { usageLedger } from './usage.ts';
 import { Writer } from './writer.ts';
@@ -88,7 +88,7 @@ function engineOver({ db, release, journal }: Opened, options: SqliteOptions): E
       writer.catchUp();
       housekeep();
       shorten?.();
-      // Where nothing else is added, such as requests that only their holder's look has stored.
+      // Additions remove some too, but kinds that are rarely added to would keep theirs.
       if (release && db.value('select 1 from stored_objects where expires_at <= ?', [now()]) !== undefined)
         writer.write(() => removeExpired(db, now(), EXPIRED_AT_ONCE), 'single').catch(() => {});
     } catch {
