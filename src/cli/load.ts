@@ -97,8 +97,9 @@ const increase = <K>(counts: Map<K, number>, key: K, by: number) =>
 export async function load(store: Store, options: LoadOptions): Promise<Report> {
   const { record, from, dryRun = false } = options;
   const source = await openSource(options.file);
+  const seen = await openDiskSet();
   try {
-    const reader = readerOf(source, options, new Names(store));
+    const reader = readerOf(source, options, new Names(store), seen);
     const content = `${record.plural} ${source.digest}`;
     const interrupted = from === undefined ? undefined : await store.interruptedLoad(content, from);
     const begun = {
@@ -119,6 +120,7 @@ export async function load(store: Store, options: LoadOptions): Promise<Report> 
     }
     return report(options, checked, written);
   } finally {
+    seen.close();
     await source.close();
   }
 }
@@ -152,11 +154,16 @@ function report({ record, dryRun = false, update }: LoadOptions, checked: Checke
 
 const amount = (number: number, { kind, plural }: AnyDeclaration): string => counted(number, kind, plural);
 
-/** Reads the rows of a file under the input rules of its record's declaration. */
+/**
+ * Reads the rows of a file under the input rules of its record's declaration.
+ *
+ * @param seen gets the ids, new parents and unique combinations of the file in the first pass
+ */
 function readerOf(
   source: Source,
   { record, map = new Map(), ignoreUnknown = false, update = false }: LoadOptions,
   parentNames: Names,
+  seen: DiskSet,
 ) {
   const named = namedReferencesOf(record);
   const namedRules = Object.fromEntries(
@@ -178,6 +185,7 @@ function readerOf(
 
   return {
     named,
+    seen,
     read: (onFault: OnFault) => readRows(source, columns, onFault),
 
     /**
@@ -298,19 +306,13 @@ async function check(store: Store, reader: Reader, options: LoadOptions, done: n
   const faults = new Faults();
   const onFault: OnFault = (line, message) => faults.add(line, message);
   const checked: Checked = { ...noCounts(), before: 0, newParents: new Map() };
-  const seen = await openDiskSet();
-  try {
-    for await (const rows of reader.read(onFault)) {
-      if (options.signal?.aborted)
-        throw new Error(`${explained(options.signal.reason)}\nNothing was loaded.`);
-      const asked = rows.filter(({ line }) => line >= (options.from ?? 1));
-      const wanted = asked.filter(({ index }) => index >= done);
-      checked.before += asked.length - wanted.length;
-      await checkBatch(store, reader, options, wanted, { checked, seen, onFault });
-      faults.endBatch();
-    }
-  } finally {
-    seen.close();
+  for await (const rows of reader.read(onFault)) {
+    if (options.signal?.aborted) throw new Error(`${explained(options.signal.reason)}\nNothing was loaded.`);
+    const asked = rows.filter(({ line }) => line >= (options.from ?? 1));
+    const wanted = asked.filter(({ index }) => index >= done);
+    checked.before += asked.length - wanted.length;
+    await checkBatch(store, reader, options, wanted, { checked, onFault });
+    faults.endBatch();
   }
   faults.throwIfAny();
   return checked;
@@ -319,8 +321,6 @@ async function check(store: Store, reader: Reader, options: LoadOptions, done: n
 /** The state of the first pass across batches. */
 interface Pass {
   checked: Checked;
-  /** Ids, new parents and unique combinations so far. */
-  seen: DiskSet;
   onFault: OnFault;
 }
 
@@ -332,8 +332,9 @@ async function checkBatch(
   reader: Reader,
   options: LoadOptions,
   wanted: readonly Row[],
-  { checked, seen, onFault }: Pass,
+  { checked, onFault }: Pass,
 ): Promise<void> {
+  const { seen } = reader;
   const { record, createParents = false, update = false } = options;
   const there = await recordsOf(store, record, wanted);
   const isThere = ({ values }: Row): boolean => there.has(String(values.id));
@@ -344,7 +345,7 @@ async function checkBatch(
   });
   const rows = reader.accepted(acceptable, new Set(update ? there.keys() : []), onFault);
   const chosen = rows.filter(hasId);
-  const twice = seen.addAll(chosen.map(({ values }) => `id ${values.id}`));
+  const twice = seen.addAll(chosen.map(({ values }) => String(values.id)));
   for (const [n, row] of chosen.entries()) {
     const refuse = onFaultOf(row, onFault);
     if (twice[n]) refuse(`id: ${row.values.id} is on an earlier line too`);
@@ -521,7 +522,7 @@ interface Committed extends Counts, LoadPosition {
 async function commit(
   store: Store,
   load: Load,
-  { named }: Reader,
+  { named, seen }: Reader,
   { record, update, createParents = false }: LoadOptions,
   rows: readonly Row[],
   next: number,
@@ -545,7 +546,8 @@ async function commit(
       else counts.same++;
     }
     const added = inputs.filter(({ id }) => !there.has(id));
-    await table.insertAll(added as never);
+    // A later row of the file may have chosen an id.
+    await table.insertAll(added as never, record.choosesId ? seen.those : undefined);
     counts.added += added.length;
     return counts;
   };

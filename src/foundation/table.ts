@@ -85,8 +85,15 @@ export interface Table<R extends AnyDeclaration> {
   countsBy(by: readonly FieldNameOf<R>[], filter: FilterOf<R>, meter?: Meter): Promise<Group[]>;
   /** @throws UNKNOWN_REFERENCE, CONFLICT if the chosen id is taken or a unique combination exists */
   insert(input: NewOf<R>): Promise<RecordOf<R>>;
-  /** Inserts several records in a few database commands. Throws like `insert`. */
-  insertAll(inputs: readonly NewOf<R>[]): Promise<RecordOf<R>[]>;
+  /**
+   * Inserts several records in a few database commands. Throws like `insert`.
+   *
+   * @param reserved returns those of some ids that must not be assigned; none by default
+   */
+  insertAll(
+    inputs: readonly NewOf<R>[],
+    reserved?: (ids: readonly Id[]) => ReadonlySet<Id>,
+  ): Promise<RecordOf<R>[]>;
   /**
    * Updates a record. References set by the patch must exist, as must all others if the patch makes the record block
    * the deletion of a parent.

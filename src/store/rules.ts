@@ -125,7 +125,7 @@ function tableOf(declaration: AnyDeclaration, reads: Reads, run: Run<Writes>): T
       return groups.toSorted((a, b) => compareValues(declaration, by, a.values, b.values));
     },
     insert: (input) => run((writes) => writes.insertAll([input])).then(first),
-    insertAll: (inputs) => run((writes) => writes.insertAll(inputs)),
+    insertAll: (inputs, reserved) => run((writes) => writes.insertAll(inputs, reserved)),
     update: (id, patch, check) => run((writes) => writes.update(id, patch, check)),
     adjust: (id, field, amount, check) => run((writes) => writes.adjust(id, field, amount, check)),
     remove: (id, check) => run((writes) => writes.remove(id, check)),
@@ -186,6 +186,10 @@ async function once<T>(
   await outcomes.put([{ call, fingerprint, value, expiresAt: now + keepFor }]);
   return { replayed: false, value };
 }
+
+type Reserved = Parameters<Table<AnyDeclaration>['insertAll']>[1];
+/** The maximum number of ids that are tried together. */
+const MAX_TRIED = 10_000;
 
 type Writes = Pick<Table<AnyDeclaration>, 'insertAll' | 'update' | 'adjust' | 'remove'>;
 
@@ -299,22 +303,27 @@ function writesOf(
     if (declaration.unique.length > 0) await checkUnique(all);
   }
 
-  /** Assigns ids to those records that haven't chosen one, none that another of them has chosen. */
-  async function newIds(chosen: readonly (Id | undefined)[]): Promise<Id[]> {
-    const assigned = await own.nextIds(chosen.filter((id) => id === undefined).length);
-    if (assigned.length === chosen.length) return assigned;
+  /** Assigns ids to those records that haven't chosen one, none that another of them has chosen or that is reserved. */
+  async function newIds(chosen: readonly (Id | undefined)[], reserved: Reserved): Promise<Id[]> {
+    const needed = chosen.filter((id) => id === undefined).length;
     const taken = new Set(chosen);
-    for (const n of assigned.keys()) while (taken.has(assigned[n])) assigned[n] = first(await own.nextIds(1));
-    return assigned;
+    const free: Id[] = [];
+    // More each time, since a million in a row may be reserved. What is left over is never assigned.
+    for (let count = needed; free.length < needed; count = Math.min(2 * count, MAX_TRIED)) {
+      const ids = await own.nextIds(count);
+      const excluded = reserved?.(ids);
+      free.push(...ids.filter((id) => !taken.has(id) && !excluded?.has(id)));
+    }
+    return free.slice(0, needed);
   }
 
-  async function insertSome(inputs: readonly Values[]): Promise<StoredRow[]> {
+  async function insertSome(inputs: readonly Values[], reserved?: Reserved): Promise<StoredRow[]> {
     const all = inputs.map((input) => canonical(declaration, input, {}));
     for (const values of all) checkRules(declaration, values);
     const chosen = inputs.map(({ id }) => (declaration.choosesId ? (id as Id | undefined) : undefined));
     const check = () => checkNew(all, chosen);
     const write = async () => {
-      const assigned = await newIds(chosen);
+      const assigned = await newIds(chosen, reserved);
       const stored = all.map((values, n): StoredRow => ({ id: chosen[n] ?? assigned.shift()!, ...values }));
       beforeWrite?.();
       await own.insert(stored);
@@ -344,11 +353,11 @@ function writesOf(
   };
 
   return {
-    async insertAll(inputs: readonly Values[]) {
-      if (!hooks) return (inputs.length > 0 ? await insertSome(inputs) : []) as StoredRecord[];
+    async insertAll(inputs: readonly Values[], reserved) {
+      if (!hooks) return (inputs.length > 0 ? await insertSome(inputs, reserved) : []) as StoredRecord[];
       const added: StoredRow[] = [];
       // Each insertion sees the writes of earlier ones' hooks.
-      for (const input of inputs) added.push(...(await insertSome([input])));
+      for (const input of inputs) added.push(...(await insertSome([input], reserved)));
       return added as StoredRecord[];
     },
 

@@ -307,6 +307,14 @@ line 6: The line is not valid JSON.`,
     expect(csv).toContain('line 3: quantity: must be an integer');
   });
 
+  it('assigns no id that a later row has chosen, in whichever commit', async () => {
+    const first = Number((await kit.store.table(Order).insert({})).id) + 1;
+    const ids = Array.from({ length: 600 }, (_, n) => first + n);
+    const rows = ['{}', ...ids.map((id) => `{"id":${id}}`), '{}'].join('\n');
+    expect((await loadFrom('orders', rows)).lines).toEqual(['Loaded 602 orders.']);
+    expect(await kit.store.table(Order).byIds(ids.map(String))).not.toContain(null);
+  });
+
   it('checks rules over several fields and unique combinations before anything is written', async () => {
     const { id } = await kit.store.table(Category).insert({ name: 'Dogs' });
     await kit.store.table(Pet).insert({ name: 'Rex', categoryId: id });
