@@ -1,9 +1,17 @@
-/** An API key or signing secret, or enough of one to recognise it, also as clients encode it that leave only letters and digits. */
-const SECRET = /((?:petstore|whsec)(?:_|%(?:25)*5[Ff]))[\w+/=%-]{8,}/g;
+/** A pattern for a text of which any character may be percent-encoded, also several times. */
+const spelled = (text: string): string =>
+  text.replace(/./g, (character) => {
+    const hex = Buffer.from(character).toString('hex').replace('f', '[fF]');
+    return `(?:${character}|%(?:25)*${hex})`;
+  });
+/** An API key or signing secret, or enough of one to recognise it. */
+const SECRET = new RegExp(`(${spelled('petstore_')}|${spelled('whsec_')})[\\w+/=%-]{8,}`, 'g');
 
 /** Masks secrets in a text, since a client may put one in a URL, name or header by mistake. */
 export const masked = (text: string): string =>
-  text.includes('petstore') || text.includes('whsec') ? text.replace(SECRET, '$1…') : text;
+  text.includes('petstore') || text.includes('whsec') || text.includes('%')
+    ? text.replace(SECRET, '$1…')
+    : text;
 
 /** The parts of a message: quoted texts, and everything else split at spaces, without the punctuation at its end. */
 const PARTS = /"([^"]+)"|[^\s"]+?(?=[.:;,!?)]*(?:[\s"]|$))/g;

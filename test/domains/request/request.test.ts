@@ -209,6 +209,7 @@ onEachEngine('requests', (kit) => {
       get(`/pets/${key}`, { 'x-request-id': key }),
       get(`/keys/${key}/${key}`),
       get(`/pets/${key.replace('_', '%5F')}`),
+      get(`/pets/${key.replace('pet', '%70e%2574')}`),
       get(`/${webhookSecret}`),
       get('/pets', { cookie: secret, accept: `x/${secret}`, 'user-agent': secret }),
       get('/pets', { 'if-none-match': secret, 'x-forwarded-for': secret, traceparent: secret }),
