@@ -173,7 +173,10 @@ export function readList(
       filtered.push(name);
     } else {
       find(name);
-      filter[name] = { prefix: error ? '' : folded(data as string) };
+      const prefix = error ? '' : folded(data as string);
+      if (!error && prefix === '')
+        issues.push({ path: name, message: 'must have more than accents and other marks' });
+      filter[name] = { prefix };
     }
   }
   if (filtered.length > 1) {
