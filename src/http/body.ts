@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Session } from '../access/session.ts';
 import { AppError, cut } from '../foundation/errors.ts';
 import { acceptsContentType } from './media-type.ts';
-import type { RequestContext } from './request-context.ts';
+import { type RequestContext, single } from './request-context.ts';
 
 const MAX_BODY_BYTES = 100_000;
 
@@ -19,7 +19,7 @@ export async function readBody(context: RequestContext, types: readonly string[]
   const session = context.session!;
   if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
-  if (type && type !== types[0] && !acceptsContentType(type, types))
+  if (type && type !== types[0] && !acceptsContentType(single(type), types))
     throw unsupported(types, `Content-Type: ${type}`);
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
   if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);

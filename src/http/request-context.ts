@@ -70,8 +70,8 @@ export class RequestContext {
     this.address = address;
     this.method = method;
     // Node joins the values of a repeated header, so this is a string.
-    this.apiKey =
-      (headers['x-api-key'] as string) || /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+    const { 'x-api-key': key = '', authorization = '' } = headers as Record<string, string>;
+    this.apiKey = single(key) || /^Bearer +(\S+)$/i.exec(single(authorization))?.[1];
     this.isRead = method === 'GET' || method === 'HEAD' || method === 'QUERY';
     const url = originForm(request.url ?? '/');
     const queryStart = url.indexOf('?');
@@ -86,6 +86,12 @@ export class RequestContext {
     this.errorMessage ??= message;
     if (!this.errorCodes.includes(code)) this.errorCodes.push(code);
   }
+}
+
+/** The value of a header that was sent once, or twice alike, as middleware of some clients adds it again at a retry. */
+export function single(header: string): string {
+  const half = header.slice(0, header.length / 2 - 1);
+  return header === `${half}, ${half}` ? half : header;
 }
 
 /** The caller's request id if it is safe to log, else a new one. */

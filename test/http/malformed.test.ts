@@ -65,8 +65,15 @@ it.each(['', 'x:80', '127.0.0.1', '[::1]:4000', 'xn--p-1ga.example.', 'under_sco
 it.each([
   ['Authorization: Bearer KEY\r\nAuthorization: Bearer other', 401],
   ['X-API-Key: KEY\r\nContent-Type: application/json\r\nContent-Type: text/plain', 415],
+  ['X-API-Key: KEY\r\nX-API-Key: other', 401],
+  // Twice alike leaves no choice. 400 is about the body.
+  [
+    'X-API-Key: KEY\r\nX-API-Key: KEY\r\nContent-Type: application/json\r\nContent-Type: application/json',
+    400,
+  ],
+  ['Authorization: Bearer KEY\r\nAuthorization: Bearer KEY', 400],
 ])('does not choose among headers that are there twice: %s', async (lines, status) => {
-  const head = lines.replace('KEY', kit.gateway.key);
+  const head = lines.replaceAll('KEY', kit.gateway.key);
   const request = `POST /categories HTTP/1.1\r\nHost: x\r\n${head}\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`;
   expect(await exchangeRaw(kit.gateway.url, request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
