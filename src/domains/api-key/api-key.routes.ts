@@ -28,7 +28,7 @@ const rotation = {
   kind: 'key',
   stability: 'beta',
   shape,
-  description: `The old secret works too for \`grace\` seconds, ${GRACE.default} unless given. The response has the new one, once.`,
+  description: `The old secret works too for \`grace\` seconds, ${GRACE.default} unless given; of all, at most the latest ten. The response has the new one, once.`,
   body: rotationBody('KeyRotation', 'works'),
 } satisfies Partial<Route>;
 

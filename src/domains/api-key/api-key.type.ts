@@ -119,7 +119,7 @@ export function addApiKeys(builder: Builder): void {
     rotateKey: t.field({
       type: ApiKeyType,
       description:
-        'Gives a key another secret: one that this key has made, or without `id` this key itself. The old one works too for `grace` seconds. The result has the new one.',
+        'Gives a key another secret: one that this key has made, or without `id` this key itself. The old one works too for `grace` seconds; of all, at most the latest ten. The result has the new one.',
       args: {
         id: t.arg.id({ description: 'The id of the key; by default this one.', extensions: OPAQUE }),
         ...graceArgument(builder),
