@@ -11,6 +11,7 @@ import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
 import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { ownTurn } from '../foundation/turns.ts';
 import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json-text.ts';
 import { jsonOf } from '../schema/json-writer.ts';
@@ -36,6 +37,9 @@ export interface OperationRequest {
   operationName?: string | null | undefined;
   variables?: Readonly<Record<string, unknown>> | null | undefined;
 }
+
+/** From this price on, operations begin in a turn of their own, so that cheaper ones need not wait for several of them. */
+const OWN_TURN_PRICE = 10;
 
 /** An operation that is ready to be executed once it is paid for. */
 export interface PreparedOperation {
@@ -156,7 +160,9 @@ export class Operations {
       execute: (context) =>
         schemaData
           ? { data: schemaData }
-          : this.#run(plan, variables, context, this.#plans.compiledFor(plan, variables)),
+          : andThen(price.units < OWN_TURN_PRICE ? undefined : ownTurn(), () =>
+              this.#run(plan, variables, context, this.#plans.compiledFor(plan, variables)),
+            ),
       subscribe: async (context, contextOfEvent) => {
         const args = { schema, document: plan.documents[0]!, variableValues: variables };
         const source = await createSourceEventStream({ ...args, contextValue: context });

@@ -306,6 +306,21 @@ describe('GraphQL over HTTP', () => {
       'GET, HEAD, POST, QUERY, OPTIONS',
     ]);
   });
+
+  it('answers a cheap request before several of more than a unit, which take turns', async () => {
+    const { gateway } = kit;
+    const answered: string[] = [];
+    const asking = async (text: string) => {
+      await query(gateway, text);
+      answered.push(text);
+    };
+    const [cheap, counts] = ['{ pets { totalCount } }', '{ petCounts(by: [status, categoryId]) { count } }'];
+    for (let time = 0; time < 2; time++) {
+      answered.length = 0;
+      await Promise.all([...Array<string>(8).fill(counts), cheap].map(asking));
+    }
+    expect(answered.indexOf(cheap)).toBeLessThan(8);
+  });
 });
 
 describe('GraphQL batches', () => {
