@@ -18,10 +18,13 @@ export interface TrustedDocument {
 /** The key: the list and the id, which contains no space. */
 const keyOf = ({ list, id }: Pick<TrustedDocument, 'list' | 'id'>): string => `${list} ${id}`;
 
+/** The term of a list's documents. */
+export const listTerm = (list: string): string => `list ${list}`;
+
 export const DOCUMENTS: ObjectKind<TrustedDocument> = {
   name: 'documents',
   keyOf,
-  termsOf: ({ list, hash }) => [`list ${list}`, `hash ${hash}`],
+  termsOf: ({ list, hash }) => [listTerm(list), `hash ${hash}`],
 };
 
 /**
@@ -42,7 +45,7 @@ export function documentsOver({ objects, transaction }: Engine) {
 
     /** The documents of a list or of all lists, ordered by list and id. */
     async documents(list?: string): Promise<TrustedDocument[]> {
-      const listed = await (list === undefined ? documents.all() : documents.find(`list ${list}`));
+      const listed = await (list === undefined ? documents.all() : documents.find(listTerm(list)));
       return listed.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     },
 

@@ -8,13 +8,15 @@ import { choice, choices, instant, list, name, opaqueId, optional, text } from '
 import type { Inputs } from '../../foundation/record-input.ts';
 import { parsedText } from '../../foundation/validation.ts';
 import {
+  API_KEYS,
   type ApiKey,
   type ApiKeyChanges,
   changed,
   PLAN_NAMES,
   type PlanName,
 } from '../../store/stored-api-keys.ts';
-import type { Store } from '../../store/store.ts';
+import type { Transaction } from '../../store/store.ts';
+import { DOCUMENTS, listTerm } from '../../store/trusted-documents.ts';
 
 function describePlan(plan: PlanName): string {
   const { limits } = PLANS[plan];
@@ -115,10 +117,9 @@ export interface KeyPatch {
 }
 export type NewKey = KeyPatch & { name: string };
 
-/** The owner of a child, and the services to check its settings. */
-interface Owner {
+/** The owner of a child, and what checks its settings: the transaction that writes them, as outside reads would wait for it. */
+interface Owner extends Pick<Transaction, 'objects'> {
   principal: Principal;
-  store: Store;
   now: () => number;
   /** All scopes. */
   allScopes: readonly string[];
@@ -130,8 +131,8 @@ interface Owner {
  * @throws FORBIDDEN for permissions that the owner lacks, VALIDATION_FAILED
  */
 export async function narrowed(input: KeyPatch, owner: Owner): Promise<ApiKeyChanges> {
-  const { principal, store, now, allScopes } = owner;
-  const own = (await store.apiKeyById(principal.id))!;
+  const { principal, objects, now, allScopes } = owner;
+  const own = (await objects(API_KEYS).get([principal.id]))[0]!;
   const { name, scopes, allow, documents } = input;
   const expiresAt = input.expiresAt == null ? input.expiresAt : Date.parse(input.expiresAt);
   const issues: Issue[] = [];
@@ -141,7 +142,7 @@ export async function narrowed(input: KeyPatch, owner: Owner): Promise<ApiKeyCha
     issues.push({ path: 'expiresAt', message: 'must be in the future' });
   if (expiresAt != null && own.expiresAt !== undefined && expiresAt > own.expiresAt)
     issues.push({ path: 'expiresAt', message: 'must not be after the expiry of the key that makes it' });
-  if (documents != null && !(await isListed(documents, store)))
+  if (documents != null && !(await isListed(documents, objects)))
     issues.push({
       path: 'documents',
       message: 'must be a list of documents that exists, or report: and one',
@@ -164,9 +165,9 @@ export async function narrowed(input: KeyPatch, owner: Owner): Promise<ApiKeyCha
   };
 }
 
-const isListed = async (documents: string, store: Store): Promise<boolean> => {
+const isListed = async (documents: string, objects: Transaction['objects']): Promise<boolean> => {
   const { list } = bindingOf(documents);
-  return isListName(list) && (await store.documents(list)).length > 0;
+  return isListName(list) && (await objects(DOCUMENTS).find(listTerm(list))).length > 0;
 };
 
 /** True if a binding to documents permits nothing that the owner's doesn't. */
@@ -175,18 +176,16 @@ function isWithin(documents: string, own: string): boolean {
   return inner.list === outer.list && (inner.isStrict || !outer.isStrict);
 }
 
-/** Checks the settings of a new child. @returns a function that creates it @throws like `narrowed` */
+/** Creates a child. @throws like `narrowed` */
 export async function newChild(
   { name, scopes = null, expiresAt = null, allow = null, documents = null }: NewKey,
   maker: Owner,
-): Promise<() => { key: string; apiKey: ApiKey & { owner: string } }> {
+): Promise<{ key: string; apiKey: ApiKey & { owner: string } }> {
   const { principal, now } = maker;
   const { plan, limits, id: owner } = principal;
   if (principal.account !== owner)
     throw new AppError('FORBIDDEN', 'This key was made by another one, and makes none itself.');
   const changes = await narrowed({ scopes, expiresAt, allow, documents }, maker);
-  return () => {
-    const { key, apiKey } = newApiKey({ name, plan, limits, now: now() });
-    return { key, apiKey: { ...changed(apiKey, changes), owner } };
-  };
+  const { key, apiKey } = newApiKey({ name, plan, limits, now: now() });
+  return { key, apiKey: { ...changed(apiKey, changes), owner } };
 }

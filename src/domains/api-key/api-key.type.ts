@@ -10,6 +10,7 @@ import { inputsOf, opaqueArguments } from '../../schema/record-types.ts';
 import type { ScopesOfField } from '../../schema/required-scopes.ts';
 import { GRACE, graceArgument } from '../rotation.ts';
 import { unchanged, write } from '../../schema/write.ts';
+import type { Transaction } from '../../store/store.ts';
 import { type ApiKey, apiKeyWritesOf } from '../../store/stored-api-keys.ts';
 import {
   ApiKeyDeclaration,
@@ -25,9 +26,9 @@ import {
 /** The scope to manage or even see keys. */
 const MANAGED = { scope: writeScope('keys') };
 
-const ownerOf = ({ principal, store, now }: Context, { schema }: GraphQLResolveInfo) => ({
+const ownerOf = ({ objects }: Transaction, { principal, now }: Context, { schema }: GraphQLResolveInfo) => ({
+  objects,
   principal,
-  store,
   now,
   allScopes: schema.extensions.scopes as readonly string[],
 });
@@ -83,28 +84,26 @@ export function addApiKeys(builder: Builder): void {
         'Creates a key that draws on the budget of this one and can do no more. The result has the key itself.',
       args: inputOf(NewKeyInput, 'The key.'),
       extensions: MANAGED,
-      resolve: async (writer, args, context, info) => {
-        const make = await newChild(args.input as NewKey, ownerOf(context, info));
-        return write(async (transaction) => {
-          const { key, apiKey } = make();
+      resolve: (writer, args, context, info) =>
+        write(async (transaction) => {
+          const owner = ownerOf(transaction, context, info);
+          const { key, apiKey } = await newChild(args.input as NewKey, owner);
           return shownKey(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
-        })(writer, args, context);
-      },
+        })(writer, args, context),
     }),
     updateKey: t.field({
       type: ApiKeyType,
       description: 'Updates a key that this key has made.',
       args: { ...ID, ...inputOf(KeyPatchInput, 'The changes.') },
       extensions: MANAGED,
-      resolve: async (writer, args, context, info) => {
-        const changes = await narrowed(args.input as KeyPatch, ownerOf(context, info));
-        return write(async (transaction) => {
+      resolve: (writer, args, context, info) =>
+        write(async (transaction) => {
+          const changes = await narrowed(args.input as KeyPatch, ownerOf(transaction, context, info));
           const { id, plan } = context.principal;
           const check = unchanged('ApiKey', context);
           const key = await apiKeyWritesOf(transaction).updateChild(id, args.id, changes, check);
           return shownKey({ ...key, plan });
-        })(writer, args, context);
-      },
+        })(writer, args, context),
     }),
     deleteKey: t.id({
       description: 'Revokes a key that this key has made, for good, and returns its id.',

@@ -107,11 +107,27 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectAnswer(replay, 201, first.text);
     expect(replay.headers['idempotency-replayed']).toBe('true');
     expect((await call(owner, '/keys')).json).toHaveLength(1);
+    const brief = { name: 'b', expiresAt: new Date(kit.clock.now() + 1_000).toISOString() };
+    const made = await call(owner, 'POST /keys', brief, { 'idempotency-key': 'make-2' });
+    kit.clock.advance(1_000);
+    expectAnswer(await call(owner, 'POST /keys', brief, { 'idempotency-key': 'make-2' }), 201, made.text);
     const [one, two] = await Promise.all(
       [1, 2].map(() => call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' })),
     );
     expect([one!.json.key, two!.json.key].filter((key) => key !== undefined).length).toBeGreaterThan(0);
     expectAnswer(await call(owner, 'POST /key/rotate', {}, { 'idempotency-key': 'turn' }), 200);
+  });
+
+  it('are made and changed together with what else an operation writes, or not at all', async () => {
+    const owner = await kit.gateway.newKey('pro');
+    const ask = async (text: string) => query(kit.gateway, text, undefined, { key: owner });
+    const three = 'a: createCategory(input: {name: "x"}) { id } b: createKey(input: {name: "b"}) { id name }';
+    const { b } = dataOf(await ask(`mutation { ${three} c: createKey(input: {name: "c"}) { name } }`));
+    const { json } = await ask(
+      `mutation { d: updateKey(id: "${b.id}", input: {name: "d"}) { name } ${three} e: updateKey(id: "${b.id}", input: {scopes: ["x"]}) { id } }`,
+    );
+    expect(json).toMatchObject({ data: null, errors: [{ path: ['e'], extensions: { status: 400 } }] });
+    expect((await call(owner, '/keys')).json).toMatchObject([{ name: 'b' }, { name: 'c' }]);
   });
 
   it('share the windows of their owner exactly, over every transport and instance', async () => {
