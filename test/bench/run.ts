@@ -135,11 +135,10 @@ async function load({ url, child }: MeasuredServer, workload: Workload, ids: num
       } as autocannon.Request,
     ],
   });
-  if (result.non2xx > 0 || result.errors > 0) {
-    const end = child.exitCode ?? child.signalCode;
-    const cause = end === null ? '' : `: the server ended with ${end}`;
-    throw new Error(`${workload.what}: ${result.non2xx} refused, ${result.errors} failed${cause}`);
-  }
+  if (result.non2xx > 0 || result.errors > 0)
+    throw new Error(
+      `${workload.what}: ${result.non2xx} refused, ${result.errors} failed; the server ${child.signalCode ?? child.exitCode ?? 'runs'}`,
+    );
   return {
     microseconds: (processorTime(child.pid!) - began) / result['2xx'],
     perSecond: result['2xx'] / result.duration,
