@@ -6,10 +6,22 @@ import { type AnyDeclaration, type Fields, snakeCase } from '../../foundation/re
 import type { StoredRow } from '../engine.ts';
 import type { SqliteConnection, Value } from './connection.ts';
 
+/** The last three digits of integers. */
+const LAST_DIGITS = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(3, '0'));
+
+/**
+ * The digits of an integer that is read as a number, or as text. String() keeps each in a cache of V8, until thousands of
+ * others replace it, and by then garbage collection has moved it to the old generation.
+ */
+const digitsOf = (value: unknown): string =>
+  typeof value === 'number' && value >= 1_000
+    ? Math.floor(value / 1_000) + LAST_DIGITS[value % 1_000]!
+    : String(value);
+
 /** The stored form of values by kind, except for absent ones. */
 const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {
-  id: { type: 'integer', stored: (id: string) => BigInt(id), read: String },
-  bigInteger: { type: 'integer', stored: (digits: string) => BigInt(digits), read: String },
+  id: { type: 'integer', stored: (id: string) => BigInt(id), read: digitsOf },
+  bigInteger: { type: 'integer', stored: (digits: string) => BigInt(digits), read: digitsOf },
   integer: { type: 'integer', stored: (value: number) => value },
   boolean: { type: 'integer', stored: Number, read: Boolean },
   text: { type: 'text', stored: (value: string) => value },
@@ -115,6 +127,8 @@ function decoderOf(columns: readonly Column[]): (row: readonly unknown[]) => Sto
     const value = read ? `columns[${i}].read(row[${i}])` : `row[${i}]`;
     return `if (row[${i}] !== null) record[${JSON.stringify(field)}] = ${value};`;
   });
-  const body = `return (row) => { const record = {}; ${assignments.join(' ')} return record; };`;
-  return new Function('columns', body)(columns);
+  return new Function(
+    'columns',
+    `return (row) => { const record = {}; ${assignments.join(' ')} return record; };`,
+  )(columns);
 }

@@ -38,11 +38,14 @@ function together<Key, Value>(
       return keys.length === 1 ? [error as Error] : keys.flatMap((key) => attempted([key]));
     }
   };
-  const loader = new DataLoader<Key, Value>(async (keys) => await passing(gate, () => attempted(keys)), {
-    cache: false,
-    batchScheduleFn: process.nextTick,
-  });
-  return (key) => loader.load(key);
+  /** One for each turn, as it holds the results of its latest batch, those of all connections, against garbage collection. */
+  let loader: DataLoader<Key, Value> | undefined;
+  const readAll = (keys: readonly Key[]) => {
+    loader = undefined;
+    return Promise.resolve(passing(gate, () => attempted(keys)));
+  };
+  return (key) =>
+    (loader ??= new DataLoader(readAll, { cache: false, batchScheduleFn: process.nextTick })).load(key);
 }
 
 /**
@@ -145,8 +148,7 @@ export function tableOf(
         if (latestQueries.add(query)) pages.set(query, list);
         return list;
       };
-      if (kept) return kept;
-      return gate === writer.committed ? readTogether(readList) : passing(gate, readList);
+      return kept ?? (gate === writer.committed ? readTogether(readList) : passing(gate, readList));
     },
 
     async counts(lists, meter) {
@@ -162,8 +164,7 @@ export function tableOf(
     exists: (filter) =>
       passing(gate, () => {
         const { where, values } = conditionsOf(declaration, { filter });
-        const query = `select 1 from "${plural}" where ${where.join(' and ')} limit 1`;
-        return db.value(query, [...values[0]!]) !== undefined;
+        return !!db.row(`select 1 from "${plural}" where ${where.join(' and ')} limit 1`, [...values[0]!]);
       }),
 
     /** Needs no locks: nobody else writes until the transaction ends. */
