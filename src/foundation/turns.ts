@@ -26,7 +26,7 @@ export function ownTurn(): Promise<void> {
 }
 
 /** The time that work may run before it yields, in milliseconds. */
-export const MAX_TURN = 10;
+export const MAX_TURN = 2;
 
 /**
  * Divides the work of one request into turns. Results are passed on one at a time, each with everything that follows
