@@ -1,5 +1,5 @@
-import { connect } from 'node:net';
 import { join } from 'node:path';
+import { exchangeRaw } from '../kit/raw.ts';
 import {
   aliases,
   ask,
@@ -103,18 +103,10 @@ const BOMBS: Record<string, Bomb> = {
 };
 
 /** @returns the status of the answer */
-async function sendBomb({ url, port }: MeasuredServer, bomb: Bomb, key: string): Promise<number> {
+async function sendBomb({ url }: MeasuredServer, bomb: Bomb, key: string): Promise<number> {
   if (!('head' in bomb)) return (await send(url, bomb, key)).status;
-  return await new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1');
-    let text = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.on('error', reject);
-    socket.on('close', () => resolve(Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1])));
-    socket.write(bomb.head.replace('KEY', key) + [...bomb.parts].join(''));
-  });
+  const text = await exchangeRaw(url, bomb.head.replace('KEY', key) + [...bomb.parts].join(''));
+  return Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1]);
 }
 
 const file = join(temporaryFolder(), 'petstore.db');

@@ -12,7 +12,6 @@ import { freePort } from '../kit/mongo.ts';
 export interface MeasuredServer {
   child: ChildProcess;
   url: string;
-  port: number;
 }
 
 /** The programs under measurement, none of which outlives this one: not even if it is interrupted. */
@@ -54,7 +53,7 @@ export async function withServer<R>(
     await sleep(10);
   }
   try {
-    return await work({ child, url, port });
+    return await work({ child, url });
   } finally {
     child.kill('SIGTERM');
     await exited;

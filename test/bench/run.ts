@@ -83,6 +83,7 @@ const WORKLOADS: readonly Workload[] = [
 const MAX_MCP = 3;
 
 const OTHERS: Readonly<Record<string, string>> = {
+  growth: './growth.ts',
   load: './load.ts',
   log: './request-log.ts',
   start: './start.ts',
@@ -95,19 +96,20 @@ if (other !== undefined) {
 }
 
 /**
- * `npm run bench [-- --pets 200000 --keys 100 --rounds 3 --seconds 3]`: processor time and requests per second of the built
- * gateway with everything enabled on the embedded store, each round on a new copy of the same data. Each request is about
- * another record, by another key: of all, and of the first 500, which stay cached.
+ * `npm run bench [-- --pets 200000 --keys 100 --rounds 3 --seconds 3 --hot 500]`: processor time and requests per second of
+ * the built gateway with everything enabled on the embedded store, each round on a new copy of the same data; with
+ * MONGODB_URI, on that database, which must be empty. Each request is about another record, by another key: of all, and
+ * of the first 500, which stay cached. `--hot 1 --keys 1` compares with a request that is repeated.
  */
-const { pets, keys, rounds, seconds, connections } = numbersOf({
+const { pets, keys, rounds, seconds, connections, hot } = numbersOf({
   pets: [200_000, 5_000_000],
   keys: [100, 1_000],
   rounds: [3, 10],
   seconds: [3, 30],
   connections: [32, 256],
+  hot: [500, 5_000_000],
 });
-const HOT = 500;
-const mixes = { 'all records': pets - 100, [`the first ${HOT}`]: Math.min(HOT, pets - 100) };
+const mixes = { 'all records': pets - 100, [`the first ${hot}`]: Math.min(hot, pets - 100) };
 
 const home = temporaryFolder();
 console.error(`seeding ${pets} pets`);
@@ -145,12 +147,13 @@ async function load({ url, child }: MeasuredServer, workload: Workload, ids: num
   };
 }
 
+const isEmbedded = process.env.MONGODB_URI === undefined;
 const samples = new Map<string, Awaited<ReturnType<typeof load>>[]>();
 const memoryMB: number[] = [];
 for (let round = 1; round <= rounds; round++) {
   const file = join(home, `${round}.db`);
-  copyFileSync(join(home, 'seed.db'), file);
-  await withServer({ DATA_FILE: file }, async (server) => {
+  if (isEmbedded) copyFileSync(join(home, 'seed.db'), file);
+  await withServer(isEmbedded ? { DATA_FILE: file } : {}, async (server) => {
     for (const [mix, ids] of Object.entries(mixes))
       for (const workload of WORKLOADS) {
         const name = `${workload.what}, ${mix}`;
