@@ -22,7 +22,7 @@ export const ALLOWANCES = {
   entries: { what: 'lists entries', base: 0, perUnit: 100 },
   /** Records read, including those of one-to-one fields and those that a filter discards. */
   records: { what: 'examines records', base: 1_000, perUnit: 2_500 },
-  /** Records counted, for which an index is enough. */
+  /** Records counted, for which an index is enough, and blocks of them. */
   counted: { what: 'counts records', base: 1_000_000, perUnit: 100_000 },
   /** Events read for a page, including those that a filter discards. The page ends early once it is used up. */
   events: { what: 'examines events', base: 0, perUnit: 1_000 },

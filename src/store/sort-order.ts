@@ -110,7 +110,7 @@ export function rangeSearches(
 }
 
 /** The bounds of the values that a condition accepts. */
-function endsOf(field: Field, condition: OrderCondition): Pick<Range, 'lower' | 'upper'> {
+export function endsOf(field: Field, condition: OrderCondition): Pick<Range, 'lower' | 'upper'> {
   const bound = (key: SortKey | undefined, inclusive: boolean) =>
     key === undefined ? undefined : { key, inclusive };
   if (isPrefix(condition)) {

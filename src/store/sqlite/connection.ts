@@ -9,9 +9,6 @@ import { isUnavailable, unavailable } from '../../foundation/errors.ts';
 /** The types that can be bound. Ids are bigints, which are exact. A boolean would abort the process inside libsql. */
 export type Value = string | number | bigint | null;
 
-/** A query with a column `json`, and its parameters. */
-export type Query = [sql: string, params: Value[]];
-
 interface Statement {
   /** The first row. Integers beyond 2^53 must be cast to text. */
   get(params: readonly Value[]): unknown[] | undefined;
@@ -119,28 +116,14 @@ export type Durability = 'process' | 'full';
 /** The pages in the write-ahead log at which a commit moves them to the file, which takes 10 ms. */
 export const PAGES_PER_COMMIT = 1_000;
 
-/** Begins a script that runs in a thread, with a connection of its own. */
-const IN_THREAD = `
+/**
+ * Runs in a thread. Moves the log to the file, and again what was written meanwhile, until little is left. Sends false
+ * if a reader of an older state prevents that.
+ */
+const CHECKPOINT = `
   const { parentPort, workerData: { file, libsql } } = require('node:worker_threads');
   const Database = libsql ? require(libsql) : require('node:sqlite').DatabaseSync;
   const db = new Database(file);
-`;
-
-/** Answers lists of queries with the JSON texts of one snapshot. */
-const READ = `${IN_THREAD}
-  parentPort.on('message', (queries) => {
-    db.exec('begin');
-    const texts = queries.map(([sql, params]) => db.prepare(sql).get(...params).json);
-    db.exec('rollback');
-    parentPort.postMessage(texts);
-  });
-`;
-
-/**
- * Moves the log to the file, and again what was written meanwhile, until little is left. Sends false if a reader of an
- * older state prevents that.
- */
-const CHECKPOINT = `${IN_THREAD}
   const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
   for (let pass = 0, before = 0; ; pass++) {
     const { log, checkpointed } = checkpoint.get();
@@ -170,8 +153,6 @@ export class SqliteConnection {
   readonly #insertions = new Map<string, string[]>();
   /** The number of writing statements so far. */
   changes = 0;
-  #reader: Worker | undefined;
-  #reading: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   /**
@@ -293,35 +274,15 @@ export class SqliteConnection {
    * @returns false if a reader of an older state kept part of the log; otherwise little is left
    */
   async checkpointInThread(): Promise<boolean> {
-    return (await once(this.#inThread(CHECKPOINT), 'message'))[0];
-  }
-
-  #inThread(script: string): Worker {
-    const worker = new Worker(script, {
+    const libsql = nodeSqlite ? undefined : require.resolve('libsql');
+    const worker = new Worker(CHECKPOINT, {
       eval: true,
       execArgv: [],
-      workerData: { file: this.file, libsql: nodeSqlite ? undefined : require.resolve('libsql') },
+      workerData: { file: this.file, libsql },
     });
     worker.unref();
-    return worker;
-  }
-
-  /** Like {@link json} for several queries in one snapshot, in a thread, once its earlier ones have ended. */
-  jsonInThread<T>(queries: () => Query[]): Promise<T[]> {
-    const result = this.#reading
-      .then(() => {
-        (this.#reader ??= this.#inThread(READ)).postMessage(queries());
-        return once(this.#reader!, 'message');
-      })
-      .then(
-        ([texts]) => (texts as string[]).map((text) => JSON.parse(text) as T),
-        (error) => {
-          this.#reader = undefined;
-          throw unavailable(error);
-        },
-      );
-    this.#reading = result.catch(() => {});
-    return result;
+    const [isWhole] = (await once(worker, 'message')) as [boolean];
+    return isWhole;
   }
 
   /** Reads within one snapshot, so that the file is locked only once. */
@@ -368,8 +329,6 @@ export class SqliteConnection {
       if (isAlone) this.#db.exec('pragma wal_checkpoint(truncate)');
     } finally {
       this.#closed = true;
-      // Its connection would keep the file open.
-      void this.#reader?.terminate();
       this.#statements.clear();
       this.#db.close();
     }

@@ -1,4 +1,4 @@
-import { type Id, MAX_INT32 } from '../../foundation/id.ts';
+import type { Id } from '../../foundation/id.ts';
 import type { Meter } from '../../foundation/meter.ts';
 import {
   type AnyDeclaration,
@@ -8,11 +8,11 @@ import {
 } from '../../foundation/record.ts';
 import type { Lists, StoredRow, Values } from '../engine.ts';
 import { choiceFields, indexFor } from '../indexes.ts';
-import { type Range, rangeSearches } from '../sort-order.ts';
+import { endsOf, type Range, rangeSearches } from '../sort-order.ts';
 import type { Group, Page, PageRequest } from '../../foundation/table.ts';
 import { columnName, columnsOf, indexName, readOf, rowForm, sortColumn } from './columns.ts';
-import type { Query, SqliteConnection, Value } from './connection.ts';
-import { type KeptCounts, keptFor } from './kept-counts.ts';
+import type { SqliteConnection, Value } from './connection.ts';
+import { blocksFor, keptFor, through } from './kept-counts.ts';
 
 /**
  * The conditions and order of lists, as SQL. Except in the order of ids, fields with few values get all of them as a
@@ -92,7 +92,7 @@ function selectOf(
 }
 
 /** A query for a JSON list of values: one per parent, in their order, or a single one without parents. */
-function valuesOf({ below }: Lists, query: string, params: Value[]): Query {
+function valuesOf({ below }: Lists, query: string, params: Value[]): [sql: string, params: Value[]] {
   const parents = below ? 'json_each(?) as parent order by parent.key' : '(select 1)';
   return [
     `select json_group_array(value) as json from (select (${query}) as value from ${parents})`,
@@ -103,85 +103,137 @@ function valuesOf({ below }: Lists, query: string, params: Value[]): Query {
 /** Ids as a JSON array of integers, which `json_each` reads exactly. */
 export const idList = (ids: readonly Id[]): string => `[${ids.join(',')}]`;
 
-/** The kept counts for lists. @param by more fields @returns undefined for lists with an order condition */
-function keptOf(
-  declaration: AnyDeclaration,
-  { filter, below }: Lists,
-  by: readonly string[] = [],
-): KeptCounts | undefined {
-  const filtered = Object.keys(filter).filter((field) => filter[field] !== undefined);
-  if (filtered.some((field) => isOrderCondition(filter[field]))) return undefined;
-  return keptFor(declaration, [...filtered, ...by, ...(below ? [below.field] : [])]);
+/** The values of a filter that are set, without an order condition. */
+const valuesIn = (filter: Values): Values =>
+  Object.fromEntries(
+    Object.entries(filter).filter(([, value]) => value !== undefined && !isOrderCondition(value)),
+  );
+
+/** The table of records with the index of some equal values, in which records are ordered by id. */
+function recordsBy(declaration: AnyDeclaration, fields: readonly string[]): string {
+  const indexed = indexFor(declaration, fields, undefined);
+  const hint = indexed.length > 0 ? `indexed by ${indexName(declaration, indexed)}` : 'not indexed';
+  return `"${declaration.plural}" as record ${hint}`;
 }
 
-/** The conditions of lists on the rows of kept counts, with their parameters. */
-function rowsOfCounts({ table, columns }: KeptCounts, { filter, below }: Lists) {
-  const where: string[] = [];
+/**
+ * The rows to sum for counts without an order condition, with their parameters: what is kept, and the records added since.
+ *
+ * @param by fields to select with them
+ */
+function countedRows(
+  declaration: AnyDeclaration,
+  filter: Values,
+  below: Lists['below'],
+  by: readonly string[] = [],
+): { rows: string; params: Value[] } {
+  const values = valuesIn(filter);
+  const fields = [...Object.keys(values), ...(below ? [below.field] : [])];
+  const { table, columns } = keptFor(declaration, [...fields, ...by]);
+  const where = ['true'];
   const params: Value[] = [];
   for (const { field, name, stored } of columns) {
     if (field === below?.field) where.push(`${name} = parent.value`);
-    const value = filter[field];
-    if (value === undefined) continue;
-    const some = Array.isArray(value) ? value : [value];
-    where.push(`${name} ${some.length === 1 ? '= ?' : `in (${some.map(() => '?').join(', ')})`}`);
+    if (!(field in values)) continue;
+    const some = [values[field]].flat();
+    where.push(`${name} in (${some.map(() => '?').join(', ')})`);
     params.push(...some.map(stored));
   }
-  return { rows: `${table}${where.length > 0 ? ` where ${where.join(' and ')}` : ''}`, params };
+  const names = by.map((field) => `${columnName(field)}, `).join('');
+  return {
+    rows: `select ${names}n from ${table} where ${where.join(' and ')} union all select ${names}1
+      from ${recordsBy(declaration, fields)} where ${where.join(' and ')} and id > ${through(declaration)}`,
+    params: [...params, ...params],
+  };
 }
-
-/** The number of index entries to count at once, in a millisecond. */
-const COUNTED_AT_ONCE = 20_000;
 
 /**
- * Counts the records of lists with an order condition, by parent or in total, in one snapshot: in their indexes at about
- * 20 per microsecond; outside transactions in a thread, unless they are few.
+ * Counts the records of lists with an order condition in one statement. Sums the blocks that begin in the range and the
+ * records added to them since, adds the entries before those and subtracts the ones beyond the range.
  *
- * @throws QUERY_TOO_COMPLEX if it counts more than the meter allows
+ * @param lists the values of each list, by field: one or several
+ * @throws QUERY_TOO_COMPLEX if it reads more than the meter allows
  */
-async function countInIndexes(
+function countRanges(
   db: SqliteConnection,
   declaration: AnyDeclaration,
-  all: readonly Lists[],
+  filter: Values,
+  lists: readonly Values[],
   meter: Meter | undefined,
-): Promise<number[][]> {
-  const queriesFor = (most: number): Query[] =>
-    all.map((lists) => {
-      const conditions = conditionsOf(declaration, lists);
-      const { sql, params } = selectOf(
-        conditions,
-        rangeSearches(conditions.sort, { limit: 0 }, conditions.within).searches[0]!,
-        '1',
-      );
-      return valuesOf(lists, `select count(*) from (${sql} limit ?)`, [...params, most]);
-    });
-  const most = () => (meter ? meter.left('counted') + 1 : MAX_INT32);
-  const few = db.isInTransaction
-    ? Number.POSITIVE_INFINITY
-    : Math.ceil(COUNTED_AT_ONCE / all.length / (all[0]?.below?.parents.length ?? 1));
-  const first = db.snapshot(() =>
-    queriesFor(Math.min(most(), few)).map((query) => db.json<number[]>(...query)!),
+): number[] {
+  const [sort, condition] = Object.entries(filter).find(([, value]) => isOrderCondition(value))!;
+  const ends = endsOf((declaration.fields as Fields)[sort]!, condition as OrderCondition);
+  const { table, columns, key, lowest, index } = blocksFor(declaration, Object.keys(lists[0]!), sort);
+  const rows = lists.flatMap((values, list) =>
+    columns
+      .reduce(
+        (rows, { field, stored }) => {
+          const some = new Set([values[field] ?? choiceFields(declaration)[field]].flat());
+          return rows.flatMap((row) => [...some].map((value) => [...row, stored(value)]));
+        },
+        [[list]] as Value[][],
+      )
+      .map(
+        (row) =>
+          `[${row.map((value) => (typeof value === 'bigint' ? value : JSON.stringify(value))).join()}]`,
+      ),
   );
-  const counts = first.flat().every((n) => n < few)
-    ? first
-    : await db.jsonInThread<number[]>(() => queriesFor(most()));
+  const [within, beyond] = ends.upper?.inclusive ? ['<=', '>'] : ['<', '>='];
+  const isOf = (row: string) => columns.map(({ name }, n) => `${row}.${name} = value${n} and `).join('');
+  const blocks = `from ${table} as block where ${isOf('block')} low`;
+  const entries = `select count(*) from "${declaration.plural}" as record indexed by ${index}
+    where ${isOf('record')} record.${key}`;
+  const added = recordsBy(
+    declaration,
+    columns.map(({ field }) => field),
+  );
+  const counts = db.json<
+    [list: number, before: number, added: number, beyond: number, blocks: [n: number, rows: number]][]
+  >(
+    `with lists as (
+       select value ->> 0 as list, ${columns.map((_, n) => `value ->> ${n + 1} as value${n}, `).join('')}
+         ${ends.lower ? '?' : lowest} as lower, ${ends.upper ? '?' : `x''`} as upper from json_each(?)
+     ), ranges as materialized (
+       select *, (select low ${blocks} >= lower and low ${within} upper order by low limit 1) as first,
+         coalesce((select low ${blocks} ${beyond} upper order by low limit 1), x'') as next from lists
+     )
+     select json_group_array(json(iif(first is null,
+       json_array(list, (${entries} >= lower and record.${key} ${within} upper), 0, 0, json_array(0, 0)),
+       json_array(list, (${entries} >= lower and record.${key} < first), (
+         select count(*) from ${added} where ${isOf('record')} id > ${through(declaration)}
+         and record.${key} >= first and record.${key} < next
+       ), (${entries} ${beyond} upper and record.${key} < next), json((
+         select json_array(sum(n), count(*)) ${blocks} >= first and low ${within} upper
+       )))))) from ranges`,
+    [...[ends.lower, ends.upper].flatMap((end) => (end ? [end.key as Value] : [])), `[${rows.join()}]`],
+  )!;
   meter?.draw(
     'counted',
-    counts.flat().reduce((sum, n) => sum + n, 0),
+    counts.reduce((read, [, before, added, beyond, [, rows]]) => read + before + added + beyond + rows, 0),
   );
-  return counts;
+  const totals = lists.map(() => 0);
+  for (const [list, before, added, beyond, [kept]] of counts) totals[list]! += before + kept + added - beyond;
+  return totals;
 }
 
-/** Counts matching records, by parent or in total. Throws like {@link countInIndexes}. */
-export async function countMatching(
+/** Counts matching records, by parent or in total. Throws like {@link countRanges}. */
+export function countMatching(
   db: SqliteConnection,
   declaration: AnyDeclaration,
   lists: Lists,
   meter: Meter | undefined,
-): Promise<number[]> {
-  const kept = keptOf(declaration, lists);
-  if (!kept) return (await countInIndexes(db, declaration, [lists], meter))[0]!;
-  const { rows, params } = rowsOfCounts(kept, lists);
-  return db.json(...valuesOf(lists, `select coalesce(sum(n), 0) from ${rows}`, params))!;
+): number[] {
+  const { filter, below } = lists;
+  if (Object.values(filter).some(isOrderCondition)) {
+    const values = valuesIn(filter);
+    const each = below?.parents.map((parent) => ({
+      ...values,
+      [below.field]: [values[below.field] ?? parent].flat().filter((one) => one === parent),
+    }));
+    return countRanges(db, declaration, filter, each ?? [values], meter);
+  }
+  const { rows, params } = countedRows(declaration, filter, below);
+  return db.json(...valuesOf(lists, `select coalesce(sum(n), 0) from (${rows})`, params))!;
 }
 
 /**
@@ -189,37 +241,32 @@ export async function countMatching(
  *
  * @param most the maximum number of groups to read
  */
-export async function countGroups(
+export function countGroups(
   db: SqliteConnection,
   declaration: AnyDeclaration,
   filter: Values,
   by: readonly string[],
   most: number,
   meter: Meter | undefined,
-): Promise<Group[]> {
-  const plain = Object.fromEntries(Object.entries(filter).filter(([, value]) => !isOrderCondition(value)));
+): Group[] {
   const columns = columnsOf(declaration).filter(({ field }) => by.includes(field));
-  const kept = keptOf(declaration, { filter: plain }, by)!;
-  const { rows, params } = rowsOfCounts(kept, { filter: plain });
+  const { rows, params } = countedRows(declaration, filter, undefined, by);
   const names = columns.map(({ name }) => name).join(', ');
-  const groups = `select ${names}, sum(n) as n from ${rows} group by ${names} limit ?`;
-  const all = db
-    .rows(`n, ${columns.map(readOf).join(', ')}`, `(${groups})`, [...params, most])
-    .map(([count, ...values]) => ({
-      count: count as number,
-      values: Object.fromEntries(
-        columns.map(({ field, read = (value) => value }, n) => [field, read(values[n])]),
-      ),
-    }));
-  if (Object.keys(plain).length === Object.keys(filter).length) return all;
-  // Each group has its own range of the index.
-  const counts = await countInIndexes(
-    db,
-    declaration,
-    all.map(({ values }) => ({ filter: { ...filter, ...values } })),
-    meter,
-  );
-  return all.flatMap(({ values }, n) => (counts[n]![0]! > 0 ? [{ values, count: counts[n]![0]! }] : []));
+  const groups = `select ${names}, sum(n) as n from (${rows}) group by ${names} limit ?`;
+  return db.snapshot(() => {
+    const all = db
+      .rows(`n, ${columns.map(readOf).join(', ')}`, `(${groups})`, [...params, most])
+      .map(([count, ...values]) => ({
+        count: count as number,
+        values: Object.fromEntries(
+          columns.map(({ field, read = (value) => value }, n) => [field, read(values[n])]),
+        ),
+      }));
+    if (all.length === 0 || !Object.values(filter).some(isOrderCondition)) return all;
+    const each = all.map(({ values }) => ({ ...valuesIn(filter), ...values }));
+    const counts = countRanges(db, declaration, filter, each, meter);
+    return all.flatMap(({ values }, n) => (counts[n]! > 0 ? [{ values, count: counts[n]! }] : []));
+  });
 }
 
 /**

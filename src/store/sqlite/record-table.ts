@@ -10,6 +10,7 @@ import type { Page } from '../../foundation/table.ts';
 import { allColumnsOf, insertRecords, rowForm } from './columns.ts';
 import type { SqliteConnection } from './connection.ts';
 import { idsOf } from './ids.ts';
+import { extendCounts, UNCOUNTED } from './kept-counts.ts';
 import { conditionsOf, countGroups, countMatching, idList, readPages } from './list-pages.ts';
 import type { Gate, Writer } from './writer.ts';
 
@@ -82,10 +83,17 @@ export function tableOf(
    */
   const latest = new LatestKeys(8_192);
   const latestQueries = new LatestKeys(1_024);
+  /** The number of records written since counts were extended. */
+  let uncounted = UNCOUNTED;
   writer.follow({
     refresh() {
       cache.clear();
       pages.clear();
+      uncounted = UNCOUNTED;
+    },
+    beforeCommit() {
+      if (uncounted <= UNCOUNTED) return;
+      uncounted = extendCounts(db, declaration) ? UNCOUNTED : 0;
     },
   });
 
@@ -180,6 +188,7 @@ export function tableOf(
       passing(gate, () => {
         insertRecords(db, declaration, added);
         assigner.added(added);
+        uncounted += added.length;
         // After adding many records, a caller reads others next.
         if (added.length === 1) changed(undefined, added[0]);
         else for (const one of added) append(eventOf(declaration, undefined, one));
@@ -196,12 +205,14 @@ export function tableOf(
         ...written.map(({ field, stored }) => stored(after[field])),
         BigInt(after.id),
       ]);
+      uncounted++;
       changed(before, after);
     },
 
     async delete(deleted) {
       await gate();
       db.run(`delete from "${plural}" where id = ?`, [BigInt(deleted.id)]);
+      uncounted++;
       changed(deleted, undefined);
     },
   });

@@ -48,6 +48,6 @@ export function useFolder() {
         }),
       ),
     /** Another program that uses the file of the store. */
-    outsider: () => closing(openDatabase(fileOf())),
+    outsider: (file = fileOf()) => closing(openDatabase(file)),
   };
 }

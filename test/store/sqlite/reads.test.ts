@@ -1,7 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
-import { Pet } from '../../../src/domains/pet/pet.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { TestGateway } from '../../kit/gateway.ts';
@@ -62,25 +61,4 @@ it('what reads while a transaction is open sees what it commits, the first and t
   });
   const record = { id, name: 'Bears' };
   expect(await Promise.all(reads)).toEqual([record, record, { items: [record], hasMore: false }]);
-});
-
-it('counts many index entries while others are served, and at once in a transaction', async () => {
-  const store = folder.open();
-  const pets = store.table(Pet);
-  const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
-  const dog = { name: 'Dog', categoryId };
-  await pets.insertAll(Array<typeof dog>(25_000).fill(dog));
-  const filter = { name: { prefix: 'dog' } };
-  const counted = pets.countsBy(['status'], filter);
-  expect(await Promise.race([counted, pets.byIds([categoryId])])).toHaveProperty('0.name');
-  expect(await counted).toEqual([{ values: { status: 'available' }, count: 25_000 }]);
-  const within = await store.transaction(async ({ table }) => {
-    await table(Pet).insert(dog);
-    return await table(Pet).count(filter);
-  });
-  expect([
-    within,
-    await pets.count(filter),
-    await pets.countsByParent('categoryId', [categoryId, '9'], filter),
-  ]).toEqual([25_001, 25_001, [25_001, 0]]);
 });
