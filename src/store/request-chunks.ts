@@ -43,12 +43,17 @@ export type AnsweredRequest = Omit<LoggedRequest, 'keyId' | 'time'>;
  * as it is. Only the message, which comes last, may contain spaces.
  */
 export function lineOf(request: AnsweredRequest, time: number): string {
-  const { transport, operation, method, path, status, units, ms, code, message = '' } = request;
-  const shownPath = masked(path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path);
-  const fields = [masked(request.id), time, transport, operation, method, shownPath, status, units, ms];
-  if (code !== undefined) fields.push(code, cut(masked(message), MAX_TEXT.message));
-  return fields.join(' ');
+  const { id, transport, operation, method, path, status, units, ms, code, message = '' } = request;
+  const shownPath = path.length > MAX_TEXT.path ? cut(path, MAX_TEXT.path) : path;
+  const line = masked(
+    `${id} ${digitsOf(time)} ${transport} ${operation} ${method} ${shownPath} ${status} ${units} ${ms}`,
+  );
+  return code === undefined ? line : `${line} ${code} ${cut(masked(message), MAX_TEXT.message)}`;
 }
+
+/** The digits of a time. V8 remembers those of small numbers; those of a whole time would take a third of a line's. */
+const digitsOf = (time: number): string =>
+  `${Math.floor(time / 1_000)}${String(1_000 + (time % 1_000)).slice(1)}`;
 
 /** Parses a line of {@link lineOf}. */
 export function requestOf(line: string, keyId: string): LoggedRequest {
