@@ -18,6 +18,8 @@ import type { Principal } from './api-keys.ts';
 const INTERVAL = 1_000;
 /** The maximum number of unwritten requests, such as while the store is unreachable; later ones are dropped. */
 const MAX_WAITING = 20_000;
+/** The maximum size of their lines, in bytes. Memory that is never written to takes none of the machine's. */
+const MAX_BYTES = 8_000_000;
 /** The number of requests whose lines are made together, which takes a fifth of the time. */
 const MAX_ADDED = 100;
 /** The maximum number of keys whose stored requests are counted. */
@@ -61,8 +63,10 @@ export class RequestLog extends WriteBehind {
   readonly #waiting = new Map<string, Waiting>();
   /** Requests as added. Each keeps its URL in memory, which may be as long as all headers. */
   #added: { principal: Principal; request: AnsweredRequest; time: number }[] = [];
-  /** Lines that are not in the journal yet: as a text, which is faster to garbage-collect, with their keys and lengths. */
-  #lines = '';
+  /** Lines that are not in the journal yet, as UTF-8: strings would be moved by garbage collections. */
+  readonly #lines = Buffer.allocUnsafeSlow(MAX_BYTES);
+  #size = 0;
+  /** Their keys and lengths. */
   #keys: Principal[] = [];
   #lengths: number[] = [];
   /** Set once the journal of an earlier process has been read. */
@@ -128,11 +132,12 @@ export class RequestLog extends WriteBehind {
   /** Stores all requests by key. */
   async #putAll(): Promise<void> {
     this.#makeLines();
-    const { length } = this.#lines;
+    const size = this.#size;
     const count = this.#keys.length;
-    await this.#put([...byKey(this.#lines.split('\n')).values()]);
+    await this.#put([...byKey(this.#lines.toString('utf8', 0, size).split('\n')).values()]);
     // Others may have been added meanwhile.
-    this.#lines = this.#lines.slice(length);
+    this.#lines.copyWithin(0, size, this.#size);
+    this.#size -= size;
     this.#keys = this.#keys.slice(count);
     this.#lengths = this.#lengths.slice(count);
   }
@@ -141,27 +146,32 @@ export class RequestLog extends WriteBehind {
   async #journalise(journal: RequestJournal): Promise<void> {
     await this.#recover(journal);
     this.#makeLines();
-    if (this.#lines === '') return;
-    if (!journal.isFull) {
-      let place = journal.add(this.#lines);
+    if (this.#size > 0 && !journal.isFull) {
+      let place = journal.end;
+      journal.add(this.#lines.subarray(0, this.#size));
       for (const [n, { id, account }] of this.#keys.entries()) {
-        addPlace(this.#waiting, id, account, place);
+        this.#addPlace(id, account, place);
         place += this.#lengths[n]!;
       }
     }
-    [this.#lines, this.#keys, this.#lengths] = ['', [], []];
+    [this.#size, this.#keys, this.#lengths] = [0, [], []];
   }
 
   #makeLines(): void {
-    const lines = this.#added.map(({ principal, request, time }) => {
-      const { id, account } = principal;
-      const line = `${id} ${account === id ? '' : account} ${lineOf(request, time)}\n`;
-      this.#keys.push(principal);
-      this.#lengths.push(Buffer.byteLength(line));
-      return line;
-    });
+    const added = this.#added;
     this.#added = [];
-    this.#lines += lines.join('');
+    const lines = added.map(
+      ({ principal: { id, account }, request, time }) =>
+        `${id} ${account === id ? '' : account} ${lineOf(request, time)}\n`,
+    );
+    const text = lines.join('');
+    const size = Buffer.byteLength(text);
+    if (this.#size + size > MAX_BYTES) return;
+    this.#size += this.#lines.write(text, this.#size);
+    for (const [n, line] of lines.entries()) {
+      this.#keys.push(added[n]!.principal);
+      this.#lengths.push(size === text.length ? line.length : Buffer.byteLength(line));
+    }
   }
 
   /** Stores the waiting requests of some keys by key, some at a time. */
@@ -217,31 +227,28 @@ export class RequestLog extends WriteBehind {
   /** Takes over the journal of an earlier process, without requests that it had stored by key. */
   async #recover(journal: RequestJournal): Promise<void> {
     if (this.#isRecovered) return;
-    const earlier = new Map<string, Waiting>();
+    // Of an attempt that failed.
+    this.#waiting.clear();
     const last = new Map<string, number>();
     let count = 0;
     for (const [place, line] of journal.lines()) {
       if (++count % LINES_PER_TURN === 0) await ownTurn();
       const [keyId, account, , time] = line.split(' ', 4) as [string, ...string[]];
       if (!last.has(keyId)) last.set(keyId, await this.#store.lastRequestOf(keyId));
-      if (Number(time) > last.get(keyId)!) addPlace(earlier, keyId, account || keyId, place);
-    }
-    for (const [keyId, { account, places }] of earlier) {
-      const later = this.#waiting.get(keyId)?.places ?? [];
-      this.#waiting.set(keyId, { account, places: [...places, ...later] });
+      if (Number(time) > last.get(keyId)!) this.#addPlace(keyId, account || keyId, place);
     }
     this.#isRecovered = true;
+  }
+
+  #addPlace(keyId: string, account: string, place: number): void {
+    const each = this.#waiting.get(keyId);
+    if (!each) this.#waiting.set(keyId, { account, places: [place] });
+    else if (each.places.push(place) === 2 * MAX_REQUESTS) each.places = each.places.slice(-MAX_REQUESTS);
   }
 
   #nextPosition(): string {
     return positionAt(this.#now(), this.#instance, this.#positions++);
   }
-}
-
-function addPlace(waiting: Map<string, Waiting>, keyId: string, account: string, place: number): void {
-  const each = waiting.get(keyId);
-  if (!each) waiting.set(keyId, { account, places: [place] });
-  else if (each.places.push(place) === 2 * MAX_REQUESTS) each.places = each.places.slice(-MAX_REQUESTS);
 }
 
 /** A line, with what precedes that of the request: the key's id, and its account if that is another. */

@@ -11,8 +11,8 @@ export interface RequestJournal {
   readonly due: number | undefined;
   /** True if lines should be dropped, as while the database cannot be written. */
   readonly isFull: boolean;
-  /** @returns the place of the first line @throws UNAVAILABLE, and has then added nothing */
-  add(lines: string): number;
+  /** @param lines as UTF-8 @throws UNAVAILABLE, and has then added nothing */
+  add(lines: Uint8Array): void;
   /** The lines at some places, which ascend, a part at a time. Lost ones may be missing or anything. @throws UNAVAILABLE */
   linesAt(places: Float64Array): Iterable<readonly string[]>;
   /** All lines, with their places: at first, those that an earlier process has left. @throws UNAVAILABLE */

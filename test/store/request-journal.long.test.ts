@@ -65,7 +65,7 @@ it('requests are stored by key when they are read, and only those of that key', 
   await nextSecond();
   expect(filesOf()).toEqual([]);
   for (let n = 0; n < 60; n++) {
-    for (const key of ['a', 'b', 'c']) add(key, `${key}${n}`);
+    for (const key of ['a', 'b', 'c']) add(key, `${key}${n}`, { code: 'NOT_FOUND', message: 'Žluťoučký 🐎' });
     await nextSecond();
   }
   expect(await idsOf('b')).toEqual(ids('b', 59, 60));

@@ -95,15 +95,12 @@ export function fileJournal(file: string, now: () => number): RequestJournal {
       return isLarge(2);
     },
     add(lines) {
-      const place = this.end;
-      const bytes = Buffer.from(lines);
       // At a position, since some of them may have been written by an attempt that failed.
       using(current(), constants.O_WRONLY | constants.O_CREAT, (descriptor) => {
-        for (let done = 0; done < bytes.length;)
-          done += writeSync(descriptor, bytes, done, bytes.length - done, current().size + done);
+        for (let done = 0; done < lines.length;)
+          done += writeSync(descriptor, lines, done, lines.length - done, current().size + done);
       });
-      current().size += bytes.length;
-      return place;
+      current().size += lines.length;
     },
     *linesAt(places) {
       const size = Math.max(...parts.map((part) => part.size));

@@ -445,9 +445,9 @@ onEachEngine('requests', (kit) => {
     const requestJournal: typeof store.requestJournal =
       store.requestJournal &&
       Object.assign(Object.create(store.requestJournal), {
-        add(lines: string) {
+        add(lines: Uint8Array) {
           if (isAway) throw new Error('away');
-          return store.requestJournal!.add(lines);
+          store.requestJournal!.add(lines);
         },
       });
     const log = newLog({ ...store, addRequests, requestJournal });
