@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -67,9 +67,9 @@ function intervalOf(samples: readonly Sample[]): [least: number, most: number] {
 const home = temporaryFolder();
 const secrets = await seed(join(home, 'seed.db'), PETS, keys);
 
-/** Starts a server on a copy of the data. */
+/** Starts a server on a copy of the data, without the request log of another. */
 function withLog<R>(setting: 'on' | 'off', work: (server: MeasuredServer) => Promise<R>): Promise<R> {
-  const file = join(home, `${setting}.db`);
+  const file = join(mkdtempSync(join(home, setting)), 'petstore.db');
   copyFileSync(join(home, 'seed.db'), file);
   return withServer({ DATA_FILE: file, REQUEST_LOG: setting, LOG_LEVEL: 'error' }, work);
 }
