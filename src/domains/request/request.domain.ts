@@ -40,7 +40,7 @@ const RequestDeclaration = {
     message: optional(
       text(MAX_TEXT.message, 'The message of that error', 'categoryId: there is no category 7.'),
     ),
-    units: integer(0, MAX_INT32, 'Units charged', 1),
+    units: integer(0, MAX_INT32, 'Units charged; for a stream or export, to open it', 1),
     ms: integer(0, MAX_INT32, 'Milliseconds until the response began', 3),
     keyId: opaqueId(100, 'The id of the key', 'key_3RlZ5unNSlWY'),
   },
