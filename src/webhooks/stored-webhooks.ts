@@ -2,6 +2,7 @@ import { AppError, notFound } from '../foundation/errors.ts';
 import { counted } from '../foundation/words.ts';
 import type { EventType } from '../store/events.ts';
 import { countCreation, creationCounts, type ObjectKind } from '../store/objects.ts';
+import { API_KEYS } from '../store/stored-api-keys.ts';
 import type { Store, Transaction } from '../store/store.ts';
 
 export const DISABLED_REASONS = ['failing', 'gone', 'events_expired', 'key'] as const;
@@ -228,10 +229,17 @@ export function webhookWritesOf({ objects }: Pick<Transaction, 'objects'>) {
     return webhook;
   };
   return {
-    /** @param max the maximum number of webhooks of the account @throws CONFLICT if it has as many */
+    /**
+     * @param max the maximum number of webhooks of the account, but for those of deleted keys, which nobody could delete
+     * @throws CONFLICT if it has as many
+     */
     async create(webhook: Webhook, max: number): Promise<Webhook> {
       const { account = webhook.apiKeyId } = webhook;
-      if ((await webhooks.find(ofAccount(account))).length >= max) throw tooManyWebhooks(max);
+      const all = await webhooks.find(ofAccount(account));
+      const keys = await objects(API_KEYS).get([...new Set(all.map(({ apiKeyId }) => apiKeyId))]);
+      const isValid = ({ apiKeyId }: Webhook) =>
+        keys.some(({ id, revokedAt }) => id === apiKeyId && revokedAt === undefined);
+      if (all.filter(isValid).length >= max) throw tooManyWebhooks(max);
       await countCreation(objects(WEBHOOK_COUNTS), account);
       await webhooks.put([webhook]);
       return webhook;

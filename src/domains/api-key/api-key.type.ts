@@ -86,8 +86,7 @@ export function addApiKeys(builder: Builder): void {
       extensions: MANAGED,
       resolve: (writer, args, context, info) =>
         write(async (transaction) => {
-          const owner = ownerOf(transaction, context, info);
-          const { key, apiKey } = await newChild(args.input as NewKey, owner);
+          const { key, apiKey } = await newChild(args.input as NewKey, ownerOf(transaction, context, info));
           return shownKey(await apiKeyWritesOf(transaction).createChild(apiKey, MAX_CHILDREN), key);
         })(writer, args, context),
     }),

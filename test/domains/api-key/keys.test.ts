@@ -247,6 +247,16 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectAnswer(await call(json.key, '/pets'), 200);
   });
 
+  it('take no place among the webhooks of their plan any more once they are deleted', async () => {
+    const owner = await kit.gateway.newKey('free');
+    const { id, key } = await create(owner);
+    const add = (by: string) => call(by, 'POST /webhooks', { url: 'https://example.org/hook' });
+    expectAnswer(await add(key), 201);
+    expectRefusal(await add(owner), 'CONFLICT');
+    expectAnswer(await call(owner, `DELETE /keys/${id}`), 204);
+    expectAnswer(await add(owner), 201);
+  });
+
   it('are at most 20, however many are made at once', async () => {
     const { gateway, clock } = kit;
     // SecantusDB takes seconds for as many transactions that write the same document.
