@@ -334,7 +334,6 @@ async function checkBatch(
   wanted: readonly Row[],
   { checked, onFault }: Pass,
 ): Promise<void> {
-  const { seen } = reader;
   const { record, createParents = false, update = false } = options;
   const there = await recordsOf(store, record, wanted);
   const isThere = ({ values }: Row): boolean => there.has(String(values.id));
@@ -345,7 +344,7 @@ async function checkBatch(
   });
   const rows = reader.accepted(acceptable, new Set(update ? there.keys() : []), onFault);
   const chosen = rows.filter(hasId);
-  const twice = seen.addAll(chosen.map(({ values }) => String(values.id)));
+  const twice = reader.seen.addAll(chosen.map(({ values }) => String(values.id)));
   for (const [n, row] of chosen.entries()) {
     const refuse = onFaultOf(row, onFault);
     if (twice[n]) refuse(`id: ${row.values.id} is on an earlier line too`);
@@ -360,7 +359,7 @@ async function checkBatch(
     if (called === 'several') refuse(`several ${parent.plural} are called ${name}; use ids`);
     else if (!canCreate || !createParents)
       refuse(`there is no ${parent.kind} called ${name}${canCreate ? '; --create-parents makes it' : ''}`);
-    else if (!seen.addAll([`${parent.plural} ${folded(name)}`])[0]) {
+    else if (!reader.seen.addAll([`${parent.plural} ${folded(name)}`])[0]) {
       increase(checked.parents, parent, 1);
       const first = checked.newParents.get(parent) ?? [];
       if (first.length < MAX_NAMED) checked.newParents.set(parent, [...first, name]);
@@ -390,7 +389,7 @@ async function checkBatch(
   for (const fields of record.unique as readonly (readonly string[])[]) {
     const whole = added.filter(({ values }) => fields.every((field) => values[field] !== undefined));
     const same = whole.map(({ values }) => Object.fromEntries(fields.map((field) => [field, values[field]])));
-    const repeated = seen.addAll(same.map((values) => `${fields} ${JSON.stringify(values)}`));
+    const repeated = reader.seen.addAll(same.map((values) => `${fields} ${JSON.stringify(values)}`));
     // With --update, rows may free the values of other records.
     const held = await concurrently(update ? [] : same, async (values) => {
       if (Object.values(values).includes(NEW)) return false;

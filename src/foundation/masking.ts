@@ -1,9 +1,9 @@
 /** A pattern for a text of which any character may be percent-encoded, also several times. */
 const spelled = (text: string): string =>
-  text.replace(/./g, (character) => {
-    const hex = Buffer.from(character).toString('hex').replace('f', '[fF]');
-    return `(?:${character}|%(?:25)*${hex})`;
-  });
+  text.replace(
+    /./g,
+    (character) => `(?:${character}|%(?:25)*${Buffer.from(character).toString('hex').replace('f', '[fF]')})`,
+  );
 /** An API key or signing secret, or enough of one to recognise it. */
 const SECRET = new RegExp(`(${spelled('petstore_')}|${spelled('whsec_')})[\\w+/=%-]{8,}`, 'g');
 
