@@ -8,7 +8,6 @@ import {
   type Kit,
   makeWorld,
   onAnyEngine,
-  query,
   send,
   sqlite,
   useGateway,
@@ -47,13 +46,6 @@ onAnyEngine('REST lists', (kit) => {
     const answer = await send(kit.gateway, `/pets?sort=name&after=${after}`);
     expectRefusal(answer, 'VALIDATION_FAILED');
     expect(answer.json.message).toContain('after: must come from a page of this list with the same sort');
-  });
-
-  it('finds nothing by a name that folding leaves nothing of', async () => {
-    for (const name of ['\u0301', ' \u0301\u0308 '])
-      expectRefusal(await send(kit.gateway, `/pets?name=${encodeURIComponent(name)}`), 'VALIDATION_FAILED');
-    const { json } = await query(kit.gateway, '{ categories(filter: {name: "\u0301"}) { totalCount } }');
-    expect(json.errors[0].extensions).toMatchObject({ status: 400, fields: [{ path: 'name' }] });
   });
 
   it('returns 20 records or the given limit per page, and each record once through the links', async () => {
@@ -124,6 +116,8 @@ describe('query parameters of lists', () => {
     ['/pets?after=00', AFTER],
     ['/pets?after=9223372036854775808', AFTER],
     ['/pets?after=abc', AFTER],
+    // A combining mark, of which folding leaves nothing.
+    ['/pets?name=%CC%81', 'name: must have more than accents and other marks.'],
     ['/pets?status=gone', STATUS],
     ['/pets?status=Sold', STATUS],
     ['/pets?status=sold&status=', STATUS],
