@@ -182,7 +182,7 @@ async function writes(): Promise<void> {
       row('slowest of the POSTs, ms', took.at(-1)!);
       reader.close();
       // The log is shortened every few seconds.
-      await paced(server, rate, POST, Math.max(seconds, 10));
+      await paced(server, rate, POST, seconds + 8);
       row('log as long after it, MB', sizeOfLog(), 64);
       row('longest turn, ms', await harness.ask(server.child, 'end'), 50);
     }
