@@ -120,9 +120,10 @@ export class RequestLog extends WriteBehind {
     if (due === undefined) return;
     if (due > start) {
       const keys = [...this.#waiting];
+      const isDue = ([, { places }]: (typeof keys)[number]) => (places.at(-MAX_REQUESTS) ?? places[0]!) < due;
       // Some others too, so that not all keys are due at once.
-      const others = Math.ceil(keys.length / SHARES);
-      const some = keys.filter(([, { places }], n) => places[0]! < due || n < others);
+      const others = keys.some(isDue) ? Math.ceil(keys.length / SHARES) : 0;
+      const some = keys.filter((key, n) => n < others || isDue(key));
       await this.#file(journal, some);
     }
     journal.turn();

@@ -127,8 +127,6 @@ function decoderOf(columns: readonly Column[]): (row: readonly unknown[]) => Sto
     const value = read ? `columns[${i}].read(row[${i}])` : `row[${i}]`;
     return `if (row[${i}] !== null) record[${JSON.stringify(field)}] = ${value};`;
   });
-  return new Function(
-    'columns',
-    `return (row) => { const record = {}; ${assignments.join(' ')} return record; };`,
-  )(columns);
+  const body = `return (row) => { const record = {}; ${assignments.join(' ')} return record; };`;
+  return new Function('columns', body)(columns);
 }

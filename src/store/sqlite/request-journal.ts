@@ -9,8 +9,11 @@ import type { RequestJournal } from '../request-journal.ts';
 const PART = 8_000_000;
 /** The age from which a file gets no more lines, in milliseconds, so that old ones can be deleted. */
 const MAX_AGE = HOUR;
-/** The size of all files from which the first one is due, in bytes. */
-const CAPACITY = 64_000_000;
+/**
+ * The size of all files from which the first one is due, in bytes: a thousand busy keys then have 1,000 later requests each,
+ * and none of theirs is ever stored by key.
+ */
+const CAPACITY = 128_000_000;
 /** The maximum length of a line, in bytes. */
 const MAX_LINE = 4_096;
 
