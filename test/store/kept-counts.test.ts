@@ -129,6 +129,8 @@ const step = fc.oneof(
     name: fc.constantFrom('cat', 'dog', 'dog 1', 'doge', 'dogged', 'Éclair', 'zebra'),
     count,
     apart: fc.boolean(),
+    /** The number of different quantities. */
+    quantities: fc.constantFrom(1, 3, 8, 2_000),
     categoryId: fc.constantFrom('1', '2'),
   }),
   fc.record({
@@ -170,7 +172,7 @@ async function take(
         name: one.apart ? `${one.name} ${n}` : one.name,
         categoryId: one.categoryId,
         status: PetStatus.values[(n % 4) % 3]!,
-        quantity: one.apart ? n : n % 3,
+        quantity: n % one.quantities,
       })),
     );
   if (one.kind === 'order')
@@ -243,6 +245,28 @@ it('counts of names that very many have read few entries, also once they have ot
   db.exec(`update pets set name_folded = 'dog ' || id, quantity = id where name_folded = 'dog'`);
   await compare(store, db);
   await settle();
+});
+
+it.each([
+  { what: 'few have', values: 15 },
+  { what: 'many had until they were deleted', values: 4 },
+])('a value that $what can become that of very many', async ({ values }) => {
+  const store = folder.open();
+  const db = folder.outsider();
+  const { id: categoryId } = await store.table(Category).insert({ name: 'Dogs' });
+  const add = async (count: number, valueOf: (n: number) => number) => {
+    const pets = Array.from({ length: count }, (_, n) => ({
+      name: `dog ${valueOf(n)}`,
+      categoryId,
+      quantity: valueOf(n),
+    }));
+    for (let n = 0; n < count; n += 500) await store.table(Pet).insertAll(pets.slice(n, n + 500));
+    await compare(store, db);
+    expect(faultsOf(db)).toEqual([]);
+  };
+  await add(6_000, (n) => n % values);
+  if (values === 4) db.exec('delete from pets where quantity = 2');
+  for (const value of [2, 3]) await add(2_000, () => value);
 });
 
 it('counts of an earlier version are made anew when its file is opened', async () => {

@@ -102,6 +102,9 @@ function keptBlocks(declaration: AnyDeclaration, fields: readonly string[], sort
   /** The lower end of the block of a record; null if it has none. */
   const lowOf = (row: string) =>
     `(select low ${isOf(row)} and low <= ${row}.${key} order by low desc limit 1)`;
+  /** The number of a block's records below the lower end of the next one. */
+  const below = (row: string, next: string) =>
+    `(select count(*) ${isIn(row)} and ${key} >= ${row}.low and ${key} < ${next} and id <= ${through(declaration)})`;
   const large = `(select * from ${table} indexed by "${title} large"
     where n > most and low <> 9223372036854775807 order by ${values}low limit 1)`;
   return {
@@ -134,7 +137,7 @@ function keptBlocks(declaration: AnyDeclaration, fields: readonly string[], sort
        from ${combinations} as many where not exists (select 1 ${isOf('many')})`,
     /**
      * Splits the first block that is too large: at the key in its middle; or behind its lowest key if half of it have that,
-     * so that the block of a key of very many records has no other.
+     * so that the block of a key of very many records has no other. Where that is its only key, the next block is there.
      */
     split: [
       `with large as materialized (
@@ -144,11 +147,10 @@ function keptBlocks(declaration: AnyDeclaration, fields: readonly string[], sort
          select *, middle = low as alone, iif(middle > low, middle, ${type === 'text' ? 'low || char(0)' : 'low + 1'}) as upper
          from large
        )
-       insert into ${table} select ${values}upper,
-         n - (select count(*) ${isIn('parts')} and ${key} >= low and ${key} < upper and id <= ${through(declaration)}),
-         ${BLOCK}, alone from parts`,
+       insert into ${table} select ${values}upper, n - ${below('parts', 'upper')}, ${BLOCK}, alone from parts where true
+       on conflict do update set stays = true`,
       `update ${table} set (n, most) = (
-         select ${table}.n - block.n, iif(block.stays, ${UNLIMITED}, ${table}.most)
+         select ${below(table, 'block.low')}, iif(block.stays, ${UNLIMITED}, ${table}.most)
          ${isOf(table)} and block.low > ${table}.low order by block.low limit 1
        ) where (${values}low) = (select ${values}low from ${large})`,
     ] as const,
