@@ -38,8 +38,12 @@ const SHARES = 8;
 /** The requests of a key that are not stored by key yet. */
 interface Waiting {
   account: string;
-  /** The places of their lines, in ascending order, of at least the last MAX_REQUESTS. */
+  /**
+   * The places of the lines of the last MAX_REQUESTS, of which the journal may have removed some. The next replaces the
+   * oldest, at `count` modulo MAX_REQUESTS.
+   */
   places: number[];
+  count: number;
 }
 
 /** Lines of a key, oldest first. */
@@ -66,9 +70,10 @@ export class RequestLog extends WriteBehind {
   /** Lines that are not in the journal yet, as UTF-8: strings would be moved by garbage collections. */
   readonly #lines = Buffer.allocUnsafeSlow(MAX_BYTES);
   #size = 0;
-  /** Their keys and lengths. */
-  #keys: Principal[] = [];
-  #lengths: number[] = [];
+  /** Their number, and their keys and lengths, in lists that aren't made anew. */
+  #count = 0;
+  readonly #keys: Principal[] = [];
+  readonly #lengths = new Int32Array(MAX_WAITING + MAX_ADDED);
   /** Set once the journal of an earlier process has been read. */
   #isRecovered = false;
   /** The number of requests stored per key since a position. At MAX_REQUESTS, older ones are useless. */
@@ -93,7 +98,7 @@ export class RequestLog extends WriteBehind {
 
   /** Adds a request of a key. */
   add(principal: Principal, request: AnsweredRequest): void {
-    if (!this.#isKept || this.#keys.length >= MAX_WAITING) return;
+    if (!this.#isKept || this.#count >= MAX_WAITING) return;
     if (this.#added.push({ principal, request, time: this.#now() }) === MAX_ADDED) this.#makeLines();
     this.writeLater();
   }
@@ -120,27 +125,30 @@ export class RequestLog extends WriteBehind {
     if (due === undefined) return;
     if (due > start) {
       const keys = [...this.#waiting];
-      const isDue = ([, { places }]: (typeof keys)[number]) => (places.at(-MAX_REQUESTS) ?? places[0]!) < due;
+      const isDue = ([, { places, count }]: (typeof keys)[number]) =>
+        (places[count % MAX_REQUESTS] ?? places[0]!) < due;
       // Some others too, so that not all keys are due at once.
       const others = keys.some(isDue) ? Math.ceil(keys.length / SHARES) : 0;
       const some = keys.filter((key, n) => n < others || isDue(key));
       await this.#file(journal, some);
     }
     journal.turn();
-    for (const keyId of this.#waiting.keys()) this.#forget(keyId, journal.start);
+    for (const [keyId, { places, count }] of this.#waiting)
+      if (places[(count - 1) % MAX_REQUESTS]! < journal.start) this.#waiting.delete(keyId);
   }
 
   /** Stores all requests by key. */
   async #putAll(): Promise<void> {
     this.#makeLines();
     const size = this.#size;
-    const count = this.#keys.length;
+    const count = this.#count;
     await this.#put([...byKey(this.#lines.toString('utf8', 0, size).split('\n')).values()]);
     // Others may have been added meanwhile.
     this.#lines.copyWithin(0, size, this.#size);
     this.#size -= size;
-    this.#keys = this.#keys.slice(count);
-    this.#lengths = this.#lengths.slice(count);
+    this.#keys.copyWithin(0, count, this.#count);
+    this.#lengths.copyWithin(0, count, this.#count);
+    this.#count -= count;
   }
 
   /** Moves added requests to the journal. */
@@ -150,12 +158,13 @@ export class RequestLog extends WriteBehind {
     if (this.#size > 0 && !journal.isFull) {
       let place = journal.end;
       journal.add(this.#lines.subarray(0, this.#size));
-      for (const [n, { id, account }] of this.#keys.entries()) {
+      for (let n = 0; n < this.#count; n++) {
+        const { id, account } = this.#keys[n]!;
         this.#addPlace(id, account, place);
         place += this.#lengths[n]!;
       }
     }
-    [this.#size, this.#keys, this.#lengths] = [0, [], []];
+    this.#size = this.#count = 0;
   }
 
   #makeLines(): void {
@@ -170,19 +179,17 @@ export class RequestLog extends WriteBehind {
     if (this.#size + size > MAX_BYTES) return;
     this.#size += this.#lines.write(text, this.#size);
     for (const [n, line] of lines.entries()) {
-      this.#keys.push(added[n]!.principal);
-      this.#lengths.push(size === text.length ? line.length : Buffer.byteLength(line));
+      this.#keys[this.#count] = added[n]!.principal;
+      this.#lengths[this.#count++] = size === text.length ? line.length : Buffer.byteLength(line);
     }
   }
 
   /** Stores the waiting requests of some keys by key, some at a time. */
   async #file(journal: RequestJournal, keys: readonly (readonly [keyId: string, Waiting])[]): Promise<void> {
-    const { end } = journal;
     for (let n = 0; n < keys.length;) {
       const places: number[] = [];
       const first = n;
-      for (; n < keys.length && places.length < LINES_AT_ONCE; n++)
-        places.push(...keys[n]![1].places.slice(-MAX_REQUESTS).filter((place) => place < end));
+      for (; n < keys.length && places.length < LINES_AT_ONCE; n++) places.push(...keys[n]![1].places);
       const linesOf = new Map<string, KeyLines>();
       for (const lines of journal.linesAt(Float64Array.from(places).sort())) {
         byKey(lines, linesOf);
@@ -192,16 +199,9 @@ export class RequestLog extends WriteBehind {
       for (let m = 0; m < some.length; m += KEYS_AT_ONCE) {
         const stored = some.slice(m, m + KEYS_AT_ONCE);
         await this.#put(stored.flatMap((keyId) => linesOf.get(keyId) ?? []));
-        for (const keyId of stored) this.#forget(keyId, end);
+        for (const keyId of stored) this.#waiting.delete(keyId);
       }
     }
-  }
-
-  /** Forgets the lines of a key before a place. */
-  #forget(keyId: string, before: number): void {
-    const waiting = this.#waiting.get(keyId)!;
-    waiting.places = waiting.places.filter((place) => place >= before);
-    if (waiting.places.length === 0) this.#waiting.delete(keyId);
   }
 
   async #put(keys: readonly KeyLines[]): Promise<void> {
@@ -243,8 +243,8 @@ export class RequestLog extends WriteBehind {
 
   #addPlace(keyId: string, account: string, place: number): void {
     const each = this.#waiting.get(keyId);
-    if (!each) this.#waiting.set(keyId, { account, places: [place] });
-    else if (each.places.push(place) === 2 * MAX_REQUESTS) each.places = each.places.slice(-MAX_REQUESTS);
+    if (each) each.places[each.count++ % MAX_REQUESTS] = place;
+    else this.#waiting.set(keyId, { account, places: [place], count: 1 });
   }
 
   #nextPosition(): string {

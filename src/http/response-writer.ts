@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
+import { digitsOf } from '../foundation/id.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
@@ -132,12 +133,12 @@ export function addRateLimitHeaders(
   const tightest = decision?.tightest ?? guardWindow;
   if (!tightest) return;
   const left = ({ remaining, resetAt }: WindowView, length: number): string =>
-    `r=${remaining};t=${secondsUntil(resetAt, now, length)}`;
+    `r=${digitsOf(remaining)};t=${secondsUntil(resetAt, now, length)}`;
   headers.push(
     'X-RateLimit-Limit',
     tightest.limit,
     'X-RateLimit-Remaining',
-    tightest.remaining,
+    digitsOf(tightest.remaining),
     'X-RateLimit-Reset',
     Math.ceil(tightest.resetAt / 1000),
     'RateLimit-Policy',

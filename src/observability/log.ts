@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { digitsOf } from '../foundation/id.ts';
 import { masked } from '../foundation/masking.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { jsonOf, objectOf, writeAny, writeInteger, writeString } from '../schema/json-writer.ts';
@@ -34,7 +35,7 @@ export function createLog(level: string, lines: DestinationStream): GatewayLog {
       const { session, errorCodes } = context;
       const json = jsonOf(writeRequest, {
         level: 30,
-        time: Date.now(),
+        time: digitsOf(Date.now()),
         requestId: context.requestId,
         method: context.method,
         path: shownPath(context.path),
@@ -45,7 +46,7 @@ export function createLog(level: string, lines: DestinationStream): GatewayLog {
         units: session?.units ?? 0,
         apiKey: session?.principal.id,
         client: context.address,
-        ms: Math.round(context.milliseconds * 1000) / 1000,
+        ms: digitsOf(Math.round(context.milliseconds * 1000), '.'),
         traceId: context.span?.spanContext().traceId,
         aborted: context.isSent ? undefined : true,
         msg: 'request',

@@ -1,4 +1,5 @@
 import { cut } from '../foundation/errors.ts';
+import { digitsOf } from '../foundation/id.ts';
 import { DAY } from '../foundation/instant.ts';
 import { masked } from '../foundation/masking.ts';
 import type { ObjectKind } from './objects.ts';
@@ -50,10 +51,6 @@ export function lineOf(request: AnsweredRequest, time: number): string {
   );
   return code === undefined ? line : `${line} ${code} ${cut(masked(message), MAX_TEXT.message)}`;
 }
-
-/** The digits of a time. V8 remembers those of small numbers; those of a whole time would take a third of a line's. */
-const digitsOf = (time: number): string =>
-  `${Math.floor(time / 1_000)}${String(1_000 + (time % 1_000)).slice(1)}`;
 
 /** Parses a line of {@link lineOf}. */
 export function requestOf(line: string, keyId: string): LoggedRequest {

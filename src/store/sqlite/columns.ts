@@ -1,22 +1,11 @@
 import { memoized } from '../../foundation/cache.ts';
 import { type Field, type FieldKind, isFolded } from '../../foundation/fields.ts';
 import { folded } from '../../foundation/folded.ts';
+import { digitsOf } from '../../foundation/id.ts';
 import { formatInstant } from '../../foundation/instant.ts';
 import { type AnyDeclaration, type Fields, snakeCase } from '../../foundation/record.ts';
 import type { StoredRow } from '../engine.ts';
 import type { SqliteConnection, Value } from './connection.ts';
-
-/** The last three digits of integers. */
-const LAST_DIGITS = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(3, '0'));
-
-/**
- * The digits of an integer that is read as a number, or as text. String() keeps each in a cache of V8, until thousands of
- * others replace it, and by then garbage collection has moved it to the old generation.
- */
-const digitsOf = (value: unknown): string =>
-  typeof value === 'number' && value >= 1_000
-    ? Math.floor(value / 1_000) + LAST_DIGITS[value % 1_000]!
-    : String(value);
 
 /** The stored form of values by kind, except for absent ones. */
 const CODECS: Readonly<Record<FieldKind, Pick<Column, 'type' | 'stored' | 'read'>>> = {

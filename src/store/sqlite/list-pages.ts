@@ -37,7 +37,7 @@ export function conditionsOf(declaration: AnyDeclaration, { filter, below }: Lis
   }
   if (below) {
     fields.push(below.field);
-    where.push(`${columnName(below.field)} = parent.value`);
+    where.push(`${columnsOf(declaration).find(({ field }) => field === below.field)!.name} = parent.value`);
   }
   const indexed = indexFor(declaration, fields, sort);
   return {

@@ -21,9 +21,9 @@ const UNSAVED_TIME = 100;
 /** Saves the usage of keys, by their ids. */
 export const saveUsage = (db: SqliteConnection, states: ReadonlyMap<string, UsageState>) =>
   db.run(
-    `insert into usage (api_key_id, state) select key, value from json_each(?) where true
+    `insert into usage (api_key_id, state) select value ->> 0, value -> 1 from json_each(?) where true
      on conflict do update set state = excluded.state`,
-    [JSON.stringify(Object.fromEntries(states))],
+    [JSON.stringify([...states])],
   );
 
 /**
