@@ -118,6 +118,9 @@ export async function readObject(
   context: RequestContext,
   route: Route,
 ): Promise<Readonly<Record<string, unknown>>> {
+  const isOptional = hasOwnVariables(route);
+  // Clients such as aiohttp name the type even of no body.
+  if (isOptional && context.headers['content-length'] === '0') return {};
   const bytes = await readBody(context, bodyTypesOf(route.method));
-  return bytes.length === 0 && hasOwnVariables(route) ? {} : asObject(parseJson(bytes));
+  return bytes.length === 0 && isOptional ? {} : asObject(parseJson(bytes));
 }

@@ -99,6 +99,13 @@ onEachEngine('keys that an owner makes', (kit) => {
     expectRefusal(await call(owner, `DELETE /keys/${made.id}`), 'NOT_FOUND');
   });
 
+  it('are rotated by calls without a body, whatever type of it they name', async () => {
+    const key = await kit.gateway.newKey('pro');
+    const headers = { 'content-type': 'application/octet-stream' };
+    expectAnswer(await call(key, 'POST /key/rotate', undefined, headers), 200);
+    expectRefusal(await call(key, 'POST /key/rotate', {}, headers), 'UNSUPPORTED_MEDIA_TYPE');
+  });
+
   it('repeat their secret to a retry, and to no other call', async () => {
     const owner = await kit.gateway.newKey('pro');
     const retry = { 'idempotency-key': 'make-1' };
