@@ -139,8 +139,8 @@ function shownAs(type: string, record: object, shapes: readonly Shape[]): string
   return shapeWriter(shape, 'integer').one(representedAs(shape, record as Record<string, unknown>));
 }
 
-/** `*`, or a list of entity tags (RFC 9110 section 13.1.1). */
-const TAGS = /^\s*(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)\s*$/;
+/** `*`, or a list of entity tags (RFC 9110 section 13.1.1), which may have empty elements (section 5.6.1). */
+const TAGS = /^[\s,]*(?:\*|(?:W\/)?"[^"]*"(?:\s*,[\s,]*(?:W\/)?"[^"]*")*)[\s,]*$/;
 
 /**
  * The preconditions of a write (RFC 9110 sections 13.1.1 and 13.1.2), which the store checks atomically with the write.
