@@ -161,8 +161,7 @@ onEachEngine('keys that an owner makes', (kit) => {
       Array.from({ length: 100 }, (_, n) => doors[n % doors.length]!(keys[n % keys.length]!)),
     );
     await second.close();
-    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(40);
+    expect(statuses.sort()).toEqual(Array.from({ length: 100 }, (_, n) => (n < 60 ? 200 : 429)));
     const refused = await call(keys[5]!, '/pets');
     expect([
       refused.status,
