@@ -15,8 +15,17 @@ export function toJson(value: unknown): string {
 export const onOneLine = (json: string): string =>
   json.replace(/[\u2028\u2029]/g, (character) => (character === '\u2028' ? '\\u2028' : '\\u2029'));
 
-/** The length of a piece of JSON before its last value, in characters. */
+/** The length of a piece of JSON before its last value or record, in characters. */
 const PIECE_LENGTH = 16_384;
+
+/** False for a list, and for what contains lists or objects. */
+function isFlat(item: object): boolean {
+  for (const name in item) {
+    const part = item[name as never] as unknown;
+    if (typeof part === 'object' && part !== null) return false;
+  }
+  return !Array.isArray(item);
+}
 
 /**
  * Serialises a value like `toJson`, but in pieces, so that a large answer is never in memory as text, in which a text
@@ -24,11 +33,7 @@ const PIECE_LENGTH = 16_384;
  */
 export function* jsonPieces(value: unknown): Generator<string, void, undefined> {
   let text = '';
-  function* write(item: unknown): Generator<string, void, undefined> {
-    if (typeof item !== 'object' || item === null) {
-      text += toJson(item) ?? 'null';
-      return;
-    }
+  function* write(item: object): Generator<string, void, undefined> {
     const isList = Array.isArray(item);
     let mark = isList ? '[' : '{';
     for (const name of Object.keys(item)) {
@@ -36,8 +41,8 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
       if (part === undefined && !isList) continue;
       text += isList ? mark : `${mark}${JSON.stringify(name)}:`;
       mark = ',';
-      if (typeof part === 'object' && part !== null) yield* write(part);
-      else text += toJson(part) ?? 'null';
+      if (typeof part !== 'object' || part === null || isFlat(part)) text += toJson(part) ?? 'null';
+      else yield* write(part);
       if (text.length < PIECE_LENGTH) continue;
       yield text;
       text = '';
@@ -45,7 +50,8 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
     if (mark !== ',') text += mark;
     text += isList ? ']' : '}';
   }
-  yield* write(value);
+  if (typeof value === 'object' && value !== null) yield* write(value);
+  else text = toJson(value);
   if (text.length > 0) yield text;
 }
 
