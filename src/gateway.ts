@@ -10,7 +10,7 @@ import { EventStreams } from './events/streams.ts';
 import { AppError, asAppError, cut, isUnreported } from './foundation/errors.ts';
 import { type Clock, systemClock } from './foundation/instant.ts';
 import { withoutInput, wordsOf } from './foundation/masking.ts';
-import type { MaybePromise } from './foundation/maybe-promise.ts';
+import type { MaybePromise } from './foundation/turns.ts';
 import { Cors } from './http/cors.ts';
 import { clientAddress, RequestContext, requestIdOf, unmount } from './http/request-context.ts';
 import type { Headers, HttpResponse } from './http/response.ts';

@@ -7,7 +7,7 @@ import { type Config, isTracingConfigured, readConfig } from './config.ts';
 import { developmentKey, keptKey, keyFileOf } from './development-key.ts';
 import { api } from './api.ts';
 import { AppError } from './foundation/errors.ts';
-import { deferred } from './foundation/maybe-promise.ts';
+import { deferred } from './foundation/turns.ts';
 import { Gateway } from './gateway.ts';
 import { type Log, openLog } from './observability/log.ts';
 import { Metrics } from './observability/metrics.ts';

@@ -1,6 +1,6 @@
 import { lruCache } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import type { ApiKey, ApiKeyStore } from '../store/stored-api-keys.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, MINUTE, SECOND } from '../foundation/instant.ts';

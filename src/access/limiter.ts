@@ -1,5 +1,5 @@
 import { lruCache } from '../foundation/cache.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
 import {
   banDuration,

@@ -1,5 +1,5 @@
 import { AppError, isRefusal, unavailable } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { Principal } from './api-keys.ts';
 import { PLANS } from './plans.ts';
 import type { Session } from './session.ts';

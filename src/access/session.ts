@@ -1,5 +1,5 @@
 import { AppError } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import type { PlanName } from '../store/stored-api-keys.ts';
 import type { Store } from '../store/store.ts';
 import type { UsageTransport } from '../store/stored-usage-history.ts';

@@ -3,7 +3,7 @@ import type { EventTypes } from '../events/event-types.ts';
 import type { EventFeed } from '../events/feed.ts';
 import type { Session } from '../access/session.ts';
 import type { Clock } from '../foundation/instant.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { Resource } from '../rest-routes/route.ts';
 import type { Builder } from '../schema/builder.ts';
 import type { Context } from '../schema/context.ts';

@@ -13,8 +13,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '../foundation/errors.ts';
-import { deferred } from '../foundation/maybe-promise.ts';
-import { ownTurn } from '../foundation/turns.ts';
+import { deferred, ownTurn } from '../foundation/turns.ts';
 import {
   type EventPage,
   type EventRequest,

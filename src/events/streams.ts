@@ -6,7 +6,7 @@ import {
   SERVER_STOPPING,
 } from '../access/open-streams.ts';
 import type { Session } from '../access/session.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { EventStore } from '../store/events.ts';
 import type { EventTypes } from './event-types.ts';

@@ -1,6 +1,6 @@
 import type { SortValue } from './cursor.ts';
 import type { Id } from './id.ts';
-import type { MaybePromise } from './maybe-promise.ts';
+import type { MaybePromise } from './turns.ts';
 import type { Meter } from './meter.ts';
 import type { AnyDeclaration, AnyHooks, FieldNameOf, FilterOf, NewOf, PatchOf, RecordOf } from './record.ts';
 

@@ -2,11 +2,10 @@
  * Timeline of one request's results and reads:
  *
  *   arrived  A result was given to `pass`, and is chained behind earlier results.
- *   passed   Its promise resolves, and everything that follows from it runs at once. If the request has run for MAX_TURN,
- *            it first yields a turn of the event loop to others.
+ *   passed   Its promise resolves, and everything that follows from it runs at once. If MAX_TURN is over, others run first.
  *   asked    A read was given to `read`. The first one watches the chain; later ones join it.
- *   begun    The chain is at its end, and a whole turn has added nothing to it: all requested reads begin together, so
- *            that one database command can serve them.
+ *   begun    The chain is at its end, and a whole turn of the event loop has added nothing to it: all requested reads begin
+ *            together, so that one database command can serve them.
  *
  * Once the request has ended, `check` throws, and remaining results are rejected with that error.
  */
@@ -14,29 +13,61 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 
-let last: Promise<void> = Promise.resolve();
+/** A value that may be available at once, so that the synchronous embedded engine doesn't pay for promises. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Applies `next` to a value, synchronously if it is available. */
+export const andThen = <T, R>(
+  value: MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+): MaybePromise<R> => (value instanceof Promise ? value.then(next) : next(value));
+
+/** A promise and the function that resolves it, like Promise.withResolvers of Node 22. */
+export function deferred<T = void>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
 
 /**
- * Resolves in a turn of the event loop of its own, so that requests, timers and disconnects get in between callers.
- * Node alone would run everything passed to `setImmediate` in one turn.
+ * The time that all work in turns may take before others get in between, in milliseconds. Less would cost noticeably more
+ * turns of the event loop, each of which takes as long as a short count.
+ */
+export const MAX_TURN = 0.5;
+
+let last: Promise<void> = Promise.resolve();
+let began = -Infinity;
+
+const isOver = (): boolean => performance.now() - began >= MAX_TURN;
+
+/**
+ * Resolves when work that may take long can begin: after the work that asked before, and not until requests, timers and
+ * disconnects have got in between if that has taken MAX_TURN. Node alone would run all of it in one turn of the event loop.
  */
 export function ownTurn(): Promise<void> {
-  last = last.then(() => setImmediate());
+  last = last.then(async () => {
+    // What follows from the turn before runs first.
+    await new Promise<void>(process.nextTick);
+    if (!isOver()) return;
+    await setImmediate();
+    began = performance.now();
+  });
   return last;
 }
 
-/** The time that work may run before it yields, in milliseconds. */
-export const MAX_TURN = 2;
+/** Yields to others if MAX_TURN is over. */
+export const letOthersIn = (): Promise<void> | undefined => (isOver() ? ownTurn() : undefined);
 
 /**
  * Divides the work of one request into turns. Results are passed on one at a time, each with everything that follows
- * from it, and other requests get a turn after every MAX_TURN.
+ * from it, and others run after every MAX_TURN.
  */
 export class Turns {
   readonly #check: () => void;
   readonly #reads: (() => void)[] = [];
   #last: Promise<unknown> = Promise.resolve();
-  #began = 0;
 
   /** @param check throws the error that ended the request, if any */
   constructor(check: () => void) {
@@ -45,11 +76,12 @@ export class Turns {
 
   /** Resolves with the result when its turn has come. */
   pass<T>(result: T): Promise<T> {
-    const passed = this.#last.then(async () => {
-      await this.#letOthersIn();
-      this.#check();
-      return result;
-    });
+    const passed = this.#last.then(() =>
+      andThen(letOthersIn(), () => {
+        this.#check();
+        return result;
+      }),
+    );
     this.#last = passed.catch(() => {});
     return passed;
   }
@@ -61,17 +93,11 @@ export class Turns {
       passed = this.#last;
       await passed;
       // Handling the last result may produce more.
-      await ownTurn();
+      await setImmediate();
     }
     for (const next of this.#reads.splice(0)) {
-      await this.#letOthersIn();
+      await letOthersIn();
       next();
     }
-  }
-
-  async #letOthersIn(): Promise<void> {
-    if (performance.now() - this.#began < MAX_TURN) return;
-    await ownTurn();
-    this.#began = performance.now();
   }
 }

@@ -6,7 +6,7 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { isRefusal } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import { Meter } from '../foundation/meter.ts';
 import type { Context } from '../schema/context.ts';
 import type { Writer } from '../schema/write.ts';

@@ -10,8 +10,7 @@ import {
 import type { CompiledQuery } from 'graphql-jit';
 import { memoized } from '../foundation/cache.ts';
 import { AppError } from '../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
-import { ownTurn } from '../foundation/turns.ts';
+import { andThen, type MaybePromise, ownTurn } from '../foundation/turns.ts';
 import type { Context } from '../schema/context.ts';
 import { toJson } from '../schema/json-text.ts';
 import { jsonOf } from '../schema/json-writer.ts';
@@ -39,7 +38,7 @@ export interface OperationRequest {
 }
 
 /** From this price on, operations begin in a turn of their own, so that cheaper ones need not wait for several of them. */
-const OWN_TURN_PRICE = 10;
+const OWN_TURN_PRICE = 2;
 
 /** An operation that is ready to be executed once it is paid for. */
 export interface PreparedOperation {

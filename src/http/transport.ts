@@ -1,5 +1,5 @@
 import type { AppError } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { RequestContext } from './request-context.ts';
 import type { HttpResponse } from './response.ts';
 

@@ -2,7 +2,7 @@ import { memoized } from '../foundation/cache.ts';
 import type { AnyDeclaration } from '../foundation/record.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import type { Store } from '../store/store.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { Table } from '../foundation/table.ts';
 import type { Metrics } from './metrics.ts';
 

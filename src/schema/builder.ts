@@ -28,7 +28,7 @@ import { validationFailed } from '../foundation/errors.ts';
 import { DATE_RULE, INSTANT_RULE } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant, parseDate, parseInstant } from '../foundation/instant.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import { issuesOf } from '../foundation/validation.ts';
 import { IdScalar, textScalar, withRule } from './arguments.ts';
 import { Connection, connectionRule } from './list-connection.ts';

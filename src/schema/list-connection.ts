@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Position } from '../foundation/cursor.ts';
 import { type Issue, validationFailed } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import { DEFAULT_PAGE_SIZE } from '../foundation/meter.ts';
 import type { AnyDeclaration } from '../foundation/record.ts';
 import type { Page, PageRequest } from '../foundation/table.ts';

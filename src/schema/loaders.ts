@@ -1,10 +1,9 @@
 import DataLoader from 'dataloader';
 import { AppError } from '../foundation/errors.ts';
 import type { Id } from '../foundation/id.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise, ownTurn, Turns } from '../foundation/turns.ts';
 import type { Meter } from '../foundation/meter.ts';
 import type { AnyDeclaration, FieldNameOf, FilterOf, RecordOf } from '../foundation/record.ts';
-import { ownTurn, Turns } from '../foundation/turns.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Group, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 
@@ -116,7 +115,7 @@ class RecordLoader<T extends { id: Id }> {
 /** The loaders of one request. Each record is read once, and each level of a query with one command. */
 export class Loaders {
   readonly #from: Source;
-  #lastTurn: Promise<unknown> | undefined;
+  #lastTurn: Promise<unknown> = Promise.resolve();
   readonly #records: RecordLoader<never>[] = [];
   /** The loaders of values below parents, by the values: one loader, and so one command, for each. */
   #children: Map<string, Load<unknown>> | undefined;
@@ -143,12 +142,12 @@ export class Loaders {
   }
 
   /**
-   * Runs potentially long reads one after another, and lets other requests run between them: aliases may request many.
+   * Runs a potentially long read in a turn of its own, after those before it: clients send many at once, and aliases
+   * request many.
    */
-  inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
-    const readNow = () => this.#readNow(read);
-    const result = this.#lastTurn ? this.#lastTurn.then(() => ownTurn()).then(readNow) : readNow();
-    this.#lastTurn = Promise.resolve(result).catch(() => {});
+  inTurn<T>(read: () => MaybePromise<T>): Promise<T> {
+    const result = this.#lastTurn.then(ownTurn).then(() => this.#readNow(read));
+    this.#lastTurn = result.catch(() => {});
     return result;
   }
 

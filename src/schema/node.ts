@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import { memoized } from '../foundation/cache.ts';
 import { type Id, parseId } from '../foundation/id.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import type { AnyDeclaration } from '../foundation/record.ts';
 import { OPAQUE, withRule } from './arguments.ts';
 import type { Builder } from './builder.ts';

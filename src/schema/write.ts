@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { AnyDeclaration } from '../foundation/record.ts';
 import type { Table } from '../foundation/table.ts';
 import type { Transaction } from '../store/store.ts';

@@ -1,5 +1,5 @@
 import type { Id } from '../foundation/id.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { Meter } from '../foundation/meter.ts';
 import type { AnyDeclaration, FilterOf } from '../foundation/record.ts';
 import type { EventStore } from './events.ts';

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../foundation/instant.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 
 /*
  * The path of a charge, top-down:

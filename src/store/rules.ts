@@ -4,7 +4,7 @@ import { idempotencyKeyReused, notFound, unknownReferences } from '../foundation
 import type { Field } from '../foundation/fields.ts';
 import type { Id } from '../foundation/id.ts';
 import { formatInstant } from '../foundation/instant.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import { MAX_GROUPS, type Meter } from '../foundation/meter.ts';
 import {
   type AnyDeclaration,

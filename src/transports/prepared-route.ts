@@ -5,7 +5,7 @@ import { wantedEvents } from '../domains/event/event.ts';
 import type { EventTypeName } from '../events/event-types.ts';
 import { AppError, notFound, ReportedError } from '../foundation/errors.ts';
 import { formatDate } from '../foundation/instant.ts';
-import { andThen, type MaybePromise } from '../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Context } from '../schema/context.ts';
 import type { InternalOperation } from '../graphql/operations.ts';

@@ -3,7 +3,7 @@ import { PLANS } from '../access/plans.ts';
 import { GRACE, graceArgument } from '../domains/rotation.ts';
 import type { EventTypes } from '../events/event-types.ts';
 import { AppError, notFound, validationFailed } from '../foundation/errors.ts';
-import type { MaybePromise } from '../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../foundation/turns.ts';
 import type { Builder } from '../schema/builder.ts';
 import type { Context } from '../schema/context.ts';
 import { declaredType } from '../schema/declared-type.ts';

@@ -5,7 +5,7 @@ import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { EventFeed, type FeedEvent, type WantedEvents } from '../../src/events/feed.ts';
 import { eventsGone, unavailable } from '../../src/foundation/errors.ts';
-import { deferred } from '../../src/foundation/maybe-promise.ts';
+import { deferred } from '../../src/foundation/turns.ts';
 import { type EventStore, FOLLOW_WAIT, NOW } from '../../src/store/events.ts';
 import type { Store } from '../../src/store/store.ts';
 import { engines, type OpenedStore } from '../kit/stores.ts';

@@ -4,22 +4,23 @@ import { api } from '../../src/api.ts';
 import { Category } from '../../src/domains/category/category.ts';
 import { Order } from '../../src/domains/order/order.ts';
 import { Pet } from '../../src/domains/pet/pet.ts';
+import { MAX_TURN } from '../../src/foundation/turns.ts';
 import { withCalls } from '../../src/observability/instrumented-store.ts';
 import { openMongoStore } from '../../src/store/mongo/mongo-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { pairsOf } from '../kit/cases.ts';
 import { TestGateway } from '../kit/gateway.ts';
 import { dropDatabase, monitoredUri } from '../kit/mongo.ts';
-import { dataOf, query } from '../kit/petstore.ts';
+import { dataOf, query, send } from '../kit/petstore.ts';
 import { type Engine, enginesAtLength, type OpenedStore } from '../kit/stores.ts';
 
 const WRITES = new Set(['insert', 'update', 'remove']);
 
 /** The store, recording each of its reads of records. A read is one command to the database. */
-function counting(store: Store, calls: string[]): Store {
+function counting(store: Store, called: (name: string) => void): Store {
   const counted = withCalls(store, (name, call) => (...args) => {
     const [, method] = name.split('.');
-    if (method !== undefined && !WRITES.has(method)) calls.push(name);
+    if (method !== undefined && !WRITES.has(method)) called(name);
     return call(...args);
   });
   // Records cached by the embedded engine would hide reads; it reads the first of a kind apart from its level.
@@ -31,21 +32,15 @@ function counting(store: Store, calls: string[]): Store {
   return { ...counted, table };
 }
 
-async function fillStore(store: Store) {
-  const ids = { categories: [] as string[], pets: [] as string[], orders: [] as string[] };
+async function fillStore(store: Store): Promise<void> {
   for (let c = 0; c < 5; c++) {
     const { id: categoryId } = await store.table(Category).insert({ name: `C${c}` });
-    ids.categories.push(categoryId);
     for (let p = 0; p < 4; p++) {
-      const { id: petId } = await store
-        .table(Pet)
-        .insert({ name: `P${c}.${p}`, categoryId, status: 'available' });
-      ids.pets.push(petId);
-      if (p < 2)
-        ids.orders.push((await store.table(Order).insert({ petId, quantity: p + 1, complete: false })).id);
+      const pet = { name: `P${c}.${p}`, categoryId, status: 'available' } as const;
+      const { id: petId } = await store.table(Pet).insert(pet);
+      if (p < 2) await store.table(Order).insert({ petId, quantity: p + 1, complete: false });
     }
   }
-  return ids;
 }
 
 const DEEP = '{ categories(first: 50) { nodes { pets(first: 10) { nodes { category { name } } } } } }';
@@ -96,13 +91,14 @@ ${DEEP}
 
 describe.each(enginesAtLength)('reads ($name)', (engine: Engine) => {
   const calls: string[] = [];
+  let called = (name: string): unknown => calls.push(name);
   let opened: OpenedStore;
   let gateway: TestGateway;
 
   beforeAll(async () => {
     opened = await engine.open();
     await fillStore(opened.store);
-    gateway = await TestGateway.start(counting(opened.store, calls));
+    gateway = await TestGateway.start(counting(opened.store, (name) => called(name)));
   });
   afterAll(async () => {
     await gateway?.close();
@@ -121,6 +117,31 @@ describe.each(enginesAtLength)('reads ($name)', (engine: Engine) => {
       }
     },
   );
+
+  // What MongoDB reads does not run here.
+  it
+    .runIf(engine.name === 'sqlite')
+    .each([
+      '{ pets(first: 1) { totalCount } }',
+      '{ petCounts(by: [status]) { count } }',
+      '{ categories(first: 20) { nodes { pets(first: 10) { nodes { id } } } } }',
+    ])('serves others between many requests of %s', async (operation) => {
+    const many = (sent: () => Promise<unknown>) => Promise.all(Array.from({ length: 20 }, sent));
+    // Connects: a server accepts one connection in a turn.
+    await many(() => send(gateway, '/pets/1'));
+    const order: string[] = [];
+    let other: Promise<unknown> | undefined;
+    called = (name) => {
+      order.push(name);
+      if (/count|ByParent/.test(name)) {
+        other ??= send(gateway, '/pets/1');
+        for (const began = performance.now(); performance.now() - began < MAX_TURN;);
+      }
+    };
+    await many(() => query(gateway, operation));
+    await other;
+    expect(order.slice(order.indexOf('pets.byIds')).join(' ')).toMatch(/count|ByParent/);
+  });
 });
 
 /** The collections that an instance reads and writes at any time, whatever is asked of it. */

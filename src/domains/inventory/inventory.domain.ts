@@ -1,6 +1,6 @@
 import { integer, ownId } from '../../foundation/fields.ts';
 import { MAX_INT32 } from '../../foundation/id.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../foundation/turns.ts';
 import { graphqlDialect, inputObject, restDialect } from '../../foundation/validation.ts';
 import type { Builder } from '../../schema/builder.ts';
 import type { Context } from '../../schema/context.ts';

@@ -19,7 +19,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Binary, ClientSession, TransactionOptions } from 'mongodb';
 import { unavailable } from '../../foundation/errors.ts';
-import { deferred } from '../../foundation/maybe-promise.ts';
+import { deferred } from '../../foundation/turns.ts';
 import { within } from './batching.ts';
 import type { CallOptions, Database } from './database.ts';
 import { isDuplicateKey, isTransient, isUnknownCommit, writeConflict } from './driver-errors.ts';

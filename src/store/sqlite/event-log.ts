@@ -1,5 +1,5 @@
 import { eventsGone, unknownEvent } from '../../foundation/errors.ts';
-import { deferred } from '../../foundation/maybe-promise.ts';
+import { deferred } from '../../foundation/turns.ts';
 import type { AnyDeclaration } from '../../foundation/record.ts';
 import {
   allEventTypes,

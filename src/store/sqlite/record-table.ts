@@ -2,7 +2,7 @@ import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
 import { LatestKeys } from '../../foundation/cache.ts';
 import type { Id } from '../../foundation/id.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../../foundation/turns.ts';
 import type { AnyDeclaration } from '../../foundation/record.ts';
 import type { RowWrites, StoredRow } from '../engine.ts';
 import { eventOf, type StoredEvent } from '../events.ts';

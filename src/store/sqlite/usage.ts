@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../../foundation/turns.ts';
 import {
   type Charge,
   type ChargeResult,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Session } from '../../access/session.ts';
 import { formatBudget } from '../../domains/rate-limit.type.ts';
-import { MAX_TURN, ownTurn } from '../../foundation/turns.ts';
+import { letOthersIn, ownTurn } from '../../foundation/turns.ts';
 import { idempotencyOf } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { etagOf, type HttpResponse, type StreamedBody } from '../../http/response.ts';
@@ -53,13 +53,10 @@ export async function answer(
 
 /** Passes on the pieces of a body, and lets other requests run between them. */
 async function* inTurns(pieces: Iterable<string>, signal?: AbortSignal): StreamedBody['pieces'] {
-  let began = performance.now();
   for (const piece of pieces) {
     if (signal?.aborted) return { aborted: true };
     yield piece;
-    if (performance.now() - began < MAX_TURN) continue;
-    await ownTurn();
-    began = performance.now();
+    await letOthersIn();
   }
   return {};
 }

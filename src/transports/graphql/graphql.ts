@@ -2,7 +2,7 @@ import { requireScopes } from '../../access/scopes.ts';
 import { FAILURE_PRICE, type Session, type UsageSubject } from '../../access/session.ts';
 import { formatBudget } from '../../domains/rate-limit.type.ts';
 import { AppError } from '../../foundation/errors.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../../foundation/turns.ts';
 import { STREAM_TYPE } from '../../http/event-stream.ts';
 import { checkIdempotencyKey } from '../../http/idempotency-key.ts';
 import type { RequestContext } from '../../http/request-context.ts';

@@ -9,7 +9,7 @@ import type {
 import { closest } from 'fastest-levenshtein';
 import { FAILURE_PRICE, type Session } from '../../access/session.ts';
 import { AppError, asAppError, cut, type ErrorCode, isUnreported } from '../../foundation/errors.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../../foundation/turns.ts';
 import { readBody } from '../../http/body.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import { Negotiation } from '../../http/media-type.ts';

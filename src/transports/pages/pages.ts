@@ -1,7 +1,7 @@
 import { lexicographicSortSchema, parse, print, printSchema } from 'graphql';
 import { publicBase, publicPath } from '../../config.ts';
 import { AppError } from '../../foundation/errors.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../../foundation/turns.ts';
 import { clientScheme, type RequestContext, rootOf } from '../../http/request-context.ts';
 import { errorResponse, type Headers, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, type Transport } from '../../http/transport.ts';

@@ -4,7 +4,7 @@ import { stringify } from 'lossless-json';
 import type { Api } from '../../domains/create-api.ts';
 import type { Session } from '../../access/session.ts';
 import { AppError, validationFailed } from '../../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../foundation/turns.ts';
 import { idempotencyOf } from '../../http/idempotency-key.ts';
 import { Negotiation } from '../../http/media-type.ts';
 import { asObject, parseJson } from '../../http/parse-json.ts';

@@ -1,5 +1,5 @@
 import type { Session } from '../../access/session.ts';
-import type { MaybePromise } from '../../foundation/maybe-promise.ts';
+import type { MaybePromise } from '../../foundation/turns.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Headers, HttpResponse } from '../../http/response.ts';
 import type { PreparedRoute } from '../prepared-route.ts';

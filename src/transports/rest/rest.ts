@@ -4,7 +4,7 @@ import type { Access } from '../../access/access.ts';
 import type { UsageSubject } from '../../access/session.ts';
 import type { Config } from '../../config.ts';
 import { AppError, cut } from '../../foundation/errors.ts';
-import { andThen, type MaybePromise } from '../../foundation/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../foundation/turns.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { errorResponse, type HttpResponse, MethodNotAllowed } from '../../http/response.ts';
 import { GRAPHQL_PATH, MCP_PATH, type Transport } from '../../http/transport.ts';

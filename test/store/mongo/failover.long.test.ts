@@ -13,7 +13,7 @@ import { Order } from '../../../src/domains/order/order.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
 import { openMongoTarget } from '../../../src/store/mongo/dump.ts';
 import { type MongoStore, openMongoStore } from '../../../src/store/mongo/mongo-store.ts';
-import { deferred } from '../../../src/foundation/maybe-promise.ts';
+import { deferred } from '../../../src/foundation/turns.ts';
 import { expectWithin, within } from '../../kit/deadline.ts';
 import { WEBHOOKS, webhooksOf, webhookWritesOf } from '../../../src/webhooks/stored-webhooks.ts';
 import { codeOf } from '../../kit/errors.ts';

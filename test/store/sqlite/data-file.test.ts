@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { Category } from '../../../src/domains/category/category.ts';
 import { Pet } from '../../../src/domains/pet/pet.ts';
-import { deferred } from '../../../src/foundation/maybe-promise.ts';
+import { deferred } from '../../../src/foundation/turns.ts';
 import { addSampleData } from '../../../src/sample.ts';
 import { SqliteConnection } from '../../../src/store/sqlite/connection.ts';
 import { codeOf } from '../../kit/errors.ts';
