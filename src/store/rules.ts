@@ -31,7 +31,7 @@ import {
 } from './engine.ts';
 import { changedFields } from './events.ts';
 import type { ObjectKind } from './objects.ts';
-import { compareValues } from './sort-order.ts';
+import { inOrder } from './sort-order.ts';
 import type { IdempotentCall, Outcome, Store, Transaction } from './store.ts';
 import type { Check, Page, PageRequest, Table, Tables } from '../foundation/table.ts';
 import { beginLoad, continueLoad, excludeOthers, interruptedLoad, LOADS } from './loads.ts';
@@ -122,7 +122,7 @@ function tableOf(declaration: AnyDeclaration, reads: Reads, run: Run<Writes>): T
     async countsBy(by, filter, meter) {
       const groups = canMatch({ filter }) ? await reads.groups(filter, by, MAX_GROUPS + 1, meter) : [];
       if (groups.length > MAX_GROUPS) throw tooManyGroups();
-      return groups.toSorted((a, b) => compareValues(declaration, by, a.values, b.values));
+      return inOrder(declaration, by, groups);
     },
     insert: (input) => run((writes) => writes.insertAll([input])).then(first),
     insertAll: (inputs, reserved) => run((writes) => writes.insertAll(inputs, reserved)),

@@ -2,8 +2,7 @@ import type { SortValue } from '../foundation/cursor.ts';
 import { type Field, isFolded } from '../foundation/fields.ts';
 import { endOfPrefix, folded } from '../foundation/folded.ts';
 import { type AnyDeclaration, type Fields, isPrefix, type OrderCondition } from '../foundation/record.ts';
-import type { PageRequest } from '../foundation/table.ts';
-import type { Values } from './engine.ts';
+import type { Group, PageRequest } from '../foundation/table.ts';
 
 /**
  * The key that a value is sorted by: the folded form of a text, the milliseconds of an instant, the bigint of an int64,
@@ -25,24 +24,23 @@ const compare = (a: SortKey, b: SortKey): number => {
   return a < b ? -1 : a > b ? 1 : 0;
 };
 
-/** Compares records by some fields (never missing ones): an enumeration's values in its own order. */
-export function compareValues(
+/** Sorts groups by some fields (never missing ones): an enumeration's values in its own order. */
+export function inOrder(
   { fields }: AnyDeclaration,
   by: readonly string[],
-  a: Values,
-  b: Values,
-): number {
-  const keyOf = (name: string, value: unknown) => {
+  groups: readonly Group[],
+): Group[] {
+  const keyOf = ({ values }: Group, name: string) => {
     const field = (fields as Fields)[name]!;
-    return field.choices
-      ? field.choices.values.indexOf(value as string)
-      : sortKeyOf(field, value as SortValue)!;
+    const value = values[name] as SortValue;
+    return field.choices ? field.choices.values.indexOf(value as string) : sortKeyOf(field, value)!;
   };
-  for (const name of by) {
-    const distance = compare(keyOf(name, a[name]), keyOf(name, b[name]));
-    if (distance !== 0) return distance;
-  }
-  return 0;
+  const distance = (a: readonly SortKey[], b: readonly SortKey[], n = 0): number =>
+    n === by.length ? 0 : compare(a[n]!, b[n]!) || distance(a, b, n + 1);
+  return groups
+    .map((group) => ({ group, keys: by.map((name) => keyOf(group, name)) }))
+    .sort((a, b) => distance(a.keys, b.keys))
+    .map(({ group }) => group);
 }
 
 /** One end of a range. */
