@@ -189,10 +189,7 @@ export function tableOf(
         insertRecords(db, declaration, added);
         assigner.added(added);
         uncounted += added.length;
-        // After adding many records, a caller reads others next.
-        if (added.length === 1) changed(undefined, added[0]);
-        else for (const one of added) append(eventOf(declaration, undefined, one));
-        if (pages.size > 0) pages.clear();
+        for (const one of added) changed(undefined, one);
       }),
 
     async replace(before, after) {
