@@ -23,10 +23,8 @@ export const digitsOf = (value: unknown, point = ''): string =>
     ? Math.floor(value / 1_000) + point + LAST_DIGITS[value % 1_000]!
     : String(value);
 
-const LARGEST = String(MAX_INT64);
-
 /** The rule for ids, as used in messages. */
-export const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
+export const ID_RULE = `must be an integer from 1 to ${MAX_INT64}`;
 
 /**
  * Parses an int64 id.
@@ -34,11 +32,7 @@ export const ID_RULE = `must be an integer from 1 to ${LARGEST}`;
  * @param value canonical decimal digits, or a positive number or bigint in range
  * @returns the digits; null for 0, negatives, leading zeros, signs, fractions, exponents and anything else
  */
-export function parseId(value: unknown): Id | null {
-  const isExact = typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value);
-  const id = isExact ? String(value) : '';
-  return /^[1-9][0-9]{0,18}$/.test(id) && (id.length < LARGEST.length || id <= LARGEST) ? id : null;
-}
+export const parseId = (value: unknown): Id | null => parseInt64(value, 1n, MAX_INT64);
 
 /**
  * Parses an int64 between two bounds.

@@ -94,8 +94,6 @@ export const positionAt = (time: number, instance: string, chunks: number): stri
 /** The time of a position, in milliseconds since 1970. */
 export const timeOfPosition = (position: string): number => Number.parseInt(position.slice(0, 9), 36);
 
-const expiresAt = ({ position }: { position: string }): number => timeOfPosition(position) + REQUESTS_KEPT;
-
 /** The term for the chunks of an account's children. The term for those of one key is its id. */
 export const termOfChildren = (account: string): string => `account ${account}`;
 
@@ -104,6 +102,6 @@ export const REQUESTS: ObjectKind<RequestChunk> = {
   keyOf: ({ position }) => position,
   // Each term is one more page to write per key, so most keys have only one.
   termsOf: ({ account, keyId }) => (account === keyId ? [keyId] : [keyId, termOfChildren(account)]),
-  expiresAt,
+  expiresAt: ({ position }) => timeOfPosition(position) + REQUESTS_KEPT,
   separate: true,
 };
