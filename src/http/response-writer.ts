@@ -3,7 +3,6 @@ import { pipeline, Readable } from 'node:stream';
 import type { Decision, WindowView } from '../access/limiter.ts';
 import { CLIENT_DISCONNECTED } from '../access/open-streams.ts';
 import { digitsOf } from '../foundation/id.ts';
-import { DAY, MINUTE } from '../foundation/instant.ts';
 import type { Cors } from './cors.ts';
 import type { RequestContext } from './request-context.ts';
 import { type Headers, type HttpResponse, namesTag, type StreamedBody } from './response.ts';
@@ -132,8 +131,8 @@ export function addRateLimitHeaders(
 ): void {
   const tightest = decision?.tightest ?? guardWindow;
   if (!tightest) return;
-  const left = ({ remaining, resetAt }: WindowView, length: number): string =>
-    `r=${digitsOf(remaining)};t=${secondsUntil(resetAt, now, length)}`;
+  const left = ({ remaining, resetAt }: WindowView): string =>
+    `r=${digitsOf(remaining)};t=${Math.max(0, Math.ceil((resetAt - now) / 1000))}`;
   headers.push(
     'X-RateLimit-Limit',
     tightest.limit,
@@ -147,14 +146,10 @@ export function addRateLimitHeaders(
       : `"address";q=${tightest.limit};w=60`,
     'RateLimit',
     decision
-      ? `"minute";${left(decision.minute, MINUTE)}, "day";${left(decision.day, DAY)}`
-      : `"address";${left(tightest, MINUTE)}`,
+      ? `"minute";${left(decision.minute)}, "day";${left(decision.day)}`
+      : `"address";${left(tightest)}`,
   );
 }
-
-/** @param length upper bound in milliseconds, in case the clock jumped back */
-const secondsUntil = (time: number, now: number, length: number): number =>
-  Math.max(0, Math.ceil(Math.min(length, time - now) / 1000));
 
 /** True if a read's If-None-Match shows that the client already has this representation. */
 function isUnmodified({ isRead, headers }: RequestContext, { status, etag }: HttpResponse): boolean {
