@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { AppError, ERRORS, type ErrorCode, unavailable } from '../../src/foundation/errors.ts';
+import { ERRORS, type ErrorCode, unavailable } from '../../src/foundation/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { failing } from '../kit/failing.ts';
 import { TestGateway } from '../kit/gateway.ts';
@@ -137,14 +137,6 @@ describe('error codes', () => {
   it('covers every code here, except those that others do', () => {
     const codes = new Set([...BOTH.map(([code]) => code), ...AGREED, ...REST_ONLY, ...GRAPHQL_ONLY]);
     expect([...codes].sort()).toEqual(Object.keys(ERRORS).sort());
-  });
-
-  it('gives AppError the status of its code in both formats', () => {
-    for (const [code, { status }] of Object.entries(ERRORS)) {
-      const error = new AppError(code as ErrorCode, 'why');
-      expect(error.toPublic()).toEqual({ code, message: 'why', status });
-      expect(error.extensions).toEqual({ code, status });
-    }
   });
 
   it.each(BOTH)(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { acceptsContentType, Negotiation } from '../../src/http/media-type.ts';
+import { Negotiation } from '../../src/http/media-type.ts';
 
-const JSON_TYPE = ['application/json'];
 const TYPES = new Negotiation(['application/json', 'application/xml', 'text/csv']);
 
 describe('Negotiation', () => {
@@ -24,20 +23,5 @@ describe('Negotiation', () => {
     ['TEXT/CSV', 'text/csv'],
   ])('given %s, chooses %s', (header, expected) => {
     expect(TYPES.choose(header)).toBe(expected);
-  });
-});
-
-describe('acceptsContentType', () => {
-  it.each([
-    ['application/json', true],
-    ['Application/Json ; Charset=utf-8', true],
-    ['application/json; charset=utf-8', true],
-    ['application/json; charset="UTF-8"', true],
-    ['application/json; charset=us-ascii', false],
-    ['application/json; charset=utf-16', false],
-    ['text/json', false],
-    ['', false],
-  ])('given %s, returns %s', (header, expected) => {
-    expect(acceptsContentType(header, JSON_TYPE)).toBe(expected);
   });
 });

@@ -193,12 +193,24 @@ describe('REST requests', () => {
         body: '{}',
         headers: type === undefined ? {} : { 'content-type': type },
       });
-    const types = ['application/json', 'application/json; charset=UTF-8', 'application/merge-patch+json'];
-    for (const type of [undefined, '', ...types]) {
+    const patch = 'application/merge-patch+json';
+    const types = [
+      'application/json',
+      'application/json; charset=utf-8',
+      'Application/Json ; Charset=utf-8',
+      'application/json; charset="UTF-8"',
+    ];
+    for (const type of [undefined, '', ...types, patch]) {
       expectAnswer(await write('PATCH', `/store/orders/${O}`, type), 200);
-      if (type !== types[2]) expectAnswer(await write('POST', '/store/orders', type), 201);
+      if (type !== patch) expectAnswer(await write('POST', '/store/orders', type), 201);
     }
-    for (const type of [types[2]!, 'text/plain', 'application/json; charset=utf-16'])
+    for (const type of [
+      patch,
+      'text/plain',
+      'text/json',
+      'application/json; charset=us-ascii',
+      'application/json; charset=utf-16',
+    ])
       expectRefusal(
         await write('POST', '/store/orders', type),
         'UNSUPPORTED_MEDIA_TYPE',
