@@ -27,7 +27,8 @@ export async function readBody(context: RequestContext, types: readonly string[]
   await undefined;
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
     return (context.body = await receiveBody(request, session));
-  const body: Buffer = request.read() ?? NOTHING;
+  // Without a size, Node 26 returns the first chunk alone.
+  const body: Buffer = request.read(request.readableLength) ?? NOTHING;
   session.bodyBytes = body.length;
   if (body.length > MAX_BODY_BYTES) throw tooLarge();
   return (context.body = body);
