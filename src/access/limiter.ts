@@ -3,6 +3,8 @@ import { andThen, type MaybePromise } from '../foundation/turns.ts';
 import { DAY, MINUTE } from '../foundation/instant.ts';
 import {
   banDuration,
+  isBanned,
+  openWindow,
   type Verdict,
   type ChargeResult,
   type LimiterStore,
@@ -62,7 +64,7 @@ export class Limiter {
   cachedDecision({ id, limits }: Principal, now: number): Decision | undefined {
     const usage = this.#blocked.get(id);
     if (!usage) return undefined;
-    const verdict = usage.bannedUntil > now ? 'banned' : 'passed';
+    const verdict = isBanned(usage, now) ? 'banned' : 'passed';
     const decision = toDecision({ verdict, usage }, limits, 0, now);
     if (verdict === 'banned' || isExhausted(decision)) return decision;
     this.#blocked.delete(id);
@@ -95,8 +97,13 @@ export function toDecision(
   return { ...decision, tightest: last, retryAfter: toRetryAfter(last.resetAt - now) };
 }
 
-/** The view of a window. One that another instance's clock started in the future ends as if it started now. */
-function windowView(start: number, used: number, length: number, limit: number, now: number): WindowView {
-  if (now >= start + length) return { limit, remaining: limit, resetAt: now + length };
-  return { limit, remaining: Math.max(0, limit - used), resetAt: Math.min(now, start) + length };
+function windowView(
+  startedAt: number,
+  charged: number,
+  length: number,
+  limit: number,
+  now: number,
+): WindowView {
+  const { start, used } = openWindow(startedAt, charged, length, now);
+  return { limit, remaining: Math.max(0, limit - used), resetAt: start + length };
 }

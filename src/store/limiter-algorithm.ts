@@ -93,9 +93,13 @@ export const initialUsage = (): UsageState => ({
   ...NO_STRIKES,
 });
 
+/** True during a ban. One that has more than its length to go, and a minute, is over: the clock has been set back. */
+export const isBanned = ({ bannedUntil, bans }: Strikes, now: number): boolean =>
+  bannedUntil > now && bannedUntil <= now + banDuration(bans) + MINUTE;
+
 /** The strikes that count for a key: the owner's while it is banned, else the child's own, if it is one. */
 export const strikesOf = (usage: UsageState, child: string | undefined, now: number): Strikes =>
-  child === undefined || usage.bannedUntil > now ? usage : (usage.children?.[child] ?? NO_STRIKES);
+  child === undefined || isBanned(usage, now) ? usage : (usage.children?.[child] ?? NO_STRIKES);
 
 /** Sets the strikes of a key, and drops those of other children that no longer count. */
 function withStrikes(
@@ -120,25 +124,23 @@ function withStrikes(
 export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   const { child, cost, limits, now } = charge;
   const own = strikesOf(before, child, now);
-  if (own.bannedUntil > now) return { verdict: 'banned', usage: before };
+  if (isBanned(own, now)) return { verdict: 'banned', usage: before };
   if (cost === 0) return { verdict: 'passed', usage: before };
 
-  const minuteOpen = now < before.minuteStart + MINUTE;
-  const dayOpen = now < before.dayStart + DAY;
-  const minuteUsed = minuteOpen ? before.minuteUsed : 0;
-  const dayUsed = dayOpen ? before.dayUsed : 0;
-  const minuteFits = minuteUsed + cost <= limits.perMinute;
-  const dayFits = dayUsed + cost <= limits.perDay;
+  const minute = openWindow(before.minuteStart, before.minuteUsed, MINUTE, now);
+  const day = openWindow(before.dayStart, before.dayUsed, DAY, now);
+  const minuteFits = minute.used + cost <= limits.perMinute;
+  const dayFits = day.used + cost <= limits.perDay;
 
   if (minuteFits && dayFits) {
     return {
       verdict: 'passed',
       // Spreading the state would take longer than the rest of a charge.
       usage: {
-        minuteStart: minuteOpen ? before.minuteStart : now,
-        minuteUsed: minuteUsed + cost,
-        dayStart: dayOpen ? before.dayStart : now,
-        dayUsed: dayUsed + cost,
+        minuteStart: minute.start,
+        minuteUsed: minute.used + cost,
+        dayStart: day.start,
+        dayUsed: day.used + cost,
         refusedUntil: before.refusedUntil,
         strikes: before.strikes,
         bannedUntil: before.bannedUntil,
@@ -149,19 +151,22 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   }
 
   // Retry-After is in whole seconds, so retries are strikes until that second has passed.
-  const opensAt = Math.max(
-    minuteFits ? 0 : (minuteOpen ? Math.min(now, before.minuteStart) : now) + MINUTE,
-    dayFits ? 0 : (dayOpen ? Math.min(now, before.dayStart) : now) + DAY,
-  );
+  const opensAt = Math.max(minuteFits ? 0 : minute.start + MINUTE, dayFits ? 0 : day.start + DAY);
   const refusedUntil = Math.max(own.refusedUntil, now + toRetryAfter(opensAt - now) * 1000);
   const isStrike = now < own.refusedUntil;
   const strikes = isStrike ? [...own.strikes.filter((at) => at > now - STRIKE_WINDOW), now] : own.strikes;
   const { bannedUntil, bans } = own;
-  if (strikes.length < STRIKES_TO_BAN)
+  if (strikes.length < STRIKES_TO_BAN) {
+    // A refused request opens no window, but one from the future has to end when its Retry-After says.
+    const windows = {
+      minuteStart: Math.min(before.minuteStart, now),
+      dayStart: Math.min(before.dayStart, now),
+    };
     return {
       verdict: 'refused',
-      usage: withStrikes(before, { refusedUntil, strikes, bannedUntil, bans }, charge),
+      usage: withStrikes({ ...before, ...windows }, { refusedUntil, strikes, bannedUntil, bans }, charge),
     };
+  }
 
   const next = now < bannedUntil + DAY ? bans + 1 : 1;
   // Retry-After says when the ban ends, so a retry after it is no strike, even if the windows are still full.
@@ -173,6 +178,13 @@ export function chargeUsage(before: UsageState, charge: Charge): ChargeResult {
   };
   return { verdict: 'banned', usage: withStrikes(before, ban, charge) };
 }
+
+/**
+ * A window at a request, opened by it if necessary. One from the future, since the clock has been set back or is another
+ * instance's, counts as opened now: otherwise it would last until the clock is there again.
+ */
+export const openWindow = (start: number, used: number, length: number, now: number) =>
+  now < start + length ? { start: Math.min(start, now), used } : { start: now, used: 0 };
 
 /** The duration of the nth consecutive ban, in milliseconds. */
 export const banDuration = (n: number): number => Math.min(MAX_BAN, FIRST_BAN * 2 ** (n - 1));
