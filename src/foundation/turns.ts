@@ -33,7 +33,7 @@ export function deferred<T = void>() {
 
 /**
  * The time that all work in turns may take before others get in between, in milliseconds. Less would cost noticeably more
- * turns of the event loop, each of which takes as long as a short count.
+ * turns of the event loop.
  */
 export const MAX_TURN = 0.5;
 

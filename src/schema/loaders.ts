@@ -115,7 +115,7 @@ class RecordLoader<T extends { id: Id }> {
 /** The loaders of one request. Each record is read once, and each level of a query with one command. */
 export class Loaders {
   readonly #from: Source;
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  #lastTurn: Promise<unknown> | undefined;
   readonly #records: RecordLoader<never>[] = [];
   /** The loaders of values below parents, by the values: one loader, and so one command, for each. */
   #children: Map<string, Load<unknown>> | undefined;
@@ -142,12 +142,12 @@ export class Loaders {
   }
 
   /**
-   * Runs a potentially long read in a turn of its own, after those before it: clients send many at once, and aliases
-   * request many.
+   * Runs potentially long reads one after another, and lets other requests run between them: aliases may request many.
    */
-  inTurn<T>(read: () => MaybePromise<T>): Promise<T> {
-    const result = this.#lastTurn.then(ownTurn).then(() => this.#readNow(read));
-    this.#lastTurn = result.catch(() => {});
+  inTurn<T>(read: () => MaybePromise<T>): MaybePromise<T> {
+    const readNow = () => this.#readNow(read);
+    const result = this.#lastTurn ? this.#lastTurn.then(ownTurn).then(readNow) : readNow();
+    this.#lastTurn = Promise.resolve(result).catch(() => {});
     return result;
   }
 

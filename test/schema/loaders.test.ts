@@ -119,13 +119,8 @@ describe.each(enginesAtLength)('reads ($name)', (engine: Engine) => {
   );
 
   // What MongoDB reads does not run here.
-  it
-    .runIf(engine.name === 'sqlite')
-    .each([
-      '{ pets(first: 1) { totalCount } }',
-      '{ petCounts(by: [status]) { count } }',
-      '{ categories(first: 20) { nodes { pets(first: 10) { nodes { id } } } } }',
-    ])('serves others between many requests of %s', async (operation) => {
+  it.runIf(engine.name === 'sqlite')('serves others between many queries of several units', async () => {
+    const operation = '{ categories(first: 20) { nodes { pets(first: 10) { nodes { id } } } } }';
     const many = (sent: () => Promise<unknown>) => Promise.all(Array.from({ length: 20 }, sent));
     // Connects: a server accepts one connection in a turn.
     await many(() => send(gateway, '/pets/1'));
@@ -133,14 +128,14 @@ describe.each(enginesAtLength)('reads ($name)', (engine: Engine) => {
     let other: Promise<unknown> | undefined;
     called = (name) => {
       order.push(name);
-      if (/count|ByParent/.test(name)) {
+      if (name.includes('ByParent')) {
         other ??= send(gateway, '/pets/1');
         for (const began = performance.now(); performance.now() - began < MAX_TURN;);
       }
     };
     await many(() => query(gateway, operation));
     await other;
-    expect(order.slice(order.indexOf('pets.byIds')).join(' ')).toMatch(/count|ByParent/);
+    expect(order.slice(order.indexOf('pets.byIds')).join(' ')).toContain('ByParent');
   });
 });
 
