@@ -13,8 +13,8 @@ export type Id = string;
 const LAST_DIGITS = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(3, '0'));
 
 /**
- * The digits of an integer: a number, or text. String() keeps each in a cache of V8, until thousands of others replace it, and by then garbage
- * collection has moved it to the old generation.
+ * The digits of an integer: a number that is not negative, or text. String() keeps each in a cache of V8 until thousands
+ * of others replace it, and by then garbage collection has moved it to the old generation.
  *
  * @param point goes before the last three digits, to write thousandths
  */

@@ -151,19 +151,15 @@ const counts = () =>
           await countingElsewhere;
           samples.push({ cost, alone, beside, besideAnother });
         }
-        const [cost, alone, beside, besideAnother] = (
-          ['cost', 'alone', 'beside', 'besideAnother'] as const
-        ).map((name) => harness.median(samples.map((sample) => sample[name]))) as [
-          number,
-          number,
-          number,
-          number,
-        ];
+        const medianOf = (name: keyof (typeof samples)[number]) =>
+          harness.median(samples.map((sample) => sample[name]));
         // That with 10 of each reads a thousand pets as well.
-        row(`count of ${what}, µs`, cost, what.includes('10 of each') ? Infinity : 1_000);
+        row(`count of ${what}, µs`, medianOf('cost'), what.includes('10 of each') ? Infinity : 1_000);
+        const elsewhere = medianOf('besideAnother');
+        const usual = `${elsewhere.toFixed(1)} ms; alone ${medianOf('alone').toFixed(1)}`;
         row(
-          `p99 of GET beside ${CLIENTS} such counts, times beside another server's (${besideAnother.toFixed(1)} ms; alone ${alone.toFixed(1)})`,
-          beside / besideAnother,
+          `p99 of GET beside ${CLIENTS} such counts, times beside another server's (${usual})`,
+          medianOf('beside') / elsewhere,
           5,
         );
       }
