@@ -3,8 +3,8 @@ import type {
   CallToolResult,
   JSONRPCMessage,
   JSONRPCRequest,
+  MessageClassification,
   Server,
-  TransportSendOptions,
 } from '@modelcontextprotocol/server';
 import { closest } from 'fastest-levenshtein';
 import { FAILURE_PRICE, type Session } from '../../access/session.ts';
@@ -107,12 +107,8 @@ export class McpTransport implements Transport {
     if (called !== 'tools/call') await session.chargeFree();
     context.operation = FREE.find((free) => free === called);
     const sdk = await this.load();
-    const response = await answer(
-      sdk,
-      this.#serverFor(sdk, context, session),
-      headers,
-      message as JSONRPCRequest,
-    );
+    const serverFor = (structure: Structure) => this.#serverFor(sdk, context, session, structure);
+    const response = await answer(sdk, serverFor, headers, message);
     // The call reached no tool.
     if (!session.decision) await session.charge(FAILURE_PRICE);
     return response;
@@ -129,7 +125,7 @@ export class McpTransport implements Transport {
   }
 
   /** The SDK's server for one exchange with this caller. */
-  #serverFor(sdk: Sdk, context: RequestContext, session: Session) {
+  #serverFor(sdk: Sdk, context: RequestContext, session: Session, structure: Structure): Server {
     const server = new sdk.Server(SERVER, {
       capabilities: { tools: {} },
       instructions: INSTRUCTIONS,
@@ -140,7 +136,7 @@ export class McpTransport implements Transport {
     server.setRequestHandler('tools/list', () => ({ tools: offered() }));
     server.setRequestHandler('tools/call', async ({ params: { name, arguments: args = {} } }) => {
       const tool = this.#tools.get(name);
-      if (tool) return this.#call(context, session, tool, withoutNull(args));
+      if (tool) return this.#call(context, session, tool, withoutNull(args), structure);
       const nearest = closest(
         cut(name),
         offered().map((each) => each.name),
@@ -159,11 +155,12 @@ export class McpTransport implements Transport {
     session: Session,
     tool: Tool,
     args: Arguments,
+    structure: Structure,
   ): Promise<CallToolResult> {
     context.operation = tool.definition.name;
     try {
       const json = await tool.call(context, session, args);
-      return { content: [textOf(json)], structuredContent: JSON.parse(json) };
+      return { content: [textOf(json)], structuredContent: structure(json) };
     } catch (error) {
       const latest = await session.fail(error);
       if (isUnreported(latest)) this.#options.report(latest, context.requestId);
@@ -176,9 +173,26 @@ export class McpTransport implements Transport {
 
 /** Removes null, which hosts fill in for arguments that a model omits. */
 const withoutNull = (args: Arguments): Arguments =>
-  Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
+  Object.values(args).includes(null)
+    ? Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null))
+    : args;
 
 const textOf = (text: string) => ({ type: 'text' as const, text });
+
+/** The structured content of a result for the SDK, by its JSON. */
+type Structure = (json: string) => Record<string, unknown>;
+
+/** Stands for the structured content of a result until `jsonOf` writes it: its JSON is the text. */
+const sameAsText: Structure = () => ({});
+
+/** A message of the SDK as JSON. */
+function jsonOf(message: JSONRPCMessage): string {
+  if (!('result' in message) || message.result.structuredContent === undefined) return toJson(message);
+  const { structuredContent: _text, ...result } = message.result as CallToolResult;
+  const { text } = result.content[0] as { text: string };
+  const json = `${toJson(result).slice(0, -1)},"structuredContent":${text}}`;
+  return `{"jsonrpc":"2.0","id":${toJson(message.id)},"result":${json}}`;
+}
 
 /** A JSON-RPC error without the id of a request. */
 const faultOf = (code: number, message: string, data?: object): HttpResponse => ({
@@ -209,74 +223,102 @@ type Sdk = ReturnType<typeof withExchange>;
 const REVISION = '2026-07-28';
 
 /**
- * The SDK, with its transport for one message, except that a result becomes text at once: to write and read a Response
+ * The SDK, with its transport for one message, except that a response becomes text at once: to write and read a Response
  * takes longer than most calls. Nothing outlives the exchange, so nothing is closed.
  */
 const withExchange = (sdk: typeof import('@modelcontextprotocol/server')) => ({
   ...sdk,
   Exchange: class extends sdk.PerRequestHTTPServerTransport {
-    #settle!: (response: HttpResponse) => void;
+    readonly #classification: MessageClassification;
+    #isHandled = false;
+    #settle!: (response: HttpResponse | undefined) => void;
 
-    answer(message: JSONRPCRequest): Promise<HttpResponse> {
-      return new Promise((resolve, reject) => {
+    constructor(classification: MessageClassification) {
+      super({ classification });
+      this.#classification = classification;
+    }
+
+    /** @returns undefined if the message is refused before it is handled, except for its method */
+    answer(message: JSONRPCRequest): Promise<HttpResponse | undefined> {
+      return new Promise((resolve) => {
         this.#settle = resolve;
-        this.handleMessage(message).then(httpResponseOf).then(resolve, reject);
+        this.onmessage!(message, { classification: this.#classification });
+        this.#isHandled = true;
       });
     }
 
-    override async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-      if ('result' in message) this.#settle({ status: 200, headers: [], body: toJson(message) });
-      else await super.send(message, options);
+    override async send(message: JSONRPCMessage): Promise<void> {
+      const status = this.#statusOf(message);
+      this.#settle(status === undefined ? undefined : { status, headers: [], body: jsonOf(message) });
+    }
+
+    /** In earlier revisions, 404 says that a session has ended. */
+    #statusOf(message: JSONRPCMessage): number | undefined {
+      if (this.#isHandled || this.#classification.era === 'legacy' || !('error' in message)) return 200;
+      return message.error.code === sdk.ProtocolErrorCode.MethodNotFound ? 404 : undefined;
     }
   },
-});
-
-const httpResponseOf = async (response: Response): Promise<HttpResponse> => ({
-  status: response.status,
-  headers: [],
-  body: await response.text(),
 });
 
 /**
  * Answers a message as JSON. Earlier revisions get no session.
  *
+ * @param serverFor makes the server of one exchange
  * @param headers the headers of the HTTP request
  * @param message the parsed body, which may be something else
  */
 async function answer(
   sdk: Sdk,
-  server: Server,
+  serverFor: (structure: Structure) => Server,
   headers: IncomingHttpHeaders,
-  message: JSONRPCRequest,
+  message: unknown,
 ): Promise<HttpResponse> {
   const sent = HEADERS.map((each) => headers[each] as string | undefined);
-  const [version = sdk.DEFAULT_NEGOTIATED_PROTOCOL_VERSION, method, name] = sent;
-  const route = sdk.classifyInboundRequest({
-    httpMethod: 'POST',
-    protocolVersionHeader: version,
-    body: message,
-  });
-  const isLegacy = route.kind === 'legacy';
-  const isUsual = isLegacy
-    ? route.reason === 'initialize' || sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(version)
-    : version === REVISION && method === message.method && name === (message.params?.name ?? name);
-  // The SDK's handler refuses nearly all of these.
-  if (route.kind === 'reject' || !isUsual) {
-    const { fetch } = sdk.createMcpHandler(() => server, { maxSubscriptions: 0 });
-    const request = new Request('http://localhost/mcp', {
-      method: 'POST',
-      headers: Object.fromEntries([
-        ...HEADERS.flatMap((each, n) => (sent[n] === undefined ? [] : [[each, sent[n]]])),
-        ...ACCEPTABLE,
-      ]),
-    });
-    return httpResponseOf(await fetch(request, { parsedBody: message }));
+  const classification = sdk.isJSONRPCRequest(message) ? classify(sdk, message, sent) : undefined;
+  if (classification) {
+    const exchange = new sdk.Exchange(classification);
+    await serverFor(sameAsText).connect(exchange);
+    const response = await exchange.answer(message as JSONRPCRequest);
+    if (response) return response;
   }
-  const exchange = new sdk.Exchange({ classification: isLegacy ? { era: 'legacy' } : route.classification });
-  await server.connect(exchange);
-  const response = await exchange.answer(message);
-  // In earlier revisions, 404 says that a session has ended.
-  return isLegacy && response.status === 404 ? { ...response, status: 200 } : response;
+  // The SDK's handler refuses nearly all of these.
+  const { fetch } = sdk.createMcpHandler(() => serverFor(JSON.parse), { maxSubscriptions: 0 });
+  const request = new Request('http://localhost/mcp', {
+    method: 'POST',
+    headers: Object.fromEntries([
+      ...HEADERS.flatMap((each, n) => (sent[n] === undefined ? [] : [[each, sent[n]]])),
+      ...ACCEPTABLE,
+    ]),
+  });
+  const response = await fetch(request, { parsedBody: message });
+  return { status: response.status, headers: [], body: await response.text() };
+}
+
+/**
+ * The revision of a request whose headers and envelope agree, as do those of nearly all. The SDK's classification takes
+ * twice as long as a read from the store.
+ */
+function classify(
+  sdk: Sdk,
+  message: JSONRPCRequest,
+  [version = sdk.DEFAULT_NEGOTIATED_PROTOCOL_VERSION, methodHeader, nameHeader]: readonly (
+    string | undefined
+  )[],
+): MessageClassification | undefined {
+  const { method, params } = message;
+  const claimed = params?._meta?.[sdk.PROTOCOL_VERSION_META_KEY];
+  let isLegacy = claimed === undefined && sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(version);
+  if (method === 'initialize') {
+    const request = { httpMethod: 'POST', protocolVersionHeader: version, body: message };
+    isLegacy = sdk.classifyInboundRequest(request).kind === 'legacy';
+  } else if (
+    claimed === REVISION &&
+    version === REVISION &&
+    methodHeader === method &&
+    nameHeader === (params!.name ?? nameHeader)
+  )
+    return { era: 'modern', revision: REVISION };
+  return isLegacy ? { era: 'legacy' } : undefined;
 }
 
 /** The headers that repeat members of a message. */

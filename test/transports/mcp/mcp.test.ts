@@ -396,7 +396,8 @@ describe('MCP over HTTP', () => {
         capabilities: {},
         clientInfo: { name: 'x', version: '1' },
       };
-      const { json, headers } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+      const header = { 'mcp-protocol-version': requested! };
+      const { json, headers } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, header);
       expect(json.result.protocolVersion).toBe(negotiated);
       expect(headers['mcp-session-id']).toBeUndefined();
     }
