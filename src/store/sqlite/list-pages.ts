@@ -255,13 +255,12 @@ export function countGroups(
   const groups = `select ${names}, sum(n) as n from (${rows}) group by ${names} limit ?`;
   return db.snapshot(() => {
     const all = db
-      .rows(`n, ${columns.map(readOf).join(', ')}`, `(${groups})`, [...params, most])
-      .map(([count, ...values]) => ({
-        count: count as number,
-        values: Object.fromEntries(
-          columns.map(({ field, read = (value) => value }, n) => [field, read(values[n])]),
-        ),
-      }));
+      .rows(`${columns.map(readOf).join(', ')}, n`, `(${groups})`, [...params, most])
+      .map((row) => {
+        const values: Record<string, unknown> = {};
+        for (const [n, { field, read }] of columns.entries()) values[field] = read ? read(row[n]) : row[n];
+        return { values, count: row[columns.length] as number };
+      });
     if (all.length === 0 || !Object.values(filter).some(isOrderCondition)) return all;
     const each = all.map(({ values }) => ({ ...valuesIn(filter), ...values }));
     const counts = countRanges(db, declaration, filter, each, meter);
