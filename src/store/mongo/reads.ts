@@ -100,16 +100,24 @@ export function readsOf(database: Database, declaration: AnyDeclaration, command
    * Counts records grouped by some fields, in a snapshot: otherwise a record that moves in the index could be counted
    * twice. Counting needs only the index that has all conditions. Unlike in the embedded engine, no counts are kept,
    * since all creations would contend for them.
+   *
+   * @param most the maximum number of groups to read
    */
-  async function countedBy(lists: Lists, by: readonly string[], meter: Meter | undefined, groups?: number) {
+  async function countedBy(
+    lists: Lists,
+    by: readonly string[],
+    meter: Meter | undefined,
+    most = MAX_COUNTED + 1,
+  ) {
     const { below } = lists;
     const { matches, hint } = searchesOf(declaration, lists, { limit: 0 }, by);
-    const most = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
+    const allowed = Math.min(MAX_COUNTED, meter?.left('counted') ?? MAX_COUNTED);
     const pipeline = [
       // Both apply: the filter may have a condition on the parent too.
       { $match: { $and: [below ? { [below.field]: { $in: below.parents.map(toKey) } } : {}, matches[0]] } },
-      { $limit: most + 1 },
+      { $limit: allowed + 1 },
       { $group: { _id: Object.fromEntries(by.map((field) => [field, `$${field}`])), n: { $sum: 1 } } },
+      { $limit: most },
     ];
     const rows = await commands.send((options) =>
       collection
@@ -125,10 +133,11 @@ export function readsOf(database: Database, declaration: AnyDeclaration, command
         }),
     );
     const counted = rows.map(({ _id, n }) => ({ _id, n: Number(n) }));
-    const examined = counted.reduce((sum, { n }) => sum + n, 0);
+    // Beyond the last group there may be as many as were allowed.
+    const examined = counted.length === most ? allowed : counted.reduce((sum, { n }) => sum + n, 0);
     if (examined > MAX_COUNTED) throw tooManyToCount();
     meter?.draw('counted', examined);
-    return counted.slice(0, groups);
+    return counted;
   }
 
   return {
