@@ -119,7 +119,9 @@ export function readsOf(database: Database, declaration: AnyDeclaration, command
       { $group: { _id: Object.fromEntries(by.map((field) => [field, `$${field}`])), n: { $sum: 1 } } },
       { $limit: most },
     ];
-    const rows = await commands.send((options) =>
+    // Drawn in advance, because a count that fails has read as much.
+    meter?.draw('counted', allowed);
+    const counted = await commands.send((options) =>
       collection
         .aggregate<{ _id: Document; n: number | bigint }>(pipeline, {
           ...options,
@@ -127,16 +129,16 @@ export function readsOf(database: Database, declaration: AnyDeclaration, command
           hint,
           maxTimeMS: COUNT_TIMEOUT,
         })
+        .map(({ _id, n }) => ({ _id, n: Number(n) }))
         .toArray()
         .catch((error) => {
           throw isTimeExpired(error) ? tooManyToCount(error) : error;
         }),
     );
-    const counted = rows.map(({ _id, n }) => ({ _id, n: Number(n) }));
     // Beyond the last group there may be as many as were allowed.
     const examined = counted.length === most ? allowed : counted.reduce((sum, { n }) => sum + n, 0);
     if (examined > MAX_COUNTED) throw tooManyToCount();
-    meter?.draw('counted', examined);
+    meter?.draw('counted', examined - allowed);
     return counted;
   }
 
