@@ -20,9 +20,14 @@ export async function readBody(context: RequestContext, types: readonly string[]
   if (Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = headers;
   if (type && type !== types[0] && !acceptsContentType(single(type), types))
-    throw unsupported(types, `Content-Type: ${type}`);
+    throw unsupported(
+      types,
+      `Content-Type: ${type}`,
+      `Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
+    );
   // Content codings are case-insensitive (RFC 9110 section 8.4.1).
-  if (coding.toLowerCase() !== 'identity') throw unsupported(types, `Content-Encoding: ${coding}`);
+  if (coding.toLowerCase() !== 'identity')
+    throw unsupported(types, `Content-Encoding: ${coding}`, 'Send it as it is, without this header.');
   // Most bodies arrive with the head, complete by the next microtask.
   await undefined;
   if (!request.complete && request.readableLength !== Number(headers['content-length']))
@@ -54,8 +59,8 @@ async function receiveBody(request: IncomingMessage, session: Session): Promise<
   return Buffer.concat(chunks);
 }
 
-const unsupported = (types: readonly string[], sent: string) =>
+const unsupported = (types: readonly string[], sent: string, remedy: string) =>
   new AppError(
     'UNSUPPORTED_MEDIA_TYPE',
-    `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${cut(sent)}. Set the header Content-Type: ${types[0]} (with curl: -H 'Content-Type: ${types[0]}').`,
+    `The body must be uncompressed ${types.join(' or ')} in UTF-8, but the request has ${cut(sent)}. ${remedy}`,
   );
