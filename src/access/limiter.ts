@@ -75,12 +75,7 @@ export class Limiter {
 const isExhausted = ({ minute, day }: Decision): boolean => minute.remaining === 0 || day.remaining === 0;
 
 /** Translates the state after a charge to the limiter's decision. */
-export function toDecision(
-  { verdict, usage }: ChargeResult,
-  limits: Limits,
-  cost: number,
-  now: number,
-): Decision {
+function toDecision({ verdict, usage }: ChargeResult, limits: Limits, cost: number, now: number): Decision {
   const minute = windowView(usage.minuteStart, usage.minuteUsed, MINUTE, limits.perMinute, now);
   const day = windowView(usage.dayStart, usage.dayUsed, DAY, limits.perDay, now);
   const tightest = day.remaining < minute.remaining ? day : minute;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../src/foundation/instant.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/foundation/instant.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Reply, TestGateway } from '../kit/gateway.ts';
 import { onAnyEngine, sqlite, useGateway } from '../kit/petstore.ts';
@@ -124,6 +124,23 @@ onAnyEngine('rate limit windows', (kit) => {
   });
 });
 
+onAnyEngine('limits that are lowered', (kit) => {
+  it('leave nothing rather than less', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 5, perDay: 7 });
+    await spend(gateway, key, 4);
+    const { id } = (await gateway.store.apiKeys()).find(({ limits }) => limits.perMinute === 5)!;
+    await gateway.store.updateApiKey(id, { limits: { perMinute: 3, perDay: 7 } });
+    gateway.clock.advance(10 * SECOND);
+    const refused = await gateway.call('/pets', { key });
+    expect([refused.status, numbers(refused).remaining]).toEqual([429, 0]);
+    expect(refused.headers.ratelimit).toBe('"minute";r=0;t=50, "day";r=3;t=86390');
+  });
+});
+
+/** One that passes, a refusal that is no strike yet, 19 strikes, and the 20th. */
+const UNTIL_BANNED = [200, ...Array.from({ length: 20 }, () => 429), 403];
+
 onAnyEngine('bans', (kit) => {
   const strike = async (key: string, times: number) => {
     const replies: Reply[] = [];
@@ -131,7 +148,7 @@ onAnyEngine('bans', (kit) => {
     return replies.map(({ status }) => status);
   };
 
-  it('bans one key at the 20th strike, twice as long the second time, and starts over after a day', async () => {
+  it('bans one key at the 20th strike, each time twice as long up to a day, and starts over after a day', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
     await spend(gateway, key, 1);
@@ -151,21 +168,54 @@ onAnyEngine('bans', (kit) => {
     gateway.clock.advance(59_999);
     expect((await gateway.call('/pets', { key })).status).toBe(403);
     gateway.clock.advance(1);
-    expect(await strike(key, 22)).toEqual([200, ...Array.from({ length: 20 }, () => 429), 403]);
-    expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('120');
-    gateway.clock.advance(120_000 + DAY);
+    for (const minutes of [2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 1_440, 1_440]) {
+      expect(await strike(key, 22)).toEqual(UNTIL_BANNED);
+      expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe(String(minutes * 60));
+      gateway.clock.advance(minutes * MINUTE);
+    }
+    gateway.clock.advance(DAY);
     expect((await strike(key, 22)).at(-1)).toBe(403);
     expect((await gateway.call('/pets', { key })).headers['retry-after']).toBe('60');
+  });
+
+  it('are begun by strikes of the last 10 minutes alone', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 1_000, perDay: 1 });
+    await spend(gateway, key, 2);
+    await strike(key, 1);
+    gateway.clock.advance(1);
+    await strike(key, 18);
+    gateway.clock.advance(10 * MINUTE - 1);
+    expect(await strike(key, 2)).toEqual([429, 403]);
+  });
+
+  it('leave the next refusal without a strike, also if a window was full that lasts longer', async () => {
+    const { gateway } = kit;
+    const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 2 });
+    await spend(gateway, key, 1);
+    await strike(key, 20);
+    const both = await gateway.graphql('{ a: pet(id: 1) { id } b: pet(id: 1) { id } }', undefined, { key });
+    expect(both.status).toBe(403);
+    gateway.clock.advance(MINUTE);
+    expect(await strike(key, 22)).toEqual(UNTIL_BANNED);
   });
 
   it('and windows from the future, after the clock was set back, last no longer than if they began now', async () => {
     const { gateway } = kit;
     const key = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    const other = await gateway.newKey('enterprise', { perMinute: 1, perDay: 1_000 });
+    const free = await gateway.newKey('free');
     await strike(key, 22);
+    for (const used of [other, free]) await spend(gateway, used, 1);
     gateway.clock.setBack(HOUR);
     expect(await strike(key, 2)).toEqual([429, 429]);
+    const second = await gateway.call('/pets', { key: free });
+    expect(second.headers.ratelimit).toBe('"minute";r=58;t=60, "day";r=998;t=86400');
+    expect(await strike(other, 1)).toEqual([429]);
     gateway.clock.advance(MINUTE);
     expect(await strike(key, 2)).toEqual([200, 429]);
+    // Nor is the first refusal a strike, as the Retry-After of the one before is over.
+    expect(await strike(other, 22)).toEqual(UNTIL_BANNED);
   });
 });
 
