@@ -292,16 +292,21 @@ function classify(
   )[],
 ): MessageClassification | undefined {
   const { method, params } = message;
+  if (method === 'initialize') {
+    return sdk.classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: version, body: message })
+      .kind === 'legacy'
+      ? { era: 'legacy' }
+      : undefined;
+  }
   const claimed = params?._meta?.[sdk.PROTOCOL_VERSION_META_KEY];
-  const isLegacy =
-    method === 'initialize'
-      ? sdk.classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: version, body: message })
-          .kind === 'legacy'
-      : claimed === undefined && sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(version);
-  if (isLegacy) return { era: 'legacy' };
-  const agree = claimed === REVISION && version === REVISION && methodHeader === method;
-  const isNamed = nameHeader === (params?.name ?? nameHeader);
-  return agree && isNamed && method !== 'initialize' ? { era: 'modern', revision: REVISION } : undefined;
+  if (claimed === undefined)
+    return sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(version) ? { era: 'legacy' } : undefined;
+  const agree =
+    claimed === REVISION &&
+    version === REVISION &&
+    methodHeader === method &&
+    nameHeader === (params!.name ?? nameHeader);
+  return agree ? { era: 'modern', revision: REVISION } : undefined;
 }
 
 /** The headers that repeat members of a message. */
